@@ -1,0 +1,57 @@
+"""Connections: all of dbt's threads share one Spark session."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.differential.session import is_remote, open_session
+from dbt.adapters.spark import SparkConnectionManager
+
+from dbt_incremental_dd.trace.layout import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCK = threading.Lock()
+
+
+class DifferentialConnectionManager(SparkConnectionManager):
+    """dbt-spark's, with the session opened first, so that its own settings hold."""
+
+    TYPE = "differential"
+
+    @classmethod
+    def open(cls, connection: Any) -> Any:
+        credentials = connection.credentials
+        settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
+        with _LOCK:
+            open_session(credentials.root(_invocation_dir()), settings)
+        return super().open(connection)
+
+    def session(self) -> SparkSession:
+        """The session; opened if nobody has."""
+        credentials = self.profile.credentials
+        settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
+        with _LOCK:
+            return open_session(credentials.root(_invocation_dir()), settings)
+
+
+def _invocation_dir() -> str:
+    from dbt.flags import get_flags
+
+    return os.path.abspath(str(getattr(get_flags(), "PROJECT_DIR", None) or os.getcwd()))
+
+
+def project_dir(config: Any) -> str:
+    """The folder of the project that is run."""
+    return os.path.abspath(str(getattr(config, "project_root", None) or _invocation_dir()))
+
+
+def storage_of(credentials: Any, folder: str) -> Storage:
+    """The state root that the profile names."""
+    return Storage(credentials.root(folder), dict(credentials.storage_options))
+
+
+__all__ = ["DifferentialConnectionManager", "is_remote", "project_dir", "storage_of"]

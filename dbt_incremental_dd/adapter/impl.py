@@ -1,0 +1,115 @@
+"""The adapter: translates between dbt's graph and the engine's requests, and its outcomes into dbt's responses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt.adapters.base import available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
+from dbt.adapters.differential.requests import model_request, run_time
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark import SparkAdapter
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.time import format_time, parse_time
+from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
+from dbt_incremental_dd.runtime.request import Outcome
+from dbt_incremental_dd.runtime.run import Run
+
+logger = AdapterLogger("Differential")
+
+_RUNS: dict[tuple[str, str], Run] = {}
+_LOCK = threading.Lock()
+
+
+@dataclass
+class DifferentialResponse(AdapterResponse):
+    """What a model's run did; lands in ``run_results.json``."""
+
+    strategy: str = ""
+    as_of: str = ""
+    input_rows: int = 0
+    rows_added: int = 0
+    rows_removed: int = 0
+    seconds: float = 0.0
+    fallbacks: list[str] = field(default_factory=list)
+    held_back_by: str = ""
+
+    @staticmethod
+    def of(outcome: Outcome) -> DifferentialResponse:
+        """The response for an outcome."""
+        return DifferentialResponse(
+            _message=outcome.message,
+            rows_affected=outcome.rows_added + outcome.rows_removed,
+            strategy=outcome.strategy,
+            as_of=format_time(outcome.as_of),
+            input_rows=outcome.input_rows,
+            rows_added=outcome.rows_added,
+            rows_removed=outcome.rows_removed,
+            seconds=round(outcome.seconds, 3),
+            fallbacks=list(outcome.fallbacks),
+            held_back_by=outcome.held_back_by,
+        )
+
+
+class DifferentialAdapter(SparkAdapter):
+    """dbt-spark's adapter with the engine beside it."""
+
+    ConnectionManager = DifferentialConnectionManager
+
+    @available
+    def differential_run(
+        self, model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any], dd_time: Any = None
+    ) -> DifferentialResponse:
+        """Brings one model up to date. Raises DbtRuntimeError with what is wrong and what to do."""
+        try:
+            request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
+            return DifferentialResponse.of(self._run(dd_time).model(request))
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    @available
+    def differential_now(self, dd_time: Any = None) -> str:
+        """The run's time, as a SQL expression."""
+        return f"timestamp_millis({self._run(dd_time).time}L)"
+
+    @available
+    def differential_as_of(self, relation: Any, time: Any) -> str:
+        """A query for a collection's contents as of a time."""
+        try:
+            return as_of_sql(self._storage(), _collection(relation), parse_time(time))
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    @available
+    def differential_changes(self, relation: Any, after: Any, up_to: Any) -> str:
+        """A query for a collection's updates between two times."""
+        try:
+            return changes_sql(self._storage(), _collection(relation), parse_time(after), parse_time(up_to))
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    def _storage(self) -> Any:
+        return storage_of(self.config.credentials, project_dir(self.config))
+
+    def _run(self, dd_time: Any) -> Run:
+        """The invocation's run; those of former invocations are dropped."""
+        storage = self._storage()
+        key = (get_invocation_id(), storage.root)
+        with _LOCK:
+            if key not in _RUNS:
+                for old in [other for other in _RUNS if other[0] != key[0]]:
+                    del _RUNS[old]
+                session = self.connections.session()
+                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info)
+            return _RUNS[key]
+
+
+def _collection(relation: Any) -> str:
+    return f"{relation.schema}.{relation.identifier}".lower()

@@ -1,0 +1,109 @@
+"""From dbt's graph and configuration to the engine's request."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
+from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
+from dbt_incremental_dd.sources.config import SourceSpec, parse_source
+
+_OURS = ("retain_history", "fallback", "arranged_by")
+_MEANINGLESS = ("incremental_strategy", "unique_key", "merge_update_columns", "incremental_predicates")
+
+
+def model_request(
+    model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any], config: Any, folder: str
+) -> ModelRequest:
+    """The request for one model. Raises ConfigError for a setting that cannot be honoured."""
+    name = f"{model['schema']}.{model['alias']}".lower()
+    settings = model["config"]
+    return ModelRequest(
+        name=name,
+        relation=relation,
+        sql=sql,
+        config=_model_config(name, settings),
+        inputs=dict(_inputs(model, graph, folder)),
+        full_refresh=_full_refresh(settings),
+        unique_id=str(model["unique_id"]),
+    )
+
+
+def run_time(given: Any) -> Time | None:
+    """The var ``dd_time`` as a time; None where it is not given."""
+    return None if given in (None, "") else parse_time(given)
+
+
+def _full_refresh(settings: Mapping[str, Any]) -> bool:
+    from dbt.flags import get_flags
+
+    own = settings.get("full_refresh")
+    return bool(own) if own is not None else bool(getattr(get_flags(), "FULL_REFRESH", False))
+
+
+def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
+    for key in settings:
+        close = difflib.get_close_matches(key, _OURS, 1, cutoff=0.8)
+        if close and key not in _OURS:
+            raise ConfigError(f"model {name}: unknown config {key}", f"Did you mean {close[0]}?")
+    for key in _MEANINGLESS:
+        if settings.get(key):
+            raise ConfigError(
+                f"model {name}: {key} means nothing to a differential model",
+                "Remove it: what has changed is worked out from the SQL itself.",
+            )
+    fallback = settings.get("fallback") or "recompute"
+    if fallback not in ("recompute", "error"):
+        raise ConfigError(f"model {name}: fallback is {fallback!r}", "It may be recompute or error.")
+    arranged = settings.get("arranged_by") or ()
+    if any(isinstance(item, str) for item in arranged):
+        raise ConfigError(f"model {name}: arranged_by is a list of lists of columns", "Write [[col, ...], ...].")
+    return ModelConfig(
+        retain_history=parse_duration(settings.get("retain_history") or "1 day"),
+        fallback=fallback,
+        arranged_by=tuple(tuple(columns) for columns in arranged),
+    )
+
+
+def _inputs(
+    model: Mapping[str, Any], graph: Mapping[str, Any], folder: str
+) -> Iterator[tuple[str, SourceSpec | Literal["model"]]]:
+    """What the model reads, by the names that its SQL has for them; ephemeral models are seen through."""
+    seen: set[str] = set()
+    pending = list(model["depends_on"]["nodes"])
+    while pending:
+        unique_id = pending.pop()
+        if unique_id in seen:
+            continue
+        seen.add(unique_id)
+        if unique_id in graph["sources"]:
+            yield _source(graph["sources"][unique_id], folder)
+            continue
+        node = graph["nodes"].get(unique_id)
+        if node is None:
+            continue
+        materialized = node["config"].get("materialized")
+        if materialized == "ephemeral":
+            pending += node["depends_on"]["nodes"]
+        elif materialized == "differential":
+            for relation_name in (node.get("relation_name"), (node.get("defer_relation") or {}).get("relation_name")):
+                if relation_name:
+                    yield _key(relation_name), "model"
+
+
+def _source(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:
+    relation = str(node["relation_name"])
+    name = _key(relation)
+    wide = (node.get("source_meta") or {}).get("differential") or {}
+    meta = (node.get("meta") or {}).get("differential") or {}
+    own = ((node.get("config") or {}).get("meta") or {}).get("differential") or {}
+    settings = {**wide, **meta, **own}
+    columns = {column["name"]: column.get("data_type") for column in (node.get("columns") or {}).values()}
+    return name, parse_source(name, relation, settings, columns, folder)
+
+
+def _key(relation_name: str) -> str:
+    return ".".join(part.strip("`") for part in relation_name.split(".")).lower()

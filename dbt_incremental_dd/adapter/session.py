@@ -1,0 +1,91 @@
+"""The Spark session: the user's own where there is one, else a quiet local one whose files lie under the state root."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_QUIET = "log4j2-quiet.properties"
+
+
+def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
+    """The process's session; ``settings`` are the user's and come before the defaults."""
+    from pyspark.sql import SparkSession
+
+    logging.getLogger("pyspark").setLevel(logging.ERROR)
+    if is_remote():
+        return _configured(SparkSession.builder, settings).getOrCreate()
+    builder = _configured(SparkSession.builder, {**_defaults(root, settings), **settings})
+    with _stderr_to(f"{local_folder(root)}/spark.log"):
+        return builder.enableHiveSupport().getOrCreate()
+
+
+@contextmanager
+def _stderr_to(path: str) -> Iterator[None]:
+    """What is started meanwhile writes its standard error to a file: a JVM keeps it for all its life."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with open(path, "ab") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def local_folder(root: str) -> str:
+    """A local folder for the metastore, the warehouse and logs: the state root itself where it is local."""
+    local = root if "://" not in root else os.path.join(os.getcwd(), ".dbt_incremental_dd")
+    os.makedirs(local, exist_ok=True)
+    return local
+
+
+def is_remote() -> bool:
+    """Whether the session is one of Spark Connect."""
+    return bool(os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"))
+
+
+def _configured(builder, settings: Mapping[str, str]):  # type: ignore[no-untyped-def]
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder
+
+
+def _defaults(root: str, settings: Mapping[str, str]) -> dict[str, str]:
+    local = local_folder(root)
+    cores = os.cpu_count() or 2
+    options = [
+        f"-Dlog4j2.configurationFile={files('dbt.adapters.differential').joinpath(_QUIET)}",
+        f"-Dderby.stream.error.file={local}/derby.log",
+        settings.get("spark.driver.extraJavaOptions", ""),
+    ]
+    metastore = f"jdbc:derby:;databaseName={local}/metastore_db;create=true"
+    return {
+        "spark.master": os.environ.get("SPARK_MASTER", f"local[{cores}]"),
+        "spark.app.name": "dbt-incremental-dd",
+        "spark.driver.memory": f"{_driver_memory()}m",
+        "spark.driver.extraJavaOptions": " ".join(option for option in options if option),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
+        "spark.sql.warehouse.dir": f"{local}/warehouse",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(max(cores, 2)),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.ansi.enabled": "false",
+    }
+
+
+def _driver_memory() -> int:
+    """MiB: two fifths of the machine's memory, from 1 to 8 GiB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 20)
+    return max(1024, min(8192, total * 2 // 5))

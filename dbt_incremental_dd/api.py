@@ -1,0 +1,111 @@
+"""The Python API: collections under a state root, read without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.frontier import Frontiers
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.manifest import visible_schema
+
+
+class Database:
+    """All collections under one state root."""
+
+    def __init__(self, state_root: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.storage = Storage(state_root, dict(storage_options or {}))
+
+    def collections(self) -> list[Collection]:
+        """Every collection that has been stored, by name."""
+        return [Collection(self.storage, place.name) for place in self.storage.collections() if place.log()]
+
+    def __getitem__(self, name: str) -> Collection:
+        """The collection called ``schema.identifier``. Raises StateError, naming what there is, where there is none."""
+        if self.storage.collection(name).log() is None:
+            known = ", ".join(place.name for place in self.storage.collections()) or "none"
+            raise StateError(f"there is no collection {name} under {self.storage.root}", f"Known collections: {known}.")
+        return Collection(self.storage, name.lower())
+
+
+@dataclass(frozen=True)
+class Collection:
+    """One collection; every call reads what is stored at that moment."""
+
+    storage: Storage
+    name: str
+
+    @property
+    def frontiers(self) -> Frontiers:
+        """Readable for ``since <= t < upper``."""
+        return self._log().frontiers
+
+    @property
+    def schema(self) -> Schema:
+        """The visible columns."""
+        place = self.storage.collection(self.name)
+        log = self._log()
+        return visible_schema(place.read_manifest(log.manifest), log)
+
+    @property
+    def manifest(self) -> dict[str, object]:
+        """What the last commit belongs to: kind, SQL, inputs, ..."""
+        return self.storage.collection(self.name).read_manifest(self._log().manifest)
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The live data files."""
+        return self._log().files
+
+    @property
+    def updates(self) -> int:
+        """How many updates are stored."""
+        return total_rows(self.files)
+
+    def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
+        """Updates with ``after < dd_time <= up_to`` (the latest final time): visible columns, dd_time, dd_diff."""
+        log = self._log()
+        start = after if after == BEGINNING else parse_time(after)
+        end = log.frontiers.last if up_to is None else parse_time(up_to)
+        log.frontiers.require(end, self.name)
+        if start != BEGINNING:
+            log.frontiers.require(start, self.name)
+        return self._read(log, between(log.files, start, end), start, end)
+
+    def as_of(self, t: Time | str | None = None) -> pa.Table:
+        """The contents as of ``t`` (the latest final time): visible columns and each distinct row's count in dd_diff."""
+        log = self._log()
+        end = log.frontiers.last if t is None else parse_time(t)
+        log.frontiers.require(end, self.name)
+        table = self._read(log, between(log.files, BEGINNING, end), BEGINNING, end).drop_columns([TIME])
+        names = [name for name in table.column_names if name != DIFF]
+        summed = table.group_by(names, use_threads=False).aggregate([(DIFF, "sum")])
+        summed = summed.rename_columns([*names, DIFF]) if names else summed
+        return summed.filter(pc.greater(summed[DIFF], 0))
+
+    def _read(self, log: Log, files: tuple[DataFile, ...], after: Time, up_to: Time) -> pa.Table:
+        filesystem, root = self.storage.filesystem(log.uri)
+        names = [*self.schema.names, TIME, DIFF]
+        if not files:
+            empty = {name: pa.nulls(0) for name in names}
+            return pa.table(empty)
+        tables = [pq.read_table(f"{root}/{file.path}", columns=names, filesystem=filesystem) for file in files]
+        table = pa.concat_tables(tables, promote_options="permissive")
+        inside = pc.and_(pc.greater(table[TIME], after), pc.less_equal(table[TIME], up_to))
+        return table.filter(inside).sort_by(TIME)
+
+    def _log(self) -> Log:
+        log = self.storage.collection(self.name).log()
+        if log is None:
+            raise StateError(f"{self.name} is gone from {self.storage.root}", "Run `dbt run` to build it again.")
+        return log

@@ -1,0 +1,1 @@
+"""The words of the field as values: times, frontiers, updates, batches, schemas, errors. Standard library only."""

@@ -1,0 +1,46 @@
+"""Errors that users see: what is wrong, where, and what to do about it.
+
+Every error names its subject (a model, source, column or file) in its message and carries a remedy.
+"""
+
+from __future__ import annotations
+
+
+class DifferentialError(Exception):
+    """Base of all errors of this package. ``remedy`` says what the user can do."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.remedy}" if self.remedy else self.message
+
+
+class ConfigError(DifferentialError):
+    """A model's, source's or profile's configuration cannot be honoured."""
+
+
+class UnsupportedSQL(DifferentialError):
+    """A construct has no differential form. ``construct`` names it, for ``explain`` and the run log."""
+
+    def __init__(self, construct: str, remedy: str = "") -> None:
+        super().__init__(construct, remedy)
+        self.construct = construct
+
+
+class SourceError(DifferentialError):
+    """A source's records, files or relation cannot be read as its envelope says."""
+
+
+class FrontierError(DifferentialError):
+    """A time lies outside the frontiers that a request needs, or a frontier would go back."""
+
+
+class CommitConflict(DifferentialError):
+    """Another writer has moved the same frontier first; nothing of this commit is visible."""
+
+
+class StateError(DifferentialError):
+    """What is stored under ``state_root`` is missing, damaged, or not writable."""

@@ -1,0 +1,77 @@
+"""Schemas: ordered, named, typed columns. Types are in Spark's JSON form, which Delta shares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+TIME = "dd_time"
+"""BIGINT, ms: when an update happens."""
+DIFF = "dd_diff"
+"""BIGINT, nonzero: the change of a row's multiplicity."""
+RESERVED = (TIME, DIFF)
+
+
+@dataclass(frozen=True)
+class Column:
+    """``type`` is the text of Spark's JSON type: ``"long"``, ``"decimal(10,2)"`` or ``{"type":"struct",...}``."""
+
+    name: str
+    type: str
+
+    @property
+    def json_type(self) -> Any:
+        """The type as a JSON value."""
+        return json.loads(self.type) if self.type.startswith("{") else self.type
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Columns in order; names are distinct without regard to case."""
+
+    columns: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __add__(self, other: Schema) -> Schema:
+        return Schema(self.columns + other.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(column.name for column in self.columns)
+
+    def find(self, name: str) -> Column | None:
+        """The column of that name, without regard to case."""
+        return next((c for c in self.columns if c.name.lower() == name.lower()), None)
+
+    def select(self, names: tuple[str, ...]) -> Schema:
+        """The named columns, in the given order."""
+        by_name = {column.name: column for column in self.columns}
+        return Schema(tuple(by_name[name] for name in names))
+
+    def to_json(self) -> str:
+        """Spark's ``StructType`` as JSON, all fields nullable."""
+        fields = [{"name": c.name, "type": c.json_type, "nullable": True, "metadata": {}} for c in self.columns]
+        return json.dumps({"type": "struct", "fields": fields})
+
+    @staticmethod
+    def from_json(text: str) -> Schema:
+        """The schema of a ``StructType`` in JSON."""
+        fields = json.loads(text)["fields"]
+        return Schema(tuple(Column(f["name"], type_text(f["type"])) for f in fields))
+
+
+def type_text(value: Any) -> str:
+    """The canonical text of a JSON type value."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+TIME_COLUMN = Column(TIME, "long")
+DIFF_COLUMN = Column(DIFF, "long")

@@ -1,0 +1,82 @@
+"""Logical time: whole milliseconds since the Unix epoch (UTC), totally ordered."""
+
+from __future__ import annotations
+
+import re
+import time as _clock
+from datetime import UTC, datetime
+
+from dbt_incremental_dd.core.errors import ConfigError
+
+Time = int
+
+BEGINNING: Time = -1
+"""Below every time at which an update can happen: every collection is empty as of it."""
+
+_UNITS = {
+    "ms": 1,
+    "millisecond": 1,
+    "s": 1000,
+    "second": 1000,
+    "min": 60_000,
+    "minute": 60_000,
+    "h": 3_600_000,
+    "hour": 3_600_000,
+    "d": 86_400_000,
+    "day": 86_400_000,
+    "week": 604_800_000,
+}
+
+
+def now() -> Time:
+    """The clock's time in ms."""
+    return int(_clock.time() * 1000)
+
+
+def parse_time(text: str | int | float | datetime) -> Time:
+    """A time from epoch milliseconds, an ISO 8601 date or timestamp (UTC where it names no zone).
+
+    Raises ConfigError where the text is none of these or lies before 1970.
+    """
+    if isinstance(text, bool):
+        raise ConfigError(f"{text!r} is not a time", _TIME_HELP)
+    if isinstance(text, datetime):
+        moment = text if text.tzinfo else text.replace(tzinfo=UTC)
+    elif isinstance(text, int | float) or re.fullmatch(r"\d{9,}", str(text).strip()):
+        return _not_negative(int(text), text)
+    else:
+        try:
+            moment = datetime.fromisoformat(str(text).strip())
+        except ValueError:
+            raise ConfigError(f"{text!r} is not a time", _TIME_HELP) from None
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return _not_negative(round(moment.timestamp() * 1000), text)
+
+
+def _not_negative(t: Time, text: object) -> Time:
+    if t < 0:
+        raise ConfigError(f"{text!r} lies before 1970-01-01", _TIME_HELP)
+    return t
+
+
+_TIME_HELP = "Write an ISO 8601 timestamp such as 2013-06-01T00:00:00Z, or milliseconds since 1970."
+
+
+def format_time(t: Time) -> str:
+    """``2013-06-01 00:00:00``, with milliseconds only where there are any; UTC."""
+    if t < 0:
+        return "the beginning"
+    moment = datetime.fromtimestamp(t / 1000, UTC)
+    text = moment.strftime("%Y-%m-%d %H:%M:%S")
+    return f"{text}.{t % 1000:03d}" if t % 1000 else text
+
+
+def parse_duration(text: str | int) -> int:
+    """Milliseconds of ``'1 day'``, ``'90 minutes'``, ``'36h'``, or a plain number of ms."""
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+?)s?\s*", str(text))
+    unit = match and (_UNITS.get(match[2].lower()) or _UNITS.get(f"{match[2].lower()}s"))
+    if not match or not unit:
+        raise ConfigError(f"{text!r} is not a duration", "Write a number and a unit, such as '1 day' or '6 hours'.")
+    return int(float(match[1]) * unit)

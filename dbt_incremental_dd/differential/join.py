@@ -1,0 +1,116 @@
+"""Inner joins as delta queries: one path for each input, which starts from that input's delta and probes the *stored*
+others by key. No intermediate result is stored.
+
+The law (bilinearity): the delta of ``R1 x ... x Rk`` is the sum over i of
+``R1' x ... x R(i-1)' x dRi x R(i+1) x ... x Rk``, with R' the contents at the new time and R those at the old.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Id, Node
+
+
+@dataclass(frozen=True)
+class Equality:
+    """``left = right``: ``left`` over what a path has so far, ``right`` over the input that it probes.
+
+    ``null_safe`` equality (``<=>``) also matches NULL with NULL.
+    """
+
+    left: Expr
+    right: Expr
+    null_safe: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Probe input number ``operand`` by the equalities, then keep the rows for which ``residual`` is true."""
+
+    operand: int
+    equalities: tuple[Equality, ...]
+    residual: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Path:
+    """From the delta of input ``start`` (filtered by ``first``) through all other inputs."""
+
+    start: int
+    first: tuple[Expr, ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class DeltaJoin(Node):
+    """A k-way inner join with one path for each input."""
+
+    operands: tuple[Node, ...]
+    on: tuple[Expr, ...]
+    paths: tuple[Path, ...]
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return tuple(id for operand in self.operands for id in operand.columns)
+
+
+def plan_join(operands: tuple[Node, ...], on: tuple[Expr, ...]) -> DeltaJoin:
+    """The paths of a join, each extended by the input with the most equalities first, cross products last."""
+    conjuncts = tuple(conjunct for predicate in on for conjunct in predicate.conjuncts())
+    paths = tuple(_path(start, operands, conjuncts) for start in range(len(operands)))
+    return DeltaJoin(operands, on, paths)
+
+
+def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...]) -> Path:
+    bound = set(operands[start].columns)
+    first = tuple(c for c in conjuncts if c.refs <= bound)
+    rest = [c for c in conjuncts if c not in first]
+    remaining = [i for i in range(len(operands)) if i != start]
+    steps = []
+    while remaining:
+        best = max(remaining, key=lambda i: (len(_usable(rest, bound, operands[i])), -i))
+        added = set(operands[best].columns)
+        ready = [c for c in rest if c.refs <= bound | added]
+        equalities = {c: e for c in ready if (e := equality(c, frozenset(bound), frozenset(added)))}
+        residual = tuple(c for c in ready if c not in equalities)
+        steps.append(Step(best, tuple(equalities.values()), residual))
+        rest = [c for c in rest if c not in ready]
+        bound |= added
+        remaining.remove(best)
+    return Path(start, first, tuple(steps))
+
+
+def _usable(conjuncts: list[Expr], bound: set[Id], operand: Node) -> list[Equality]:
+    found = (equality(c, frozenset(bound), frozenset(operand.columns)) for c in conjuncts)
+    return [e for e in found if e]
+
+
+def equality(conjunct: Expr, left: frozenset[Id], right: frozenset[Id]) -> Equality | None:
+    """The conjunct as an equality between the two sides' columns, None where it is not one."""
+    sides = conjunct.equality_sides()
+    if sides is None:
+        return None
+    a, b, null_safe = sides
+    if a.refs and b.refs:
+        if a.refs <= left and b.refs <= right:
+            return Equality(a, b, null_safe)
+        if b.refs <= left and a.refs <= right:
+            return Equality(b, a, null_safe)
+    return None
+
+
+def split_condition(
+    on: tuple[Expr, ...], left: frozenset[Id], right: frozenset[Id]
+) -> tuple[tuple[Equality, ...], tuple[Expr, ...]]:
+    """The equalities of a two-sided condition, and the rest of it."""
+    equalities, residual = [], []
+    for predicate in on:
+        for conjunct in predicate.conjuncts():
+            found = equality(conjunct, left, right)
+            if found:
+                equalities.append(found)
+            else:
+                residual.append(conjunct)
+    return tuple(equalities), tuple(residual)

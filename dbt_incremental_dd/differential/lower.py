@@ -1,0 +1,175 @@
+"""From a logical plan to a differential one: bottom up, one decision for each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.join import plan_join
+from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_semi_join
+from dbt_incremental_dd.differential.reduce import plan_distinct, plan_reduce, plan_threshold
+from dbt_incremental_dd.differential.sql_types import is_orderable, sql_type
+from dbt_incremental_dd.differential.state import Names, OutputState, State, Types
+from dbt_incremental_dd.differential.window import with_ties
+from dbt_incremental_dd.logical import nodes as logical
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+
+
+@dataclass(frozen=True)
+class DifferentialPlan:
+    """The plan of one model: ``names`` are the output's column names, parallel to ``root.columns``."""
+
+    root: Node
+    names: tuple[str, ...]
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """Why parts of it are recomputed whole."""
+        return tuple(dict.fromkeys(node.reason for node in self.root.walk() if isinstance(node, Recompute)))
+
+    @property
+    def is_temporal(self) -> bool:
+        """Whether its answer changes with time alone."""
+        return any(isinstance(node, Recompute) and node.temporal for node in self.root.walk())
+
+
+def lower(root: Node, names: tuple[str, ...], types: Types) -> DifferentialPlan:
+    """Decides how ``root`` is maintained. Raises what ``types`` raises where Spark cannot type an expression."""
+    lowering = _Lowering(types, Names(), _output_of(root, names))
+    return DifferentialPlan(lowering.lower(root), names)
+
+
+def _output_of(root: Node, names: tuple[str, ...]) -> tuple[Node, OutputState] | None:
+    """The operator whose output is the model's but for its columns' names and order, if there is one."""
+    mapping = dict(zip(root.columns, names, strict=True))
+    node = root
+    while isinstance(node, Map):
+        sources = [expr.as_column for _, expr in node.outputs]
+        if None in sources or set(sources) != set(node.input.columns) or len(set(sources)) != len(sources):
+            return None
+        mapping = {str(expr.as_column): mapping[id] for id, expr in node.outputs}
+        node = node.input
+    return node, OutputState(tuple((id, mapping[id]) for id in node.columns))
+
+
+class _Lowering:
+    """One pass over a plan; ``names`` go to states in the order in which operators are met."""
+
+    def __init__(self, types: Types, names: Names, output: tuple[Node, OutputState] | None) -> None:
+        self._types = types
+        self._names = names
+        self._output = output
+
+    def lower(self, node: Node) -> Node:
+        """The differential form of ``node`` and all below it."""
+        rule: Callable[[_Lowering, Node], Node] | None = _RULES.get(type(node))
+        if rule is None:
+            return node.with_inputs(tuple(self.lower(child) for child in node.inputs))
+        return rule(self, node)
+
+    def stored_as_output(self, node: Node) -> OutputState | None:
+        """Where the operator's former output can be read, if it is the model's own."""
+        return self._output[1] if self._output and self._output[0] is node else None
+
+    def _join(self, node: Node) -> Node:
+        assert isinstance(node, logical.Join)
+        return plan_join(tuple(self.lower(operand) for operand in node.operands), node.on)
+
+    def _outer_join(self, node: Node) -> Node:
+        assert isinstance(node, logical.OuterJoin)
+        lowered = node.with_inputs((self.lower(node.left), self.lower(node.right)))
+        assert isinstance(lowered, logical.OuterJoin)
+        return plan_outer_join(lowered, self._sides(node.left, node.right))
+
+    def _semi_join(self, node: Node) -> Node:
+        assert isinstance(node, logical.SemiJoin)
+        lowered = node.with_inputs((self.lower(node.left), self.lower(node.right)))
+        assert isinstance(lowered, logical.SemiJoin)
+        return plan_semi_join(lowered, self._sides(node.left, node.right))
+
+    def _sides(self, *nodes: Node) -> dict[Id, str]:
+        return dict(pair for node in nodes for pair in self._sql_types(node))
+
+    def _reduce(self, node: Node) -> Node:
+        assert isinstance(node, logical.Reduce)
+        schema = self._types.of(node.input)
+        memo: dict[str, str] = {}
+
+        def arg_type(expr: Expr) -> str:
+            if expr.sql not in memo:
+                memo[expr.sql] = self._types.of_query(expr.sql, schema).columns[0].type
+            return memo[expr.sql]
+
+        source = self.lower(node.input)
+        return plan_reduce(
+            node, source, self._sql_types(node.input), arg_type, self._names, self.stored_as_output(node)
+        )
+
+    def _distinct(self, node: Node) -> Node:
+        assert isinstance(node, logical.Distinct)
+        return plan_distinct(self.lower(node.input), self._names)
+
+    def _threshold(self, node: Node) -> Node:
+        assert isinstance(node, logical.Threshold)
+        return plan_threshold(self.lower(node.input), self._names)
+
+    def _top_k(self, node: Node) -> Node:
+        assert isinstance(node, logical.TopK)
+        ties = self._ties(node.input)
+        old = self.stored_as_output(node) or State(self._names.new("top"), node.columns, node.keys)
+        return TopGroups(self.lower(node.input), node.keys, node.order, ties, node.limit, node.offset, old)
+
+    def _window(self, node: Node) -> Node:
+        assert isinstance(node, logical.Window)
+        old = self.stored_as_output(node) or State(self._names.new("window"), node.columns, node.keys)
+        ties = self._ties(node.input)
+        functions = tuple((id, with_ties(function, ties)) for id, function in node.functions)
+        return WindowGroups(self.lower(node.input), node.keys, functions, old)
+
+    def _ties(self, node: Node) -> tuple[Id, ...]:
+        return tuple(column.name for column in self._types.of(node) if is_orderable(column.json_type))
+
+    def _union(self, node: Node) -> Node:
+        """Casts each operand to the common type, so that one operand's delta can stand alone."""
+        assert isinstance(node, Union)
+        common = self._types.of(node).columns
+        return Union(tuple(self._cast(operand, common) for operand in node.operands), node.ids)
+
+    def _cast(self, operand: Node, common: tuple[object, ...]) -> Node:
+        own = self._types.of(operand).columns
+        lowered = self.lower(operand)
+        pairs = list(zip(operand.columns, own, common, strict=True))
+        if all(have.type == want.type for _, have, want in pairs):  # type: ignore[attr-defined]
+            return lowered
+        outputs: list[tuple[Id, Expr]] = []
+        for id, have, want in pairs:
+            same = have.type == want.type  # type: ignore[attr-defined]
+            cast = Expr(f"CAST({id} AS {sql_type(want.json_type)})")  # type: ignore[attr-defined]
+            outputs.append((f"{id}_u", Expr.column(id) if same else cast))
+        return Map(lowered, tuple(outputs))
+
+    def _fallback(self, node: Node) -> Node:
+        assert isinstance(node, logical.Fallback)
+        old = self.stored_as_output(node) or State(self._names.new("recompute"), node.columns, ())
+        operands = tuple(self.lower(operand) for operand in node.operands)
+        types = tuple(self._sql_types(operand) for operand in node.operands)
+        return Recompute(node.sql, operands, node.names, node.ids, node.reason, node.temporal, types, old)
+
+    def _sql_types(self, node: Node) -> tuple[tuple[Id, str], ...]:
+        return tuple((column.name, sql_type(column.json_type)) for column in self._types.of(node))
+
+
+_RULES: dict[type[Node], Callable[[_Lowering, Node], Node]] = {
+    logical.Join: _Lowering._join,
+    logical.OuterJoin: _Lowering._outer_join,
+    logical.SemiJoin: _Lowering._semi_join,
+    logical.Reduce: _Lowering._reduce,
+    logical.Distinct: _Lowering._distinct,
+    logical.Threshold: _Lowering._threshold,
+    logical.TopK: _Lowering._top_k,
+    logical.Window: _Lowering._window,
+    logical.Union: _Lowering._union,
+    logical.Fallback: _Lowering._fallback,
+}

@@ -1,0 +1,239 @@
+"""Grouped aggregation by accumulators: what an aggregate needs to know of a group, kept as sums that a delta changes by
+adding. ``count``, ``sum``, ``avg`` and the boolean ones of exact types are functions of such sums; ``min`` and ``max``
+are kept as values, compared with the delta, and recomputed from the input only where the extreme itself is retracted.
+
+Sums of floats do not cancel exactly under retraction, so groups with one are recomputed (``groups.RecomputeGroups``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.differential.groups import RecomputeGroups
+from dbt_incremental_dd.differential.sql_types import sql_type
+from dbt_incremental_dd.differential.state import Names, OutputState, State
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Aggregate, Id, Node, Reduce
+
+_INTEGERS = ("byte", "short", "integer", "long")
+_ORDERED = (*_INTEGERS, "string", "date", "timestamp", "timestamp_ntz", "boolean", "float", "double", "binary")
+_WIDEST_DIFF = 9
+"""Decimal digits of a diff in a product with a decimal: multiplicities up to a billion."""
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """A sum over a group: ``delta`` is its SQL aggregate over a delta's rows (columns and ``dd_diff``).
+
+    ``dtype`` is BIGINT or DECIMAL(37,s): two of the latter add up without losing a digit.
+    """
+
+    name: str
+    delta: str
+    dtype: str = "BIGINT"
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """A minimum or maximum: ``value`` is its operand, NULL for rows that do not count; ``dtype`` its SQL type."""
+
+    id: Id
+    maximum: bool
+    value: Expr
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Accumulate(Node):
+    """``outputs`` are SQL over the accumulators' names; extremes come from ``values``, the stored ones.
+
+    ``threshold``: instead of one row for each group that has rows, each group as often as it has rows.
+    """
+
+    input: Node
+    keys: tuple[Id, ...]
+    accumulators: tuple[Accumulator, ...]
+    outputs: tuple[tuple[Id, str], ...]
+    extremes: tuple[Extreme, ...]
+    global_row: bool
+    threshold: bool
+    sums: State
+    values: State | None
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.keys + self.order_of_outputs
+
+    @property
+    def order_of_outputs(self) -> tuple[Id, ...]:
+        """Aggregates' ids in the order of the logical plan."""
+        return tuple(id for id, _ in self.outputs)
+
+    @property
+    def extreme_types(self) -> tuple[tuple[Id, str], ...]:
+        """The extremes with their SQL types."""
+        return tuple((e.id, e.dtype) for e in self.extremes)
+
+
+def plan_reduce(
+    node: Reduce,
+    source: Node,
+    input_types: tuple[tuple[Id, str], ...],
+    arg_types: Callable[[Expr], str],
+    names: Names,
+    output: OutputState | None,
+) -> Node:
+    """Accumulators where every aggregate allows it, else groups recomputed."""
+    reason = next((r for a in node.aggregates if (r := _why_not(a, arg_types))), None)
+    if reason is not None:
+        old = output or State(names.new("groups"), node.columns, node.keys)
+        return RecomputeGroups(source, node.keys, node.aggregates, node.global_row, reason, input_types, old)
+    parts = _Parts()
+    outputs = tuple((a.id, _accumulate(a, arg_types, parts)) for a in node.aggregates)
+    return accumulate(source, node.keys, parts, outputs, names, global_row=node.global_row)
+
+
+def plan_distinct(source: Node, names: Names) -> Accumulate:
+    """DISTINCT: groups by all columns, without aggregates."""
+    return accumulate(source, source.columns, _Parts(), (), names)
+
+
+def plan_threshold(source: Node, names: Names) -> Accumulate:
+    """Threshold: groups by all columns, each as often as it has rows, if positive."""
+    return accumulate(source, source.columns, _Parts(), (), names, threshold=True)
+
+
+class _Parts:
+    """Accumulators and extremes of one operator, each made once."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Accumulator] = {}
+        self.extremes: list[Extreme] = []
+
+    def sum(self, delta: str, dtype: str = "BIGINT") -> str:
+        """The name of the accumulator with that definition."""
+        return self.sums.setdefault(delta, Accumulator(f"dd_a{len(self.sums)}", delta, dtype)).name
+
+
+def accumulate(
+    source: Node,
+    keys: tuple[Id, ...],
+    parts: _Parts,
+    outputs: tuple[tuple[Id, str], ...],
+    names: Names,
+    *,
+    global_row: bool = False,
+    threshold: bool = False,
+) -> Accumulate:
+    """The operator with its states named."""
+    accumulators = tuple(parts.sums.values())
+    name = names.new("reduce")
+    sums = State(f"{name}.sums", keys, keys, (DIFF, *(a.name for a in accumulators)))
+    extremes = tuple(parts.extremes)
+    values = State(f"{name}.values", (*keys, *(e.id for e in extremes)), keys) if extremes else None
+    return Accumulate(source, keys, accumulators, outputs, extremes, global_row, threshold, sums, values)
+
+
+def _why_not(aggregate: Aggregate, arg_types: Callable[[Expr], str]) -> str | None:
+    """Why an aggregate cannot be accumulated; None where it can."""
+    call = aggregate.sql.sql
+    kind = _KINDS.get(aggregate.function)
+    if kind is None or not aggregate.plain:
+        return f"{call}: groups that change are recomputed"
+    if aggregate.distinct and kind != "extreme":
+        return f"{call}: distinct values are recomputed for groups that change"
+    if kind in ("sum", "avg", "extreme", "all", "any", "count_if"):
+        if len(aggregate.args) != 1:
+            return f"{call}: groups that change are recomputed"
+        dtype = arg_types(aggregate.args[0])
+        if kind in ("sum", "avg") and not _exact(dtype, kind):
+            return f"{call}: sums of {dtype} do not cancel exactly, groups that change are recomputed"
+        if kind in ("all", "any", "count_if") and dtype != "boolean":
+            return f"{call}: groups that change are recomputed"
+        if kind == "extreme" and not (dtype in _ORDERED or dtype.startswith("decimal")):
+            return f"{call}: extremes of {dtype} are recomputed for groups that change"
+    return None
+
+
+_KINDS = {
+    "count": "count",
+    "sum": "sum",
+    "try_sum": "sum",
+    "avg": "avg",
+    "mean": "avg",
+    "try_avg": "avg",
+    "min": "extreme",
+    "max": "extreme",
+    "bool_and": "all",
+    "every": "all",
+    "bool_or": "any",
+    "some": "any",
+    "any": "any",
+    "count_if": "count_if",
+}
+
+
+def _exact(dtype: str, kind: str) -> bool:
+    """Whether sums of the type are exact, and the average a function of sum and count to the last digit."""
+    if dtype in _INTEGERS:
+        return True
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", dtype)
+    return bool(match) and int(match[1]) <= (18 if kind == "avg" else 38 - _WIDEST_DIFF - 1)
+
+
+def _accumulate(aggregate: Aggregate, arg_types: Callable[[Expr], str], parts: _Parts) -> str:
+    """The aggregate as SQL over accumulators, which it adds to ``parts``."""
+    kind = _KINDS[aggregate.function]
+    if kind == "count":
+        return _count(aggregate, parts)
+    value = aggregate.args[0].sql
+    if aggregate.filter is not None:
+        value = f"CASE WHEN {aggregate.filter.sql} THEN {value} END"
+    if kind == "extreme":
+        dtype = sql_type(arg_types(aggregate.args[0]))
+        parts.extremes.append(Extreme(aggregate.id, aggregate.function == "max", Expr(value), dtype))
+        return aggregate.id
+    if kind == "count_if":
+        return parts.sum(f"sum(CASE WHEN {value} THEN {DIFF} ELSE 0L END)")
+    if kind in ("all", "any"):
+        return _boolean(kind, value, parts)
+    return _sum(kind, value, arg_types(aggregate.args[0]), parts)
+
+
+def _count(aggregate: Aggregate, parts: _Parts) -> str:
+    conditions = [f"({arg.sql}) IS NOT NULL" for arg in aggregate.args]
+    if aggregate.filter is not None:
+        conditions.append(f"({aggregate.filter.sql})")
+    if not conditions:
+        return DIFF
+    return parts.sum(f"sum(CASE WHEN {' AND '.join(conditions)} THEN {DIFF} ELSE 0L END)")
+
+
+def _boolean(kind: str, value: str, parts: _Parts) -> str:
+    """NULL over no values; else whether there is no false one (all), or some true one (any)."""
+    true = parts.sum(f"sum(CASE WHEN ({value}) THEN {DIFF} ELSE 0L END)")
+    false = parts.sum(f"sum(CASE WHEN NOT ({value}) THEN {DIFF} ELSE 0L END)")
+    test = f"{false} = 0" if kind == "all" else f"{true} > 0"
+    return f"CASE WHEN {true} + {false} > 0 THEN {test} END"
+
+
+def _sum(kind: str, value: str, dtype: str, parts: _Parts) -> str:
+    """Sum and average over accumulated sum and count, in the result types of Spark's own aggregates."""
+    count = parts.sum(f"sum(CASE WHEN ({value}) IS NOT NULL THEN {DIFF} ELSE 0L END)")
+    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", dtype)
+    if match is None and kind == "sum":
+        total = parts.sum(f"coalesce(sum(CAST({value} AS BIGINT) * {DIFF}), 0L)")
+        return f"CASE WHEN {count} > 0 THEN {total} END"
+    precision, scale = (int(match[1]), int(match[2])) if match else (19, 0)
+    weighted = f"CAST({value} AS DECIMAL({precision},{scale})) * CAST({DIFF} AS DECIMAL({_WIDEST_DIFF},0))"
+    total = parts.sum(f"coalesce(sum({weighted}), 0)", f"DECIMAL(37,{scale})")
+    if match is None:
+        return f"CASE WHEN {count} > 0 THEN CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE) END"
+    result = f"CAST({total} AS DECIMAL({min(precision + 10, 38)},{scale}))"
+    if kind == "avg":
+        quotient = f"{result} / CAST({count} AS DECIMAL(20,0))"
+        result = f"CAST({quotient} AS DECIMAL({min(precision + 4, 38)},{min(scale + 4, 38)}))"
+    return f"CASE WHEN {count} > 0 THEN {result} END"

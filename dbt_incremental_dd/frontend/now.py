@@ -1,0 +1,21 @@
+"""``dd_now()``: the time of the run, as a TIMESTAMP."""
+
+from __future__ import annotations
+
+import re
+
+from dbt_incremental_dd.core.time import Time
+
+_CALL = re.compile(
+    r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/)|\bdd_now\s*\(\s*\)", re.DOTALL | re.I
+)
+
+
+def bind_now(sql: str, t: Time) -> str:
+    """The text with each call of ``dd_now()`` replaced by the timestamp ``t``; strings and comments are left alone."""
+    return _CALL.sub(lambda match: match[1] or f"timestamp_millis({t}L)", sql)
+
+
+def uses_now(sql: str) -> bool:
+    """Whether the query's answer depends on the time of the run."""
+    return any(match[1] is None for match in _CALL.finditer(sql))

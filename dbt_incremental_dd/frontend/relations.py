@@ -1,0 +1,87 @@
+"""The base relations that a query reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.logical.dialect import VerbatimSpark
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation's name as the query writes it, part by part and without quotes."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Its name for look-ups: lower case, joined by dots."""
+        return ".".join(self.parts).lower()
+
+    @property
+    def sql(self) -> str:
+        """Its name as SQL."""
+        return ".".join("`" + part.replace("`", "``") + "`" for part in self.parts)
+
+
+def parse(sql: str) -> exp.Expression:
+    """The query's syntax tree. Raises UnsupportedSQL, with the place, where it is not one query."""
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, dialect=VerbatimSpark) if tree is not None]
+    except SqlglotError as error:
+        place = error.errors[0] if getattr(error, "errors", None) else {}
+        where = f" at line {place['line']}, column {place['col']}" if place.get("line") else ""
+        text = place.get("description") or str(error)
+        raise UnsupportedSQL(f"the SQL cannot be parsed{where}: {text}", "Check its syntax.") from error
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query | exp.Values):
+        raise UnsupportedSQL("the SQL is not one query", "A model is a single SELECT.")
+    return trees[0]
+
+
+def relations(sql: str) -> tuple[Relation, ...]:
+    """Base tables of the query, subqueries included, each once; names of CTEs are not among them."""
+    found = (relation_of(table) for table in base_tables(parse(sql)))
+    return tuple({relation.key: relation for relation in found}.values())
+
+
+def relation_of(table: exp.Table) -> Relation:
+    """The name of a table reference."""
+    return Relation(tuple(part.name for part in table.parts))
+
+
+def base_tables(tree: exp.Expression) -> Iterator[exp.Table]:
+    """References to base tables, in the order of the text."""
+    for table in tree.find_all(exp.Table, bfs=False):
+        if isinstance(table.this, exp.Identifier) and not _names_cte(table):
+            yield table
+
+
+def _names_cte(table: exp.Table) -> bool:
+    """Whether the reference is to a CTE that is visible where it stands."""
+    if len(table.parts) != 1:
+        return False
+    below: exp.Expression = table
+    node = table.parent
+    while node is not None:
+        with_ = node.args.get("with_")
+        if with_ is not None and below is not with_ and _defines(with_, table.name, before=None):
+            return True
+        if isinstance(node, exp.With) and _defines(node, table.name, before=None if node.recursive else below):
+            return True
+        below, node = node, node.parent
+    return False
+
+
+def _defines(with_: exp.Expression, name: str, before: exp.Expression | None) -> bool:
+    for cte in with_.expressions:
+        if cte is before:
+            return False
+        if cte.alias.lower() == name.lower():
+            return True
+    return False

@@ -1,0 +1,80 @@
+"""A query's own text with its base relations left open. Nothing else of the text is touched, so its meaning is not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlglot import exp
+
+from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.frontend.relations import base_tables, parse, relation_of
+from dbt_incremental_dd.logical.dialect import VerbatimSpark
+
+
+def template(sql: str, keys: Mapping[str, object] | Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """The text for ``str.format``, and the relation keys of ``{0}``, ``{1}``, ...
+
+    Raises UnsupportedSQL where a relation is not among ``keys``.
+    """
+    tree = parse(sql)
+    order: dict[str, int] = {}
+    edits: list[tuple[int, int, str]] = []
+    for table in base_tables(tree):
+        key = relation_of(table).key
+        if key not in keys:
+            raise UnsupportedSQL(f"it reads {key}, which is not known", "Use ref() or source().")
+        number = order.setdefault(key, len(order))
+        alias = "" if table.alias else f" AS `{table.name.replace('`', '``')}`"
+        edits.append((*_span(table.parts), f"{{{number}}}{alias}"))
+    edits += _qualifiers(tree)
+    return _spliced(sql, edits), tuple(order)
+
+
+def block_template(tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
+    """The same for a part of a query, given as a tree of its own: its text is printed from the tree."""
+    tree = tree.copy()
+    order: dict[str, int] = {}
+    for column in tree.find_all(exp.Column):
+        if column.args.get("db"):
+            column.set("db", None)
+            column.set("catalog", None)
+    for table in list(base_tables(tree)):
+        number = order.setdefault(relation_of(table).key, len(order))
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+        table.set("this", exp.to_identifier(f"dd_input_{number}_"))
+        table.set("db", None)
+        table.set("catalog", None)
+    text = tree.sql(dialect=VerbatimSpark, comments=False, normalize_functions=False)
+    text = text.replace("{", "{{").replace("}", "}}")
+    for number in range(len(order)):
+        text = text.replace(f"dd_input_{number}_", f"{{{number}}}")
+    return text, tuple(order)
+
+
+def _qualifiers(tree: exp.Expression) -> list[tuple[int, int, str]]:
+    """Columns qualified by a base table's full name lose all of it but the table."""
+    full = {tuple(part.name.lower() for part in table.parts) for table in base_tables(tree) if len(table.parts) > 1}
+    edits = []
+    for column in tree.find_all(exp.Column):
+        names = tuple(part.name.lower() for part in column.parts)
+        for length in (2, 3):
+            if names[:length] in full and len(names) > length:
+                start, _ = _span(column.parts[:1])
+                end = _span(column.parts[length - 1 : length])[0]
+                edits.append((start, end, ""))
+    return edits
+
+
+def _span(parts: list[exp.Expression]) -> tuple[int, int]:
+    return parts[0].meta["start"], parts[-1].meta["end"] + 1
+
+
+def _spliced(sql: str, edits: list[tuple[int, int, str]]) -> str:
+    pieces, position = [], 0
+    for start, end, text in sorted(edits):
+        pieces.append(sql[position:start].replace("{", "{{").replace("}", "}}"))
+        pieces.append(text)
+        position = end
+    pieces.append(sql[position:].replace("{", "{{").replace("}", "}}"))
+    return "".join(pieces).strip().rstrip(";")

@@ -1,0 +1,103 @@
+"""A scalar expression: Spark SQL over the column ids of the node below it.
+
+Ids are unique in a plan (``c12``), so an expression means the same wherever its columns are present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import sqlglot
+from sqlglot import exp
+
+from dbt_incremental_dd.logical.dialect import VerbatimSpark
+
+
+@dataclass(frozen=True)
+class Expr:
+    """``sql`` names columns by their ids only, unqualified and without quotes."""
+
+    sql: str
+
+    @staticmethod
+    def column(id: str) -> Expr:
+        """The value of one column."""
+        return Expr(id)
+
+    @staticmethod
+    def of(tree: exp.Expression) -> Expr:
+        """The expression of a syntax tree whose columns are ids already."""
+        return Expr(tree.sql(dialect=VerbatimSpark, comments=False, normalize_functions=False))
+
+    @cached_property
+    def tree(self) -> exp.Expression:
+        """The syntax tree. Shared: copy it before changing it."""
+        return sqlglot.parse_one(self.sql, dialect=VerbatimSpark)
+
+    @cached_property
+    def refs(self) -> frozenset[str]:
+        """Ids of the columns it reads. A lambda's own variables are not among them."""
+        return frozenset(_id(column) for column in _columns(self.tree))
+
+    @cached_property
+    def as_column(self) -> str | None:
+        """The id, where the expression is nothing but a column."""
+        tree = self.tree
+        return tree.name if isinstance(tree, exp.Column) and len(tree.parts) == 1 else None
+
+    def substitute(self, by: Mapping[str, Expr]) -> Expr:
+        """The expression with columns replaced by expressions."""
+        if not any(id in by for id in self.refs):
+            return self
+        tree = self.tree.copy()
+        for column in list(_columns(tree)):
+            if _id(column) not in by:
+                continue
+            value: exp.Expression = by[_id(column)].tree.copy()
+            if not isinstance(value, exp.Column):
+                value = exp.paren(value, copy=False)
+            for field in column.parts[1:]:
+                value = exp.Dot(this=value, expression=field.copy())
+            if column is tree:
+                return Expr.of(value)
+            column.replace(value)
+        return Expr.of(tree)
+
+    def conjuncts(self) -> tuple[Expr, ...]:
+        """The operands of a top-level AND chain."""
+        tree = self.tree
+        if isinstance(tree, exp.Paren):
+            return Expr.of(tree.this).conjuncts()
+        if isinstance(tree, exp.And):
+            return Expr.of(tree.left).conjuncts() + Expr.of(tree.right).conjuncts()
+        return (self,)
+
+    def equality_sides(self) -> tuple[Expr, Expr, bool] | None:
+        """Both sides of ``a = b`` (False) or ``a <=> b`` (True, NULLs are equal); None for anything else."""
+        tree = self.tree
+        while isinstance(tree, exp.Paren):
+            tree = tree.this
+        if isinstance(tree, exp.EQ | exp.NullSafeEQ):
+            return Expr.of(tree.left), Expr.of(tree.right), isinstance(tree, exp.NullSafeEQ)
+        return None
+
+
+def _id(column: exp.Column) -> str:
+    """The column's id; further parts are fields of a struct (``c1.f``)."""
+    return str(column.parts[0].name)
+
+
+def _columns(tree: exp.Expression) -> list[exp.Column]:
+    """Column references that are not a lambda's own variables."""
+    return [column for column in tree.find_all(exp.Column) if not bound_by_lambda(column)]
+
+
+def bound_by_lambda(column: exp.Column) -> bool:
+    scope = column.find_ancestor(exp.Lambda)
+    while scope is not None:
+        if any(parameter.name.lower() == _id(column).lower() for parameter in scope.expressions):
+            return True
+        scope = scope.find_ancestor(exp.Lambda)
+    return False

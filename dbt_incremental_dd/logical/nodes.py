@@ -1,0 +1,355 @@
+"""The relational algebra, named as in Materialize's MIR where it has the operator.
+
+A node is a multiset of rows over ``columns``, ids that are unique in the plan. Nodes are immutable and refuse
+to be built over columns that their inputs do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from dbt_incremental_dd.logical.expr import Expr
+
+Id = str
+
+
+@dataclass(frozen=True)
+class Node:
+    """Base of all operators."""
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        """Ids of the output's columns, in order."""
+        raise TypeError(f"{type(self).__name__} must say its columns")
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The operators that it reads."""
+        found: list[Node] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Node):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found += [item for item in value if isinstance(item, Node)]
+        return tuple(found)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
+        """The same operator over other inputs, given in the order of ``inputs``."""
+        rest = iter(inputs)
+        changed: dict[str, object] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Node):
+                changed[field.name] = next(rest)
+            elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+                changed[field.name] = tuple(next(rest) for _ in value)
+        return replace(self, **changed) if changed else self
+
+    def walk(self) -> Iterator[Node]:
+        """This operator and all below it, parents first."""
+        yield self
+        for node in self.inputs:
+            yield from node.walk()
+
+
+def _require(node: Node, needed: frozenset[Id] | set[Id], present: tuple[Id, ...]) -> None:
+    missing = needed - set(present)
+    if missing:
+        raise ValueError(f"{type(node).__name__} reads {sorted(missing)}, but its input has {list(present)}")
+
+
+@dataclass(frozen=True)
+class Get(Node):
+    """A stored collection. ``outputs`` pairs an id with the collection's column name."""
+
+    collection: str
+    outputs: tuple[tuple[Id, str], ...]
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return tuple(id for id, _ in self.outputs)
+
+
+@dataclass(frozen=True)
+class Constant(Node):
+    """A relation that no input can change: ``sql`` is a whole query over nothing (VALUES, SELECT 1, range(10))."""
+
+    sql: str
+    ids: tuple[Id, ...]
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.ids
+
+
+@dataclass(frozen=True)
+class Map(Node):
+    """Each row becomes the row of ``outputs``: projection, renaming and computed columns in one."""
+
+    input: Node
+    outputs: tuple[tuple[Id, Expr], ...]
+
+    def __post_init__(self) -> None:
+        for _, expr in self.outputs:
+            _require(self, expr.refs, self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return tuple(id for id, _ in self.outputs)
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    """The rows for which ``predicate`` is true."""
+
+    input: Node
+    predicate: Expr
+
+    def __post_init__(self) -> None:
+        _require(self, self.predicate.refs, self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class FlatMap(Node):
+    """Each row joined with the rows that ``generator`` (explode, inline, ...) makes of it.
+
+    ``outer`` keeps a row without any as one row of NULLs.
+    """
+
+    input: Node
+    generator: Expr
+    outer: bool
+    outputs: tuple[Id, ...]
+
+    def __post_init__(self) -> None:
+        _require(self, self.generator.refs, self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns + self.outputs
+
+
+@dataclass(frozen=True)
+class Join(Node):
+    """Inner join of any number of inputs: the rows of their product for which every predicate of ``on`` is true."""
+
+    operands: tuple[Node, ...]
+    on: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        for predicate in self.on:
+            _require(self, predicate.refs, self.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return tuple(id for operand in self.operands for id in operand.columns)
+
+
+@dataclass(frozen=True)
+class OuterJoin(Node):
+    """``left``: left rows without a match are kept with NULLs; ``full``: the right's likewise.
+
+    A right join is the left join of swapped inputs.
+    """
+
+    kind: Literal["left", "full"]
+    left: Node
+    right: Node
+    on: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        for predicate in self.on:
+            _require(self, predicate.refs, self.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.left.columns + self.right.columns
+
+
+@dataclass(frozen=True)
+class SemiJoin(Node):
+    """Left rows that have a match on the right; with ``anti``, those that have none."""
+
+    anti: bool
+    left: Node
+    right: Node
+    on: tuple[Expr, ...]
+
+    def __post_init__(self) -> None:
+        for predicate in self.on:
+            _require(self, predicate.refs, self.left.columns + self.right.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.left.columns
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate call. ``sql`` is the whole call, the other fields its parts.
+
+    ``function`` is in lower case (``sum``); ``args`` of ``count(*)`` are empty. ``plain`` says that ``function``,
+    ``args``, ``distinct`` and ``filter`` are all there is to it (no IGNORE NULLS, no WITHIN GROUP).
+    """
+
+    id: Id
+    sql: Expr
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool = False
+    filter: Expr | None = None
+    plain: bool = True
+
+
+@dataclass(frozen=True)
+class Reduce(Node):
+    """Groups of equal ``keys`` (NULLs are equal), and the aggregates over each.
+
+    ``global_row``: without GROUP BY there is always one row, also over empty input.
+    """
+
+    input: Node
+    keys: tuple[Id, ...]
+    aggregates: tuple[Aggregate, ...]
+    global_row: bool = False
+
+    def __post_init__(self) -> None:
+        _require(self, set(self.keys), self.input.columns)
+        for aggregate in self.aggregates:
+            _require(self, aggregate.sql.refs, self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.keys + tuple(aggregate.id for aggregate in self.aggregates)
+
+
+@dataclass(frozen=True)
+class Distinct(Node):
+    """Each row once."""
+
+    input: Node
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class Order:
+    """One ORDER BY item; ``nulls_first`` is explicit."""
+
+    expr: Expr
+    descending: bool
+    nulls_first: bool
+
+    @property
+    def sql(self) -> str:
+        """As text, for ORDER BY."""
+        direction = "DESC" if self.descending else "ASC"
+        return f"{self.expr.sql} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+
+@dataclass(frozen=True)
+class TopK(Node):
+    """In each group of equal ``keys``, the rows from ``offset`` on, at most ``limit``, in the order of ``order``.
+
+    Ties are broken by all columns, so that the answer is one and the same every time.
+    """
+
+    input: Node
+    keys: tuple[Id, ...]
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self, set(self.keys), self.input.columns)
+        for item in self.order:
+            _require(self, item.expr.refs, self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class Window(Node):
+    """Window functions over partitions of equal ``keys``; ``functions`` are whole OVER expressions."""
+
+    input: Node
+    keys: tuple[Id, ...]
+    functions: tuple[tuple[Id, Expr], ...]
+
+    def __post_init__(self) -> None:
+        _require(self, set(self.keys), self.input.columns)
+        for _, function in self.functions:
+            _require(self, function.refs, self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns + tuple(id for id, _ in self.functions)
+
+
+@dataclass(frozen=True)
+class Union(Node):
+    """The sum of multisets, column by position; types are widened as Spark's UNION ALL does."""
+
+    operands: tuple[Node, ...]
+    ids: tuple[Id, ...]
+
+    def __post_init__(self) -> None:
+        if any(len(operand.columns) != len(self.ids) for operand in self.operands):
+            raise ValueError("Union needs inputs of as many columns as it has")
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.ids
+
+
+@dataclass(frozen=True)
+class Negate(Node):
+    """The multiset with all multiplicities negated. Only below a Union that a Threshold closes."""
+
+    input: Node
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class Threshold(Node):
+    """Rows of positive multiplicity, with that multiplicity."""
+
+    input: Node
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class Fallback(Node):
+    """A query kept as text, recomputed whole and subtracted when any operand changes.
+
+    ``sql`` names its operands ``{0}``, ``{1}``, ... and their columns by ``names`` (one tuple an operand). With
+    ``temporal`` its answer depends on the time of the run (``dd_now()``), too.
+    """
+
+    sql: str
+    operands: tuple[Node, ...]
+    names: tuple[tuple[str, ...], ...]
+    ids: tuple[Id, ...]
+    reason: str
+    temporal: bool = False
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.ids

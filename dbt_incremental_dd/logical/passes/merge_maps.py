@@ -1,0 +1,34 @@
+"""Two Maps in a row become one, where no computed column would be computed twice.
+
+    Map(Map(x, [b: a + 1]), [c: b])    ->    Map(x, [c: a + 1])
+
+Requires nothing. Establishes: no Map of plain columns stands under a Map; a Map that changes nothing is gone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dbt_incremental_dd.logical.nodes import Map, Node
+
+
+def merge_maps(plan: Node) -> Node:
+    """The plan with Maps merged."""
+    node = plan.with_inputs(tuple(merge_maps(child) for child in plan.inputs))
+    while isinstance(node, Map) and isinstance(node.input, Map) and _may_merge(node, node.input):
+        by = dict(node.input.outputs)
+        node = Map(node.input.input, tuple((id, expr.substitute(by)) for id, expr in node.outputs))
+    if isinstance(node, Map) and _is_identity(node) and node is not plan:
+        return node.input
+    return node
+
+
+def _may_merge(above: Map, below: Map) -> bool:
+    uses = Counter(ref for _, expr in above.outputs for ref in expr.refs)
+    computed = {id for id, expr in below.outputs if expr.as_column is None}
+    return all(uses[id] <= 1 for id in computed)
+
+
+def _is_identity(node: Map) -> bool:
+    same = all(expr.as_column == id for id, expr in node.outputs)
+    return same and node.columns == node.input.columns

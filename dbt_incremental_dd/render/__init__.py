@@ -1,0 +1,1 @@
+"""Spark twins of the differential plan's operators. Plans decide; rendering obeys."""

@@ -1,0 +1,107 @@
+"""What rendering one model's run needs: a session, the interval, inputs' logs, and the operators' own traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.render.inner import InnerTraces
+from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.write import describe_folder, remove_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LOCAL_ROWS = 20_000
+"""Deltas of at most so many rows are brought to the driver, where they become literals and small files."""
+
+
+@dataclass
+class Context:
+    """One model between ``t0`` (BEGINNING where it is built anew) and ``t1``.
+
+    ``inputs``: log and visible schema of each collection that the plan reads. ``output``: the model's own log.
+    """
+
+    spark: SparkSession
+    storage: Storage
+    t0: Time
+    t1: Time
+    inputs: Mapping[str, tuple[Log, Schema]]
+    output: tuple[Log, Schema] | None
+    inner: InnerTraces
+    report: Callable[[str], None]
+    bind_now: Callable[[str], str]
+    _scratch: list[str] = field(default_factory=list)
+    _views: list[str] = field(default_factory=list)
+
+    @property
+    def from_nothing(self) -> bool:
+        """Whether the old contents of everything are empty."""
+        return self.t0 == BEGINNING
+
+    def localized(self, rows: Rows) -> Rows:
+        """The same rows, computed and on the driver if they are few; otherwise as they were."""
+        if rows.local is not None or rows.estimate > LOCAL_ROWS:
+            return rows
+        table = rows.frame.limit(LOCAL_ROWS + 1).toArrow()
+        return self.local(table, rows) if table.num_rows <= LOCAL_ROWS else replace(rows, estimate=LOCAL_ROWS + 1)
+
+    def materialize(self, rows: Rows) -> Rows:
+        """The same rows computed once: on the driver where they are few, else in scratch files."""
+        rows = self.localized(rows)
+        if rows.local is not None:
+            return rows
+        uri = self.storage.scratch("delta")
+        self._scratch.append(uri)
+        schema = rows.frame.schema
+        rows.frame.write.parquet(uri)
+        files = describe_folder(self.storage, uri)
+        frame = self.spark.createDataFrame([], schema)
+        if files:
+            frame = self.spark.read.schema(schema).parquet(*(f"{uri}/{file.path}" for file in files))
+        return replace(rows, frame=frame, estimate=sum(file.rows for file in files))
+
+    def empty(self, types: Sequence[tuple[str, str]]) -> DataFrame:
+        """No rows, of columns with these SQL types."""
+        columns = ", ".join(f"CAST(NULL AS {dtype}) AS {name}" for name, dtype in types)
+        return self.spark.sql(f"SELECT {columns or 'NULL AS dd_none'} LIMIT 0")
+
+    def local(self, table: object, like: Rows) -> Rows:
+        """Rows that are on the driver already."""
+        frame = local_frame(self.spark, table, like.frame)
+        return Rows(frame, table.num_rows, like.positive, like.consolidated, table)  # type: ignore[attr-defined,arg-type]
+
+    def view(self, frame: DataFrame) -> str:
+        """A temporary view of the frame, of a name that nobody else uses; dropped at the end of the run."""
+        name = f"dd_view_{uuid4().hex}"
+        frame.createOrReplaceTempView(name)
+        self._views.append(name)
+        return name
+
+    def close(self) -> None:
+        """Removes views and scratch files."""
+        for name in self._views:
+            self.spark.catalog.dropTempView(name)
+        for uri in self._scratch:
+            remove_folder(self.storage, uri)
+        self._views.clear()
+        self._scratch.clear()
+
+
+def local_frame(spark: SparkSession, table: object, like: DataFrame) -> DataFrame:
+    """A DataFrame of a driver-side table, with exactly the types of ``like``."""
+    if table.num_rows == 0:  # type: ignore[attr-defined]
+        return spark.createDataFrame([], like.schema)
+    made = spark.createDataFrame(table)  # type: ignore[type-var]
+    if [f.dataType for f in made.schema] == [f.dataType for f in like.schema]:
+        return made
+    return made.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in like.schema))

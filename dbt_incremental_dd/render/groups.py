@@ -1,0 +1,150 @@
+"""Operators that recompute affected groups, and the fallback, whose one group is everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.state import OutputState, State
+from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.render.rows import Keys, Rows, consolidated, expanded, keys_of, negated, plus, positive
+from dbt_incremental_dd.trace.files import inserts_only, matching
+from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.read import quoted, updates
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from dbt_incremental_dd.render.renderer import Renderer
+
+
+def delta(node: Node, r: Renderer) -> Rows | None:
+    """The affected groups' new rows minus their old ones; stored, where nothing else stores them."""
+    assert isinstance(node, StoredOutput)
+    always = r.context.from_nothing or (isinstance(node, Recompute) and node.temporal)
+    if not always and all(r.delta(child) is None for child in node.inputs):
+        return None
+    keys = None if r.context.from_nothing else _affected(node, r)
+    new = _computed(node, r, keys)
+    if r.context.from_nothing:
+        change: Rows | None = new
+    else:
+        old = stored(node, r, new=False, keys=keys)
+        change = plus([new, None if old is None else Rows(negated(old.frame), old.estimate)])
+        change = consolidated(change) if change else None
+    if isinstance(node.old, State) and change is not None:
+        return r.context.inner.of(node.old).append(r.context.localized(change), r.context.t1)
+    return change
+
+
+def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+    """What is stored of the operator's output."""
+    assert isinstance(node, StoredOutput)
+    if new:
+        r.delta(node)
+        if isinstance(node.old, OutputState):
+            rows = _computed(node, r, None)
+            return rows if rows is None or keys is None else rows.mapped(keys.semi_join(rows.frame))
+    return stored(node, r, new=new, keys=keys)
+
+
+def _affected(node: StoredOutput, r: Renderer) -> Keys | None:
+    """The groups that the input's delta touches; None: all."""
+    if isinstance(node, Recompute) or not node.keys:
+        return None
+    change = r.small_delta(node.input)
+    return keys_of(change, node.keys) if change is not None else None
+
+
+def _computed(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None:
+    """The operator over the new contents of its input, restricted to whole groups."""
+    if isinstance(node, Recompute):
+        return _fallback(node, r)
+    source = r.contents(node.input, new=True, keys=keys)
+    if source is None:
+        return _over_nothing(node, r)
+    if isinstance(node, RecomputeGroups):
+        frame = _aggregated(node, expanded(source))
+        return Rows(_counted(frame), source.estimate, positive=True, consolidated=True)
+    frame = _top(node, expanded(source)) if isinstance(node, TopGroups) else _windowed(node, expanded(source))
+    return Rows(_counted(frame), source.estimate, positive=True)
+
+
+def _counted(frame: DataFrame) -> DataFrame:
+    return frame.withColumn(DIFF, F.lit(1).cast("bigint"))
+
+
+def _aggregated(node: RecomputeGroups, frame: DataFrame) -> DataFrame:
+    aggregates = [F.expr(a.sql.sql).alias(a.id) for a in node.aggregates]
+    if not aggregates:
+        return frame.select(*node.keys).distinct()
+    return frame.groupBy(*node.keys).agg(*aggregates)
+
+
+def _over_nothing(node: StoredOutput, r: Renderer) -> Rows | None:
+    """An aggregate without GROUP BY has a row over nothing too."""
+    if not isinstance(node, RecomputeGroups) or not node.global_row:
+        return None
+    empty = r.context.empty(node.input_types)
+    return Rows(_counted(_aggregated(node, empty)), 1, positive=True, consolidated=True)
+
+
+def _top(node: TopGroups, frame: DataFrame) -> DataFrame:
+    order = [F.expr(o.expr.sql) for o in node.order]
+    directed = [_directed(c, o.descending, o.nulls_first) for c, o in zip(order, node.order, strict=True)]
+    ranked = W.partitionBy(*node.keys).orderBy(*directed, *(F.col(id).asc_nulls_first() for id in node.ties))
+    numbered = frame.withColumn("dd_rank", F.row_number().over(ranked))
+    inside = F.col("dd_rank") > node.offset
+    if node.limit is not None:
+        inside = inside & (F.col("dd_rank") <= node.offset + node.limit)
+    return numbered.where(inside).drop("dd_rank")
+
+
+def _directed(column, descending: bool, nulls_first: bool):  # type: ignore[no-untyped-def]
+    if descending:
+        return column.desc_nulls_first() if nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if nulls_first else column.asc_nulls_last()
+
+
+def _windowed(node: WindowGroups, frame: DataFrame) -> DataFrame:
+    return frame.select(*node.input.columns, *(F.expr(expr.sql).alias(id) for id, expr in node.functions))
+
+
+def _fallback(node: Recompute, r: Renderer) -> Rows | None:
+    views, estimate = [], 0
+    for operand, names, types in zip(node.operands, node.names, node.operand_types, strict=True):
+        rows = r.contents(operand, new=True)
+        frame = r.context.empty(types) if rows is None else expanded(rows)
+        estimate += rows.estimate if rows else 0
+        renames = zip(operand.columns, names, strict=True)
+        views.append(r.context.view(frame.select(*(F.col(id).alias(name) for id, name in renames))))
+    sql = r.context.bind_now(node.sql) if node.temporal else node.sql
+    frame = r.context.spark.sql(sql.format(*views)).toDF(*node.ids)
+    return Rows(_counted(frame), max(estimate, 1_000), positive=True)
+
+
+def stored(node: StoredOutput, r: Renderer, *, new: bool, keys: Keys | None) -> Rows | None:
+    """The operator's former output, from its own trace or from the model's."""
+    if isinstance(node.old, State):
+        rows = r.context.inner.of(node.old).contents(new=new, keys=keys)
+        return None if rows is None else positive(rows)
+    if r.context.output is None:
+        return None
+    return read_output(r, dict(node.old.names), keys) if node.old else None
+
+
+def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows | None:
+    """The model's output as of the run's start, its columns by ids."""
+    assert r.context.output is not None
+    log, schema = r.context.output
+    files = matching(log.files, {names[id]: v for id, v in keys.values.items()}) if keys else log.files
+    if not files:
+        return None
+    frame = updates(r.context.spark, log.uri, files, schema)
+    frame = frame.select(*(quoted(name).alias(id) for id, name in names.items()), DIFF)
+    frame = keys.semi_join(frame) if keys else frame
+    return positive(Rows(frame, total_rows(files), positive=inserts_only(files)))

@@ -1,0 +1,165 @@
+"""Inner traces: what a model's operators store, as of the model's last output commit.
+
+The output's manifest names the version of each inner log that belongs to it. What lies beyond that version was left
+by a run that never committed its output; it is taken back before anything is appended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.differential.state import State
+from dbt_incremental_dd.render.rows import Keys, Rows
+from dbt_incremental_dd.trace.files import matching
+from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.log import Commit, total_rows
+from dbt_incremental_dd.trace.read import consolidate, schema_of, updates
+from dbt_incremental_dd.trace.write import write_arrow, write_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class InnerTraces:
+    """All inner traces of one model. ``versions`` come from the output's manifest; with ``fresh`` they are ignored."""
+
+    def __init__(
+        self, spark: SparkSession, place: Place, versions: Mapping[str, int], fresh: bool, report: Callable[[str], None]
+    ) -> None:
+        self._spark = spark
+        self._place = place
+        self._versions = dict(versions)
+        self._fresh = fresh
+        self._report = report
+        self._open: dict[str, InnerTrace] = {}
+
+    def of(self, state: State) -> InnerTrace:
+        """The trace of that state, taken back to where the model's output is."""
+        if state.name not in self._open:
+            place = self._place.inner(state.name)
+            version = None if self._fresh else self._versions.get(state.name)
+            self._open[state.name] = InnerTrace(self._spark, place, state, version, self._fresh)
+        return self._open[state.name]
+
+    def versions(self) -> dict[str, int]:
+        """For the manifest of the output commit: each inner log's version as of now."""
+        opened = {name: trace.version for name, trace in self._open.items() if trace.version is not None}
+        return opened if self._fresh else {**self._versions, **opened}
+
+
+class InnerTrace:
+    """One operator's trace; ``old`` is what it held when the run began."""
+
+    def __init__(self, spark: SparkSession, place: Place, state: State, version: int | None, fresh: bool) -> None:
+        self._spark = spark
+        self._place = place
+        self._state = state
+        self._fresh = fresh
+        self._log = place.log()
+        if not fresh:
+            self._take_back(version)
+        self._old: tuple[DataFile, ...] = () if fresh or self._log is None else self._log.files
+
+    @property
+    def version(self) -> int | None:
+        """The version that holds what this run has appended."""
+        return self._log.version if self._log else None
+
+    def _take_back(self, version: int | None) -> None:
+        if self._log is None and version is None:
+            return
+        if self._log is None or version is None or self._log.version < version:
+            raise StateError(
+                f"inner state {self._place.name} is missing at {self._place.trace_uri}",
+                "It is rebuilt by the next run.",
+            )
+        if self._log.version > version:
+            wanted = self._place.log_at(version).files
+            present = {file.path for file in self._log.files}
+            paths = {file.path for file in wanted}
+            commit = Commit(
+                add=tuple(file for file in wanted if file.path not in present),
+                remove=tuple(file for file in self._log.files if file.path not in paths),
+                manifest=time.time_ns(),
+            )
+            self._log = self._log.commit(commit)
+
+    def contents(self, *, new: bool, keys: Keys | None = None) -> Rows | None:
+        """Its rows (columns and diffs), consolidated; None where it is empty.
+
+        ``new``: with what this run has appended. A restriction by its own columns is exact.
+        """
+        log = self._log
+        files = log.files if new and log else self._old
+        if not files or log is None:
+            return None
+        files = matching(files, keys.values) if keys else files
+        frame = updates(self._spark, log.uri, files, log.schema).drop(TIME)
+        if keys is not None:
+            frame = keys.semi_join(pruned(frame, keys, {}))
+        estimate = total_rows(files) if keys is None else min(total_rows(files), 4 * keys.estimate)
+        one_batch = len({(file.first, file.last) for file in files}) <= 1
+        frame = frame if one_batch else consolidate(frame, self._state.diffs)
+        return Rows(frame, estimate, positive=True, consolidated=True)
+
+    def append(self, rows: Rows, t: Time) -> Rows:
+        """Adds the rows' updates at ``t``; in a fresh trace they replace everything. Returns them, read from storage."""
+        storage = self._place.storage
+        data = rows.frame.select(*self._state.columns, *self._state.diffs)
+        schema = schema_of(data.schema)
+        stored = Schema((*schema.columns, TIME_COLUMN))
+        if rows.local is not None:
+            files = self._write_local(rows.local, stored, t)
+        else:
+            sorted_frame = data.withColumn(TIME, F.lit(t).cast("bigint"))
+            if self._state.arranged_by:
+                sorted_frame = sorted_frame.sortWithinPartitions(*orderable(schema, self._state.arranged_by))
+            files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema))
+        fresh = self._fresh and self._log is not None
+        log = self._log or self._place.create(stored)
+        replace_all = fresh or (self._fresh and bool(log.files))
+        commit = Commit(add=files, manifest=time.time_ns(), schema=stored, replace_all=replace_all)
+        self._log = log.commit(commit)
+        self._fresh = False
+        if rows.local is not None:
+            return rows
+        frame = updates(self._spark, self._log.uri, files, stored).drop(TIME)
+        return replace(rows, frame=frame, estimate=total_rows(files))
+
+    def _write_local(self, table: pa.Table, stored: Schema, t: Time) -> tuple[DataFile, ...]:
+        if table.num_rows == 0:
+            return ()
+        table = table.select([*self._state.columns, *self._state.diffs])
+        order = orderable(stored, self._state.arranged_by)
+        if order:
+            table = table.sort_by([(id, "ascending") for id in order])
+        table = table.append_column(TIME, pa.array([t] * table.num_rows, pa.int64()))
+        return (write_arrow(self._place.storage, self._place.trace_uri, table, stored, self._bounded(stored)),)
+
+    def _bounded(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(id for id in self._state.arranged_by[:4] if schema.find(id))
+
+
+def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:
+    """Those of the columns that files can be sorted by."""
+    return [c.name for c in schema.select(columns) if not c.type.startswith("{") and c.type not in ("variant", "void")]
+
+
+def pruned(frame: DataFrame, keys: Keys, names: Mapping[str, str]) -> DataFrame:
+    """The frame filtered by the keys' values as literals, so that readers skip row groups. ``names``: id to column."""
+    for id, values in keys.values.items():
+        column = F.col(names.get(id, id))
+        if not values:
+            return frame.where(F.lit(False))
+        frame = frame.where(column.isin(list(values)) if len(values) <= 32 else column.between(values[0], values[-1]))
+    return frame

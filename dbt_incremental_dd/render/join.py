@@ -1,0 +1,110 @@
+"""Inner joins by delta queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, Step
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Id, Node
+from dbt_incremental_dd.render.context import LOCAL_ROWS
+from dbt_incremental_dd.render.rows import BROADCAST_ROWS, Keys, Rows, keys_of, plus
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from dbt_incremental_dd.render.renderer import Renderer
+
+_OTHER = "dd_diff_other"
+
+
+def delta(node: Node, r: Renderer) -> Rows | None:
+    """The sum of the paths that start from inputs with a delta: new contents before it, old ones after it."""
+    assert isinstance(node, DeltaJoin)
+    parts = []
+    for path in node.paths:
+        if r.context.from_nothing and path.start != len(node.operands) - 1:
+            continue
+        start = r.delta(node.operands[path.start])
+        if start is not None:
+            parts.append(_follow(node, path, start, r, None))
+    return plus(parts)
+
+
+def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+    """The path from the input that holds most of the keys' columns; the others are probed with what it finds."""
+    assert isinstance(node, DeltaJoin)
+    here = [len(set(keys.columns) & set(o.columns)) if keys else 0 for o in node.operands]
+    first = max(range(len(here)), key=here.__getitem__)
+    below = keys.only(node.operands[first].columns) if keys and here[first] else None
+    start = r.contents(node.operands[first], new=new, keys=below)
+    if start is None:
+        return None
+    if below is not None and below.is_few:
+        start = Rows(start.frame, min(start.estimate, 100 * below.estimate), start.positive)
+    rows = _follow(node, node.paths[first], start, r, new)
+    if rows is None or keys is None or keys.advisory or here[first] == len(keys.columns):
+        return rows
+    return rows.mapped(keys.semi_join(rows.frame))
+
+
+def _follow(node: DeltaJoin, path: Path, start: Rows, r: Renderer, new: bool | None) -> Rows | None:
+    """The path's result. ``new`` None: each input at its own side of the delta query."""
+    rows: Rows | None = start
+    for predicate in path.first:
+        rows = rows.mapped(rows.frame.where(F.expr(predicate.sql))) if rows else None
+    for step in path.steps:
+        if rows is None:
+            return None
+        at_new = step.operand < path.start if new is None else new
+        at_new = at_new or r.context.from_nothing
+        rows = _probe(node.operands[step.operand], step, rows, r, at_new)
+    return None if rows is None else rows.mapped(rows.frame.select(*node.columns, DIFF))
+
+
+def _probe(operand: Node, step: Step, rows: Rows, r: Renderer, new: bool) -> Rows | None:
+    keys = probe_keys(rows, step.equalities)
+    other = r.contents(operand, new=new, keys=keys)
+    if other is None:
+        return None
+    frame = join_on(rows, other, step.equalities, step.residual, "inner")
+    frame = frame.withColumn(DIFF, F.col(DIFF) * F.col(_OTHER)).drop(_OTHER)
+    estimate = rows.estimate if rows.is_small else max(rows.estimate, other.estimate)
+    return Rows(frame, estimate, positive=rows.positive and other.positive)
+
+
+def probe_keys(rows: Rows, equalities: Sequence[Equality], advisory: bool = True) -> Keys | None:
+    """The restriction of the other side to the keys that ``rows`` have; None where there is none to push down."""
+    pairs: dict[Id, Expr] = {}
+    for equality in equalities:
+        column = equality.right.as_column
+        if column is not None and column not in pairs:
+            pairs[column] = equality.left
+    if not pairs or rows.estimate > BROADCAST_ROWS:
+        return None
+    frame = rows.frame.select(*(F.expr(left.sql).alias(right) for right, left in pairs.items())).distinct()
+    plain = {right: left.as_column for right, left in pairs.items() if left.as_column}
+    found = keys_of(rows, tuple(dict.fromkeys(plain.values()))).values if rows.local is not None else {}
+    values = {right: found[left] for right, left in plain.items() if left in found}
+    return Keys(tuple(pairs), frame, rows.estimate, values, advisory)
+
+
+def join_on(rows: Rows, other: Rows, equalities: Sequence[Equality], residual: Sequence[Expr], how: str) -> DataFrame:
+    """Both sides joined; the other's diff is called ``dd_diff_other``. The smaller side is broadcast if it may be."""
+    left, right = rows.frame, other.frame.withColumnRenamed(DIFF, _OTHER)
+    if rows.is_small and how == "inner" and rows.estimate <= other.estimate:
+        left = F.broadcast(left)
+    elif other.is_small and other.estimate <= LOCAL_ROWS:
+        right = F.broadcast(right)
+    return left.join(right, condition(equalities, residual), how)
+
+
+def condition(equalities: Sequence[Equality], residual: Sequence[Expr]) -> Column:
+    """The join condition as one expression."""
+    parts = [f"({e.left.sql}) {'<=>' if e.null_safe else '='} ({e.right.sql})" for e in equalities]
+    parts += [f"({predicate.sql})" for predicate in residual]
+    return F.expr(" AND ".join(parts)) if parts else F.lit(True)

@@ -1,0 +1,99 @@
+"""Linear operators: their delta is themselves applied to their input's delta, and so are their contents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
+from dbt_incremental_dd.render.rows import Keys, Rows, negated, plus
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.renderer import Renderer
+
+
+def delta(node: Node, r: Renderer) -> Rows | None:
+    """The operator over its inputs' deltas."""
+    return plus([apply(node, i, r.delta(child)) for i, child in enumerate(node.inputs)])
+
+
+def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+    """The operator over its inputs' contents, the restriction pushed through it where that is the same."""
+    parts = []
+    for i, child in enumerate(node.inputs):
+        below = pushed(node, i, keys)
+        rows = apply(node, i, r.contents(child, new=new, keys=below))
+        complete = keys is None or keys.advisory or (below is not None and len(below.columns) == len(keys.columns))
+        if rows is not None and keys is not None and not complete:
+            rows = replace(rows, frame=keys.semi_join(rows.frame), local=None)
+        parts.append(rows)
+    return plus(parts)
+
+
+def apply(node: Node, position: int, rows: Rows | None) -> Rows | None:
+    """The operator's share of its output from input number ``position``."""
+    if rows is None:
+        return None
+    if isinstance(node, Map):
+        return _map(node, rows)
+    if isinstance(node, Filter):
+        return replace(rows, frame=rows.frame.where(F.expr(node.predicate.sql)), local=None)
+    if isinstance(node, FlatMap):
+        return _flat_map(node, rows)
+    if isinstance(node, Negate):
+        return replace(rows, frame=negated(rows.frame), positive=False, local=None)
+    assert isinstance(node, Union)
+    child = node.operands[position]
+    pairs = zip(child.columns, node.ids, strict=True)
+    return rows.mapped(rows.frame.select(*(F.col(old).alias(new) for old, new in pairs), DIFF))
+
+
+def _map(node: Map, rows: Rows) -> Rows:
+    frame = rows.frame.select(*(F.expr(expr.sql).alias(id) for id, expr in node.outputs), DIFF)
+    mapped = rows.mapped(frame)
+    sources = [expr.as_column for _, expr in node.outputs]
+    if None in sources:
+        return mapped
+    keeps_all = set(node.input.columns) <= set(sources)
+    local = rows.local
+    if local is not None:
+        names = [*(id for id, _ in node.outputs), DIFF]
+        local = local.select([*(str(source) for source in sources), DIFF]).rename_columns(names)
+    return replace(mapped, consolidated=rows.consolidated and keeps_all, local=local)
+
+
+def _flat_map(node: FlatMap, rows: Rows) -> Rows:
+    """The generator in a select list of its own; its columns get the plan's ids."""
+    generator = node.generator.sql
+    call = _outer(generator) if node.outer else generator
+    aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
+    frame = rows.frame.selectExpr(*node.input.columns, f"{call} AS {aliases}", DIFF)
+    return replace(rows.mapped(frame.select(*node.columns, DIFF)), estimate=rows.estimate * 4)
+
+
+def _outer(generator: str) -> str:
+    name, rest = generator.split("(", 1)
+    return generator if name.strip().lower().endswith("_outer") else f"{name.strip()}_outer({rest}"
+
+
+def pushed(node: Node, position: int, keys: Keys | None) -> Keys | None:
+    """The restriction in terms of an input's columns: all of it, the part that can be pushed, or None."""
+    if keys is None:
+        return None
+    if isinstance(node, Map):
+        sources = {id: expr.as_column for id, expr in node.outputs}
+        renames = {id: str(sources[id]) for id in keys.columns if sources[id]}
+        if len(set(renames.values())) < len(renames):
+            return None
+    elif isinstance(node, Union):
+        renames = dict(zip(node.ids, node.operands[position].columns, strict=True))
+    else:
+        renames = {id: id for id in node.inputs[position].columns}
+    usable = [id for id in keys.columns if id in renames]
+    if not usable:
+        return None
+    some = keys if len(usable) == len(keys.columns) else keys.only(usable)
+    return some.renamed(renames)

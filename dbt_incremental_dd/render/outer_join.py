@@ -1,0 +1,89 @@
+"""Left outer, semi and anti joins, linear in their left input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
+from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.render.join import join_on, probe_keys
+from dbt_incremental_dd.render.rows import BROADCAST_ROWS, Keys, Rows, keys_of, negated, plus, positive
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.renderer import Renderer
+
+_OTHER = "dd_diff_other"
+_HOW = {"left": "left", "semi": "left_semi", "anti": "left_anti"}
+
+
+def delta(node: Node, r: Renderer) -> Rows | None:
+    """The left delta against the new right side, and the touched keys' old left rows against new minus old."""
+    assert isinstance(node, LeftLinearJoin)
+    parts: list[Rows | None] = []
+    left = r.delta(node.left)
+    if left is not None:
+        keys = None if r.context.from_nothing else probe_keys(left, node.equalities)
+        parts.append(_join(node, left, r.contents(node.right, new=True, keys=keys)))
+    if not r.context.from_nothing and r.delta(node.right) is not None:
+        parts += _right_changed(node, r)
+    return plus(parts)
+
+
+def _right_changed(node: LeftLinearJoin, r: Renderer) -> list[Rows | None]:
+    changed = r.small_delta(node.right)
+    assert changed is not None
+    left_keys, right_keys = _touched(node, changed)
+    left = r.contents(node.left, new=False, keys=left_keys)
+    if left is None:
+        return []
+    new = _join(node, left, r.contents(node.right, new=True, keys=right_keys))
+    old = _join(node, left, r.contents(node.right, new=False, keys=right_keys))
+    return [new, None if old is None else Rows(negated(old.frame), old.estimate)]
+
+
+def _touched(node: LeftLinearJoin, changed: Rows) -> tuple[Keys | None, Keys | None]:
+    """The changed right rows' keys, in terms of left and of right columns; exact on both sides, or None for both.
+
+    Both sides must be restricted alike, by all equalities that are between plain columns.
+    """
+    pairs = {e.left.as_column: e.right.as_column for e in node.equalities if e.left.as_column and e.right.as_column}
+    if not pairs or changed.estimate > BROADCAST_ROWS or len(set(pairs.values())) < len(pairs):
+        return None, None
+    right = keys_of(changed, tuple(str(column) for column in pairs.values()))
+    return right.renamed({str(right): str(left) for left, right in pairs.items()}), right
+
+
+def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+    """The join of both sides' contents, the left restricted, the right to what the left then needs."""
+    assert isinstance(node, LeftLinearJoin)
+    below = keys.only(node.left.columns) if keys and set(keys.columns) & set(node.left.columns) else None
+    left = r.contents(node.left, new=new, keys=below)
+    if left is None:
+        return None
+    right_keys = None
+    if below is not None and below.is_few:
+        left = Rows(left.frame, min(left.estimate, 100 * below.estimate), left.positive)
+        right_keys = probe_keys(left, node.equalities)
+    rows = _join(node, left, r.contents(node.right, new=new, keys=right_keys))
+    if rows is None or keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
+        return rows
+    return rows.mapped(keys.semi_join(rows.frame))
+
+
+def _join(node: LeftLinearJoin, left: Rows, right: Rows | None) -> Rows | None:
+    """Left rows (any updates) against right rows (a multiset)."""
+    if right is None:
+        if node.kind == "semi":
+            return None
+        if node.kind == "anti":
+            return left
+        nulls = (F.expr(f"CAST(NULL AS {dtype})").alias(id) for id, dtype in node.right_types)
+        return left.mapped(left.frame.select(*node.left.columns, *nulls, DIFF))
+    joined = join_on(left, positive(right), node.equalities, node.residual, _HOW[node.kind])
+    if node.kind == "left":
+        joined = joined.withColumn(DIFF, F.col(DIFF) * F.coalesce(F.col(_OTHER), F.lit(1).cast("bigint")))
+    estimate = left.estimate if left.is_small else max(left.estimate, right.estimate)
+    return Rows(joined.select(*node.columns, DIFF), estimate, positive=left.positive)

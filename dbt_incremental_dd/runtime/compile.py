@@ -1,0 +1,90 @@
+"""From a model's SQL to its differential plan."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException
+
+from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.core.schema import RESERVED, Schema
+from dbt_incremental_dd.differential.lower import DifferentialPlan
+from dbt_incremental_dd.differential.lower import lower as lower_differential
+from dbt_incremental_dd.frontend.block import Analyze, Input
+from dbt_incremental_dd.frontend.check import check
+from dbt_incremental_dd.frontend.lower import Query, whole
+from dbt_incremental_dd.frontend.lower import lower as lower_logical
+from dbt_incremental_dd.frontend.now import bind_now
+from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.passes import optimize
+from dbt_incremental_dd.render.types import SparkTypes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PLAN_VERSION = 1
+"""Raised whenever the same SQL may compile to a plan with other states."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model's plan, its output's schema, and the fingerprint of what it was made from."""
+
+    plan: DifferentialPlan
+    schema: Schema
+    fingerprint: str
+
+
+def fingerprint(sql: str, inputs: Mapping[str, Input]) -> str:
+    """Of the SQL's text, the inputs' schemas and the plan version."""
+    schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
+    text = json.dumps([PLAN_VERSION, " ".join(sql.split()), schemas])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def compile_model(spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input]) -> Compiled:
+    """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written."""
+    check(sql)
+    types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()}, lambda text: bind_now(text, 0))
+    schema = output_schema(types, name, sql, inputs)
+    query = lower_logical(sql, inputs, schema, _analyze(types, inputs))
+    query = Query(optimize(query.plan), query.names)
+    reason = _differs(types, query, schema)
+    if reason:
+        query = whole(sql, inputs, schema, reason)
+    return Compiled(lower_differential(query.plan, query.names, types), schema, fingerprint(sql, inputs))
+
+
+def _analyze(types: SparkTypes, inputs: Mapping[str, Input]) -> Analyze:
+    return lambda text, keys: types.of_sql(text, [inputs[key].schema for key in keys])
+
+
+def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
+    """Why the plan cannot be trusted: Spark types it otherwise than the SQL itself, or does not accept it."""
+    try:
+        found = [column.type for column in types.of(query.plan)]
+    except AnalysisException as error:
+        return f"its plan is not understood by Spark ({str(error).splitlines()[0][:120]})"
+    wanted = [column.type for column in schema]
+    if found == wanted:
+        return None
+    i = next(i for i, (a, b) in enumerate(zip(found, wanted, strict=True)) if a != b)
+    return f"column {schema.names[i]} would be {found[i]} instead of {wanted[i]}"
+
+
+def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> Schema:
+    """What Spark says the query's columns are. Raises UnsupportedSQL where they cannot be a relation's."""
+    text, keys = template(sql, inputs)
+    schema = types.of_sql(bind_now(text, 0), [inputs[key].schema for key in keys])
+    lowered = [column.name.lower() for column in schema]
+    twice = sorted({column for column in lowered if lowered.count(column) > 1})
+    if twice:
+        raise UnsupportedSQL(f"{name} has more than one column called {', '.join(twice)}", "Give each its own alias.")
+    taken = [column for column in lowered if column in RESERVED]
+    if taken:
+        raise UnsupportedSQL(f"{name} has a column called {taken[0]}, which is reserved", "Give it another alias.")
+    return schema

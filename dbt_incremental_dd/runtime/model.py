@@ -1,0 +1,290 @@
+"""One model's run: from its inputs' frontiers to its own output commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
+from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.now import bind_now
+from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.render.context import Context
+from dbt_incremental_dd.render.inner import InnerTraces
+from dbt_incremental_dd.render.renderer import Renderer
+from dbt_incremental_dd.runtime.compile import Compiled, compile_model, fingerprint
+from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
+from dbt_incremental_dd.runtime.relation import publish
+from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.manifest import visible_schema
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.runtime.run import Run
+
+LARGE_CHANGE = 0.5
+"""Where more than this share of the inputs' updates is new, the model is built anew and subtracted."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """One input as of this run: its log, and what is visible of it."""
+
+    key: str
+    log: Log
+    schema: Schema
+
+    @property
+    def name(self) -> str:
+        """The collection's name."""
+        return self.log.name
+
+
+@dataclass(frozen=True)
+class Current:
+    """The model as it is stored: None and empty where it never was."""
+
+    place: Place
+    log: Log | None
+    manifest: Mapping[str, Any]
+
+    @property
+    def is_built(self) -> bool:
+        """Whether there is an output to go on from."""
+        return self.log is not None and "fingerprint" in self.manifest
+
+    @property
+    def last(self) -> Time:
+        """The time that the model is at."""
+        return self.log.frontiers.last if self.log is not None and self.is_built else BEGINNING
+
+
+def run_model(run: Run, request: ModelRequest) -> Outcome:
+    """Brings the model to the latest time, up to the run's, at which all its inputs are final.
+
+    Raises DifferentialError, naming the model; then nothing of the run is visible.
+    """
+    started = time.monotonic()
+    try:
+        outcome = _run(run, request)
+    except UnsupportedSQL as error:
+        raise UnsupportedSQL(f"{request.name}: {error.construct}", error.remedy) from error
+    return replace(outcome, seconds=time.monotonic() - started)
+
+
+def _run(run: Run, request: ModelRequest) -> Outcome:
+    given = _resolve(run, request)
+    current = _current(run, request)
+    inputs = {item.key: Input(item.name, item.schema) for item in given}
+    slowest = min(given, key=lambda item: item.log.frontiers.last, default=None)
+    t1 = min([run.time, *(item.log.frontiers.last for item in given)])
+    held_back_by = slowest.name if slowest and slowest.log.frontiers.last < run.time else ""
+    strategy, why = _strategy(request, current, given, fingerprint(request.sql, inputs), t1)
+    if strategy == "skip":
+        return _skip(run, request, current, t1, held_back_by)
+    if t1 <= current.last:
+        raise FrontierError(
+            f"{request.name} is final at {format_time(current.last)} already, and {why}",
+            "Its new contents need a later time: run without `dd_time`, or with a later one.",
+        )
+    compiled = compile_model(run.spark, request.name, request.sql, inputs)
+    if compiled.plan.fallbacks and request.config.fallback == "error":
+        raise UnsupportedSQL(
+            f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."
+        )
+    if strategy == "delta" and why:
+        run.report(f"{request.name}: {why}")
+    work = _Work(run, request, current, given, compiled, t1)
+    try:
+        return replace(work.do(strategy), held_back_by=held_back_by)
+    except StateError as error:
+        if strategy != "delta":
+            raise
+        run.report(f"{request.name}: {error.message}; building it anew")
+        return replace(work.do("rebuild"), held_back_by=held_back_by)
+
+
+def _resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
+    """Every relation that the SQL reads, sources taken in."""
+    found = []
+    for relation in relations(request.sql):
+        how = request.inputs.get(relation.key)
+        if how == "model":
+            place = run.storage.collection(relation.key)
+            log = place.log()
+            if log is None or log.manifest is None:
+                raise StateError(
+                    f"{request.name} reads {relation.key}, which has not been built yet",
+                    f"Run it first: dbt run --select +{request.name.split('.')[-1]}",
+                )
+            found.append(Given(relation.key, log, visible_schema(place.read_manifest(log.manifest), log)))
+        else:
+            spec = how if isinstance(how, SourceSpec) else SourceSpec(f"{relation.key}", relation.sql)
+            taken = run.source(spec)
+            found.append(Given(relation.key, taken.log, taken.schema))
+    return tuple(found)
+
+
+def _current(run: Run, request: ModelRequest) -> Current:
+    place = run.storage.collection(request.name)
+    log = place.log()
+    manifest = place.read_manifest(log.manifest) if log else {}
+    if manifest and manifest.get("kind") != "model":
+        raise StateError(
+            f"{request.name} is stored as a {manifest.get('kind')}, and cannot be a model too",
+            "Give the model another alias or schema, or remove its folder under state_root.",
+        )
+    return Current(place, log, manifest)
+
+
+def _strategy(
+    request: ModelRequest, current: Current, given: tuple[Given, ...], mark: str, t1: Time
+) -> tuple[Strategy, str]:
+    """How to get there, and why where it is not by delta."""
+    if not current.is_built:
+        return "initial", "it is new"
+    if request.full_refresh:
+        return "rebuild", "a full refresh was asked for"
+    if current.manifest["fingerprint"] != mark:
+        return "rebuild", "its SQL or an input's columns changed"
+    t0 = current.last
+    if t1 <= t0:
+        return "skip", ""
+    forgotten = [item.name for item in given if item.log.frontiers.since > t0]
+    if forgotten:
+        return "rebuild", f"{forgotten[0]} no longer has its history since {format_time(t0)}"
+    changed = sum(total_rows(between(item.log.files, t0, t1)) for item in given)
+    if not changed and not current.manifest.get("temporal"):
+        return "skip", ""
+    if changed > LARGE_CHANGE * max(sum(total_rows(item.log.files) for item in given), 1) and changed > 10_000:
+        return "rebuild", "most of its inputs changed"
+    return "delta", ""
+
+
+def _skip(run: Run, request: ModelRequest, current: Current, t1: Time, held_back_by: str) -> Outcome:
+    """Nothing changed: only the frontier moves, if at all. No Spark job."""
+    assert current.log is not None
+    if t1 > current.last:
+        current.log.commit(Commit(upper=t1 + 1))
+    t = max(t1, current.last)
+    fallbacks = tuple(current.manifest.get("fallbacks", ()))
+    return Outcome(request.name, "skip", t, fallbacks=() if not fallbacks else (), held_back_by=held_back_by)
+
+
+class _Work:
+    """Computing and committing one model's change."""
+
+    def __init__(
+        self,
+        run: Run,
+        request: ModelRequest,
+        current: Current,
+        given: tuple[Given, ...],
+        compiled: Compiled,
+        t1: Time,
+    ) -> None:
+        self._run = run
+        self._request = request
+        self._current = current
+        self._given = given
+        self._compiled = compiled
+        self._t1 = t1
+
+    def do(self, strategy: Strategy) -> Outcome:
+        """Renders by that strategy, commits, and publishes the relations."""
+        context = self._context(anew=strategy != "delta")
+        try:
+            rows = Renderer(context).delta(self._compiled.plan.root)
+            same_columns = self._current.log is not None and self._same_columns(self._current.log)
+            subtract = strategy == "rebuild" and same_columns
+            change = output_delta(context, self._compiled, rows, subtract)
+            batch = write_batch(context, self._current.place, self._compiled.schema, change, self._t1, self._arranged())
+            log = self._commit(batch, context.inner.versions(), reset=strategy != "delta" and not subtract)
+        finally:
+            context.close()
+        shape = None if self._current.manifest.get("relation") != self._request.relation else self._shape()
+        self._publish(log, shape, batch)
+        return Outcome(
+            self._request.name,
+            strategy,
+            self._t1,
+            rows_added=batch.added,
+            rows_removed=batch.removed,
+            input_rows=self._input_rows(strategy),
+            fallbacks=self._compiled.plan.fallbacks,
+        )
+
+    def _context(self, anew: bool) -> Context:
+        versions = self._current.manifest.get("inner", {})
+        report = self._run.report
+        inner = InnerTraces(self._run.spark, self._current.place, versions, anew, report)
+        output = None if self._current.log is None else (self._current.log, self._compiled.schema)
+        return Context(
+            self._run.spark,
+            self._run.storage,
+            BEGINNING if anew else self._current.last,
+            self._t1,
+            {item.name: (item.log, item.schema) for item in self._given},
+            output,
+            inner,
+            report,
+            lambda sql: bind_now(sql, self._t1),
+        )
+
+    def _same_columns(self, log: Log) -> bool:
+        return self._current.is_built and visible_schema(dict(self._current.manifest), log) == self._compiled.schema
+
+    def _arranged(self) -> tuple[str, ...]:
+        return self._request.config.arranged_by[0] if self._request.config.arranged_by else ()
+
+    def _commit(self, batch: Batch, inner: Mapping[str, int], reset: bool) -> Log:
+        place = self._current.place
+        stored = stored_names(self._compiled.schema)
+        log = self._current.log or place.create(stored)
+        manifest = place.write_manifest(
+            {
+                "kind": "model",
+                "fingerprint": self._compiled.fingerprint,
+                "schema": self._compiled.schema.to_json(),
+                "relation": self._request.relation,
+                "sql": self._request.sql,
+                "inputs": {item.key: item.name for item in self._given},
+                "inner": dict(inner),
+                "temporal": self._compiled.plan.is_temporal,
+                "fallbacks": list(self._compiled.plan.fallbacks),
+                "retain_history": self._request.config.retain_history,
+                "unique_id": self._request.unique_id,
+            }
+        )
+        since = self._t1 if reset else None
+        commit = Commit(
+            add=batch.files,
+            upper=self._t1 + 1,
+            since=since,
+            manifest=manifest,
+            schema=stored if reset else None,
+            replace_all=reset,
+        )
+        return log.commit(commit)
+
+    def _shape(self) -> str | None:
+        return self._current.place.storage.read_small(f"collections/{self._current.place.folder}/shape")
+
+    def _publish(self, log: Log, shape: str | None, batch: Batch) -> None:
+        if not batch.files and shape is not None and self._same_columns(log):
+            return
+        same = shape if self._same_columns(log) else None
+        made = publish(self._run.spark, self._request.relation, log, self._compiled.schema, same)  # type: ignore[arg-type]
+        if made != shape:
+            self._current.place.storage.write_small(f"collections/{self._current.place.folder}/shape", made)
+
+    def _input_rows(self, strategy: Strategy) -> int:
+        after = self._current.last if strategy == "delta" else BEGINNING
+        return sum(total_rows(between(item.log.files, after, self._t1)) for item in self._given)

@@ -1,0 +1,115 @@
+"""The model's own batch: the plan's delta under the output's names, consolidated, stamped and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.render.context import Context
+from dbt_incremental_dd.render.inner import orderable
+from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
+from dbt_incremental_dd.runtime.compile import Compiled
+from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.read import quoted, updates
+from dbt_incremental_dd.trace.write import write_arrow, write_spark
+
+_BOUNDED = ("byte", "short", "integer", "long", "string", "date")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What was written; rows are counted with their multiplicity."""
+
+    files: tuple[DataFile, ...]
+    added: int
+    removed: int
+
+
+def stored_names(schema: Schema) -> Schema:
+    """The columns of a model's trace."""
+    return Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
+
+
+def output_delta(context: Context, compiled: Compiled, rows: Rows | None, subtract: bool) -> Rows | None:
+    """The rows under the output's names and types; with ``subtract``, minus what the output holds."""
+    named = None
+    if rows is not None:
+        pairs = zip(compiled.plan.root.columns, compiled.plan.names, compiled.schema, strict=True)
+        columns = [F.expr(f"`{id}`").alias(name) for id, name, _ in pairs]
+        local = rows.local
+        if local is not None:
+            local = local.select([*compiled.plan.root.columns, DIFF]).rename_columns([*compiled.plan.names, DIFF])
+        named = Rows(rows.frame.select(*columns, DIFF), rows.estimate, rows.positive, rows.consolidated, local)
+    if not subtract:
+        positive_anyway = named is not None and named.positive and context.from_nothing
+        return named if named is None or positive_anyway else consolidated(named)
+    assert context.output is not None
+    log, schema = context.output
+    stored = updates(context.spark, log.uri, log.files, schema_with_diff(schema))
+    former = Rows(negated(stored), total_rows(log.files)) if log.files else None
+    change = plus([named, former])
+    return None if change is None else consolidated(change)
+
+
+def schema_with_diff(schema: Schema) -> Schema:
+    """The columns and ``dd_diff``."""
+    return Schema((*schema.columns, DIFF_COLUMN))
+
+
+def write_batch(
+    context: Context, place: Place, schema: Schema, change: Rows | None, t: Time, arranged_by: tuple[str, ...]
+) -> Batch:
+    """Writes the change as files of the model's trace, stamped ``t``; nothing is visible yet."""
+    if change is None:
+        return Batch((), 0, 0)
+    stored = stored_names(schema)
+    bounded = tuple(c.name for c in schema if c.type in _BOUNDED)[:16]
+    change = context.localized(change)
+    if change.local is not None:
+        return _write_local(context, place, stored, change.local, t, bounded, arranged_by)
+    frame = change.frame.select(*(quoted(c.name) for c in schema), F.lit(t).cast("bigint").alias(TIME), F.col(DIFF))
+    if arranged_by:
+        frame = frame.repartitionByRange(*map(quoted, arranged_by)).sortWithinPartitions(*map(quoted, arranged_by))
+    files = write_spark(context.storage, place.trace_uri, frame, bounded)
+    added, removed = _count_stored(context, place, files)
+    return Batch(files, added, removed)
+
+
+def _write_local(
+    context: Context,
+    place: Place,
+    stored: Schema,
+    table: pa.Table,
+    t: Time,
+    bounded: tuple[str, ...],
+    arranged_by: tuple[str, ...],
+) -> Batch:
+    if table.num_rows == 0:
+        return Batch((), 0, 0)
+    order = orderable(stored, arranged_by) if arranged_by else []
+    table = table.sort_by([(name, "ascending") for name in order]) if order else table
+    table = table.append_column(TIME, pa.array([t] * table.num_rows, pa.int64())).select(list(stored.names))
+    added, removed = _count(table[DIFF])
+    return Batch((write_arrow(context.storage, place.trace_uri, table, stored, bounded),), added, removed)
+
+
+def _count(diffs: pa.ChunkedArray) -> tuple[int, int]:
+    plus_sum = pc.sum(pc.max_element_wise(diffs, 0)).as_py() or 0
+    minus_sum = pc.sum(pc.min_element_wise(diffs, 0)).as_py() or 0
+    return plus_sum, -minus_sum
+
+
+def _count_stored(context: Context, place: Place, files: tuple[DataFile, ...]) -> tuple[int, int]:
+    if all(file.min_diff == file.max_diff == 1 for file in files):
+        return total_rows(files), 0
+    filesystem, root = context.storage.filesystem(place.trace_uri)
+    counts = [_count(pq.read_table(f"{root}/{f.path}", columns=[DIFF], filesystem=filesystem)[DIFF]) for f in files]
+    return sum(added for added, _ in counts), sum(removed for _, removed in counts)

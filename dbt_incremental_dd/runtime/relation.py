@@ -1,0 +1,104 @@
+"""The relations that users query: ``<model>`` with the current rows, ``<model>__changes`` with the diff log.
+
+``<model>__changes`` reads the trace's files and is replaced after each commit; ``<model>`` sums it up, and is replaced
+only when the way to do so changes. Rows that were only ever inserted need no summing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.differential.sql_types import sql_type
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.read import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Shape = Literal["rows", "copies", "sums"]
+
+
+def changes_relation(relation: str) -> str:
+    """The identifier of a model's diff log: ``a.b`` gives ``a.b__changes``."""
+    return f"{relation[:-1]}__changes`" if relation.endswith("`") else f"{relation}__changes"
+
+
+def publish(spark: SparkSession, relation: str, log: Log, schema: Schema, published: Shape | None) -> Shape:
+    """Makes both relations show the log's contents; ``published`` is the shape that ``relation`` has now."""
+    spark.sql(f"CREATE OR REPLACE VIEW {changes_relation(relation)} AS {_updates_sql(log, log.files, schema)}")
+    shape = shape_of(log.files)
+    if shape != published:
+        spark.sql(f"CREATE OR REPLACE VIEW {relation} AS {_sum_sql(changes_relation(relation), schema, shape)}")
+    return shape
+
+
+def shape_of(files: Sequence[DataFile]) -> Shape:
+    """How updates add up to rows: one by one, as copies, or only when summed."""
+    if any(file.min_diff < 1 for file in files):
+        return "sums"
+    return "copies" if any(file.max_diff > 1 for file in files) else "rows"
+
+
+def as_of_sql(storage: Storage, name: str, t: Time) -> str:
+    """A query for a collection's contents as of ``t``. Raises FrontierError where that is not in its frontiers."""
+    log, schema = require(storage, name)
+    log.frontiers.require(t, name)
+    files = between(log.files, BEGINNING, t)
+    inner = f"({_updates_sql(log, files, schema)} WHERE {TIME} <= {t}L)"
+    return _sum_sql(inner, schema, shape_of(files))
+
+
+def changes_sql(storage: Storage, name: str, after: Time, up_to: Time) -> str:
+    """A query for a collection's updates with ``after < dd_time <= up_to``."""
+    log, schema = require(storage, name)
+    log.frontiers.require(up_to, name)
+    log.frontiers.require(after, name)
+    files = between(log.files, after, up_to)
+    return f"{_updates_sql(log, files, schema)} WHERE {TIME} > {after}L AND {TIME} <= {up_to}L"
+
+
+def require(storage: Storage, name: str) -> tuple[Log, Schema]:
+    """A collection's log and visible schema. Raises StateError, naming what there is, where it was never stored."""
+    place = storage.collection(name)
+    log = place.log()
+    if log is None:
+        known = ", ".join(other.name for other in storage.collections()) or "none"
+        raise StateError(f"there is no collection {name} under {storage.root}", f"Known collections: {known}.")
+    return log, visible_schema(place.read_manifest(log.manifest), log)
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(quote_name(column.name) for column in schema)
+
+
+def _updates_sql(log: Log, files: Sequence[DataFile], schema: Schema) -> str:
+    if not files:
+        nulls = [f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema]
+        nulls += [f"CAST(NULL AS BIGINT) AS {TIME}", f"CAST(NULL AS BIGINT) AS {DIFF}"]
+        return f"SELECT * FROM (SELECT {', '.join(nulls)} LIMIT 0)"
+    return f"SELECT {_columns(schema)}, {TIME}, {DIFF} FROM parquet.{quote_name(_glob(log.uri, files))}"
+
+
+def _glob(uri: str, files: Sequence[DataFile]) -> str:
+    paths = [file.path for file in files]
+    escaped = "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in uri)
+    return f"{escaped}/{paths[0]}" if len(paths) == 1 else f"{escaped}/{{{','.join(paths)}}}"
+
+
+def _sum_sql(updates: str, schema: Schema, shape: Shape) -> str:
+    columns = _columns(schema)
+    if shape == "rows":
+        return f"SELECT {columns} FROM {updates}"
+    copies = f"LATERAL VIEW explode(array_repeat(0, CAST({DIFF} AS INT))) dd_copies AS dd_copy"
+    if shape == "copies":
+        return f"SELECT {columns} FROM {updates} {copies}"
+    summed = f"SELECT {columns}, sum({DIFF}) AS {DIFF} FROM {updates} GROUP BY {columns} HAVING sum({DIFF}) > 0"
+    return f"SELECT {columns} FROM ({summed}) {copies}"

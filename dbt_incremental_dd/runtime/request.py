@@ -1,0 +1,73 @@
+"""What a caller (the dbt adapter) asks of a run, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.sources.config import SourceSpec
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A model's own settings. ``retain_history`` in ms; ``arranged_by`` lists of column names."""
+
+    retain_history: int = 86_400_000
+    fallback: Literal["recompute", "error"] = "recompute"
+    arranged_by: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """Bring one model up to date.
+
+    ``name`` is the collection (``schema.identifier``, lower case), ``relation`` the identifier to use in SQL.
+    ``inputs`` says for a relation key (as ``frontend.relations`` gives it) whether it is a differential model
+    (``"model"``) or how it is read as a source; a relation that is not in it is read as a ``snapshot`` source.
+    """
+
+    name: str
+    relation: str
+    sql: str
+    config: ModelConfig
+    inputs: Mapping[str, SourceSpec | Literal["model"]] = field(default_factory=dict)
+    full_refresh: bool = False
+    unique_id: str = ""
+
+
+Strategy = Literal["initial", "delta", "rebuild", "skip"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a model's run did. Rows are counted with their multiplicity; ``seconds`` is wall time."""
+
+    name: str
+    strategy: Strategy
+    as_of: Time
+    rows_added: int = 0
+    rows_removed: int = 0
+    input_rows: int = 0
+    seconds: float = 0.0
+    fallbacks: tuple[str, ...] = ()
+    held_back_by: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """``+12 -7 at 2013-06-01 00:00:00 in 0.8s``, with what else a user should know."""
+        parts = [f"+{self.rows_added} -{self.rows_removed} at {format_time(self.as_of)} in {self.seconds:.1f}s"]
+        if self.strategy == "skip":
+            parts = [f"unchanged at {format_time(self.as_of)}"]
+        if self.strategy in ("initial", "rebuild"):
+            parts.append(self.strategy)
+        if self.held_back_by:
+            parts.append(f"held back by {self.held_back_by}")
+        parts += [f"recomputed: {reason}" for reason in self.fallbacks]
+        return "; ".join([*parts, *self.notes])
+
+
+Report = Callable[[str], None]
+"""Takes a line of progress for the user's log."""

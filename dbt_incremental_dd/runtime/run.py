@@ -1,0 +1,79 @@
+"""One run: one target time for all its models, and each source taken in once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.time import Time, now
+from dbt_incremental_dd.runtime.model import run_model
+from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.intake import Intake, take_in
+from dbt_incremental_dd.trace.layout import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Run:
+    """One invocation. Its methods may be called from several threads.
+
+    ``target_time``: what sources have taken in is stamped with it; by default the clock, but always greater than
+    every time already final.
+    """
+
+    def __init__(
+        self, spark: SparkSession, storage: Storage, invocation: str, target_time: Time | None, report: Report
+    ) -> None:
+        storage.require_writable()
+        self.spark = spark
+        self.storage = storage
+        self.invocation = invocation
+        self.report = report
+        self.time = _target(storage, target_time)
+        self._taken_in: dict[str, _Once] = {}
+        self._lock = threading.Lock()
+
+    def model(self, request: ModelRequest) -> Outcome:
+        """Brings one model up to date."""
+        return run_model(self, request)
+
+    def source(self, spec: SourceSpec) -> Intake:
+        """The source, taken in once in this run."""
+        with self._lock:
+            once = self._taken_in.setdefault(spec.name, _Once())
+        return once.get(lambda: take_in(self.spark, self.storage, spec, self.time, self.report))
+
+
+class _Once:
+    """A value that is computed by whoever asks first; the others wait for it. An error is everybody's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._value: Intake | None = None
+        self._error: Exception | None = None
+
+    def get(self, compute: Callable[[], Intake]) -> Intake:
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            if self._value is None:
+                try:
+                    self._value = compute()
+                except Exception as error:
+                    self._error = error
+                    raise
+            return self._value
+
+
+def _target(storage: Storage, given: Time | None) -> Time:
+    """The run's time. A time given ahead of the clock is remembered, so that the clock's runs come after it."""
+    clock = now()
+    ahead = storage.read_small("ahead")
+    if given is None:
+        return max(clock, int(ahead) + 1 if ahead else 0)
+    if given > clock and (not ahead or given > int(ahead)):
+        storage.write_small("ahead", str(given))
+    return given

@@ -1,0 +1,117 @@
+"""Verification: a model's stored contents against Spark's own batch answer of its SQL, at the same time.
+
+The batch answer knows nothing of the plan: it is the SQL text over the inputs' contents.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.now import bind_now
+from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.render.rows import Rows, expanded
+from dbt_incremental_dd.runtime.relation import require
+from dbt_incremental_dd.trace.files import between, inserts_only
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.read import consolidate, in_interval, struct, updates
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Verification:
+    """``missing`` and ``unexpected`` count rows of the batch answer that are not stored, and the reverse."""
+
+    model: str
+    as_of: Time
+    rows: int
+    missing: int
+    unexpected: int
+    rebuild_seconds: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether both directions of EXCEPT ALL are empty."""
+        return not self.missing and not self.unexpected
+
+
+def verify(spark: SparkSession, storage: Storage, models: list[str] | None = None) -> list[Verification]:
+    """Verifies the named models (``schema.identifier``), or all, each at its own latest time."""
+    names = models or [place.name for place in storage.collections() if _is_model(storage, place.name)]
+    return [verify_model(spark, storage, name) for name in names]
+
+
+def _is_model(storage: Storage, name: str) -> bool:
+    place = storage.collection(name)
+    log = place.log()
+    return log is not None and place.read_manifest(log.manifest).get("kind") == "model"
+
+
+def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verification:
+    """Recomputes one model from its inputs' contents and compares. Raises StateError where that is not a model."""
+    log, schema = require(storage, name)
+    manifest = storage.collection(name).read_manifest(log.manifest)
+    if manifest.get("kind") != "model":
+        raise StateError(f"{name} is a {manifest.get('kind', 'collection')}, not a model", "Name a model.")
+    t = log.frontiers.last
+    views: list[str] = []
+    try:
+        started = time.monotonic()
+        answer = batch_answer(spark, storage, manifest, t, views)
+        kept = answer.toDF(*schema.names).localCheckpoint()
+        kept.count()
+        seconds = time.monotonic() - started
+        stored = contents(spark, log, schema, t)
+        return _compare(name, t, kept, stored, seconds)
+    finally:
+        for view in views:
+            spark.catalog.dropTempView(view)
+
+
+def batch_answer(
+    spark: SparkSession, storage: Storage, manifest: dict[str, object], t: Time, views: list[str]
+) -> DataFrame:
+    """The model's SQL over its inputs' contents as of ``t``. Temporary views are noted in ``views``."""
+    given = {key: require(storage, name) for key, name in dict(manifest["inputs"]).items()}  # type: ignore[call-overload]
+    inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
+    text, keys = template(str(manifest["sql"]), inputs)
+    names = []
+    for key in keys:
+        log, schema = given[key]
+        log.frontiers.require(t, log.name)
+        name = f"dd_verify_{uuid4().hex}"
+        contents(spark, log, schema, t).createOrReplaceTempView(name)
+        views.append(name)
+        names.append(name)
+    return spark.sql(bind_now(text, t).format(*names))
+
+
+def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:
+    """A collection's rows as of ``t``, each as often as it counts."""
+    files = between(log.files, BEGINNING, t)
+    if not files:
+        return spark.createDataFrame([], struct(schema))
+    stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
+    frame = in_interval(updates(spark, log.uri, files, stored), files, BEGINNING, t).drop(TIME)
+    return expanded(Rows(frame, total_rows(files), positive=inserts_only(files)))
+
+
+def _compare(name: str, t: Time, answer: DataFrame, stored: DataFrame, seconds: float) -> Verification:
+    """Both directions of EXCEPT ALL in one pass: the sums of +1 and -1."""
+    both = answer.withColumn(DIFF, F.lit(1).cast("bigint")).union(stored.withColumn(DIFF, F.lit(-1).cast("bigint")))
+    found = consolidate(both).agg(
+        F.sum(F.greatest(DIFF, F.lit(0))).alias("missing"), F.sum(-F.least(DIFF, F.lit(0))).alias("unexpected")
+    )
+    row = found.collect()[0]
+    return Verification(name, t, stored.count(), row["missing"] or 0, row["unexpected"] or 0, seconds)

@@ -1,0 +1,1 @@
+"""Sources: relations and files whose records are read as changes. One file for each envelope and connector."""

@@ -1,0 +1,147 @@
+"""How a source is read: the settings under ``config: meta: differential:`` of a dbt source table."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from dbt_incremental_dd.core.errors import ConfigError
+
+Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot"]
+FORMATS = ("parquet", "json", "csv", "delta")
+_SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
+_KEYS = (
+    "envelope",
+    "key",
+    "order_by",
+    "deleted_when",
+    "path",
+    "format",
+    "options",
+    "frontier",
+    "event_time",
+    "malformed",
+    "diff_column",
+    "op_column",
+)
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """One source. ``name`` is its collection (``schema.identifier``, lower case), ``relation`` its SQL identifier.
+
+    ``path`` (absolute, or a URI) with ``format`` and ``options`` reads files; without, ``relation`` is read from
+    the catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared.
+    """
+
+    name: str
+    relation: str
+    envelope: Envelope = "snapshot"
+    key: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    deleted_when: str | None = None
+    path: str | None = None
+    format: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[tuple[str, str], ...] = ()
+    frontier: Literal["auto", "managed"] = "auto"
+    event_time: str | None = None
+    malformed: Literal["error", "set_aside"] = "error"
+    diff_column: str | None = None
+    op_column: str | None = None
+
+    @property
+    def ddl(self) -> str | None:
+        """The declared columns as a DDL schema."""
+        if not self.columns:
+            return None
+        return ", ".join(f"`{name.replace('`', '``')}` {dtype}" for name, dtype in self.columns)
+
+
+def parse_source(
+    name: str,
+    relation: str,
+    meta: Mapping[str, Any],
+    columns: Mapping[str, str | None],
+    project_dir: str,
+) -> SourceSpec:
+    """The spec of a source from its settings. Raises ConfigError, naming the source and the key, for what is wrong.
+
+    ``columns`` are those that the source declares, with their types where it does; a relative path is taken from
+    ``project_dir``.
+    """
+    given = dict(meta)
+    for key in given:
+        if key not in _KEYS:
+            close = difflib.get_close_matches(key, _KEYS, 1)
+            hint = f"Did you mean {close[0]}? " if close else ""
+            raise ConfigError(f"source {name}: unknown setting differential.{key}", f"{hint}Known: {', '.join(_KEYS)}.")
+    path = given.get("path")
+    spec = SourceSpec(
+        name=name,
+        relation=relation,
+        envelope=_choice(name, "envelope", given.get("envelope", "snapshot"), get_args(Envelope)),
+        key=_names(given.get("key")),
+        order_by=_names(given.get("order_by")),
+        deleted_when=given.get("deleted_when"),
+        path=None if path is None else _absolute(str(path), project_dir),
+        format=_format(name, path, given.get("format")),
+        options={
+            str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in (given.get("options") or {}).items()
+        },
+        columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
+        frontier=_choice(name, "frontier", given.get("frontier", "auto"), ("auto", "managed")),
+        event_time=given.get("event_time"),
+        malformed=_choice(name, "malformed", given.get("malformed", "error"), ("error", "set_aside")),
+        diff_column=given.get("diff_column"),
+        op_column=given.get("op_column"),
+    )
+    _check(spec)
+    return spec
+
+
+def _check(spec: SourceSpec) -> None:
+    if spec.envelope in ("upsert", "debezium") and not spec.key:
+        raise ConfigError(
+            f"source {spec.name}: envelope {spec.envelope} needs differential.key",
+            "Name the columns that identify a row: key: [id].",
+        )
+    if spec.envelope == "changelog" and not (spec.diff_column or spec.op_column):
+        raise ConfigError(
+            f"source {spec.name}: envelope changelog needs differential.diff_column or differential.op_column",
+            "Name the column that says what happened to the row.",
+        )
+    if spec.envelope == "debezium" and spec.path and spec.format != "json":
+        raise ConfigError(f"source {spec.name}: envelope debezium reads JSON, not {spec.format}", "Set format: json.")
+
+
+def _choice(name: str, key: str, value: Any, allowed: tuple[str, ...]) -> Any:
+    if value not in allowed:
+        close = difflib.get_close_matches(str(value), allowed, 1)
+        hint = f"Did you mean {close[0]}? " if close else ""
+        raise ConfigError(f"source {name}: differential.{key} is {value!r}", f"{hint}It may be {', '.join(allowed)}.")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(str(item) for item in value)
+
+
+def _format(name: str, path: Any, given: Any) -> str | None:
+    if given is not None:
+        return str(_choice(name, "format", given, FORMATS))
+    if path is None:
+        return None
+    found = _SUFFIXES.get(os.path.splitext(str(path))[1].lower())
+    if found is None:
+        raise ConfigError(f"source {name}: differential.path needs a format", f"Set format to {', '.join(FORMATS)}.")
+    return found
+
+
+def _absolute(path: str, project_dir: str) -> str:
+    return path if "://" in path or os.path.isabs(path) else os.path.normpath(os.path.join(project_dir, path))

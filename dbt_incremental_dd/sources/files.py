@@ -1,0 +1,198 @@
+"""Files as a source: a directory whose new files are read once, or one file of lines that grows.
+
+Progress is, for a directory, each file's size and modification time; for a growing file, how many of its bytes have
+been read, and a hash of its beginning, by which a replaced file is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructType
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.read import schema_of, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PREFIX = 4096
+"""Bytes of a growing file's beginning that are remembered."""
+_SMALLEST_ROW = 20
+"""Bytes; for guessing from a file's size how many records it has at most."""
+
+
+def arrivals(
+    spark: SparkSession, storage: Storage, spec: SourceSpec, progress: Mapping[str, Any], stored: Schema | None
+) -> Arrival | None:
+    """What is new at the source's path; None where nothing is. ``stored``: the columns as first taken in."""
+    assert spec.path is not None
+    filesystem, path = storage.filesystem(spec.path)
+    info = filesystem.get_file_info(path)
+    if info.type == pafs.FileType.NotFound:
+        raise SourceError(
+            f"source {spec.name}: there is nothing at {spec.path}", "Check `path` in the source's settings."
+        )
+    whole = spec.envelope == "snapshot"
+    if info.type == pafs.FileType.File and spec.format != "parquet" and not whole:
+        return _grown(spark, storage, spec, filesystem, info, progress, stored)
+    found = _listing(filesystem, info)
+    seen = {str(name): tuple(state) for name, state in progress.get("files", {}).items()}
+    if found == seen and stored is not None:
+        return None
+    fresh = sorted(found) if whole else _new_files(spec, found, seen)
+    if not fresh and stored is not None and not whole:
+        return None
+    uris = [_uri(spec, path, name) for name in fresh]
+    kept = found if whole else {**seen, **{name: found[name] for name in fresh}}
+    size = sum(found[name][0] for name in fresh)
+    if spec.format == "parquet" and stored is not None:
+        _check_parquet(spec, filesystem, fresh, stored)
+    frame = read(spark, spec, uris, stored)
+    estimate = _count(spec, filesystem, fresh, size)
+    return Arrival(frame, {"files": {n: list(s) for n, s in kept.items()}}, estimate, whole=whole)
+
+
+def read(spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Schema | None) -> DataFrame:
+    """The files' records in the stored columns, or the declared ones, or those that Spark finds in them."""
+    reader = spark.read.options(**dict(spec.options))
+    wanted = declared(spark, spec) if stored is None else struct(stored)
+    if wanted is None:
+        if not uris:
+            raise SourceError(
+                f"source {spec.name}: there are no files at {spec.path} yet, and no columns are declared",
+                "Declare the source's columns with their data_type, or wait for the first file.",
+            )
+        inferring = reader.option("inferSchema", "true") if spec.format == "csv" else reader
+        wanted = inferred(spec, inferring.format(str(spec.format)).load(list(uris)).schema)
+    if not uris:
+        return spark.createDataFrame([], wanted)
+    if spec.format in ("json", "csv"):
+        text = StructType([*wanted.fields]).add(CORRUPT, StringType())
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT).schema(text)
+    else:
+        reader = reader.schema(wanted)
+    frame = reader.format(str(spec.format)).load(list(uris))
+    return frame.select("*", F.col("_metadata.file_path").alias(FILE))
+
+
+def _listing(filesystem: pafs.FileSystem, info: pafs.FileInfo) -> dict[str, tuple[int, int]]:
+    """Every data file's size and modification time (ns); names that begin with ``_`` or ``.`` are none."""
+    found = [info]
+    if info.type == pafs.FileType.Directory:
+        found = filesystem.get_file_info(pafs.FileSelector(info.path, recursive=True))
+    root = info.path.rstrip("/")
+    return {
+        item.path: (item.size, item.mtime_ns)
+        for item in found
+        if item.type == pafs.FileType.File
+        and not item.path.endswith((".tmp", ".crc"))
+        and not any(part.startswith(("_", ".")) for part in item.path[len(root) :].split("/") if part)
+    }
+
+
+def _new_files(
+    spec: SourceSpec, found: Mapping[str, tuple[int, int]], seen: Mapping[str, tuple[Any, ...]]
+) -> list[str]:
+    changed = [name for name, state in found.items() if name in seen and tuple(seen[name]) != state]
+    if changed:
+        raise SourceError(
+            f"source {spec.name}: file {changed[0]} has changed since it was taken in",
+            f"With envelope {spec.envelope} files are read once. Write changes to new files, or use envelope snapshot.",
+        )
+    return sorted(name for name in found if name not in seen)
+
+
+def _uri(spec: SourceSpec, path: str, name: str) -> str:
+    """A listed file as Spark reads it: the name is taken literally, glob characters and all."""
+    escaped = "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in name)
+    if spec.path and "://" in spec.path:
+        return spec.path.split("://", 1)[0] + "://" + escaped
+    return escaped
+
+
+def _count(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequence[str], size: int) -> int:
+    if spec.format == "parquet":
+        return sum(pq.read_metadata(name, filesystem=filesystem).num_rows for name in names)
+    return size // _SMALLEST_ROW + 1
+
+
+def _check_parquet(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequence[str], stored: Schema) -> None:
+    """Every new file has the stored columns, in their types."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for name in names:
+        try:
+            own = {c.name: c.type for c in schema_of(from_arrow_schema(pq.read_schema(name, filesystem=filesystem)))}
+        except OSError as error:
+            raise SourceError(
+                f"source {spec.name}: {name} is not a Parquet file: {error}", "Remove or replace it."
+            ) from error
+        for column in stored:
+            if column.name not in own:
+                if column.name in spec.key:
+                    raise SourceError(
+                        f"source {spec.name}: {name} lacks key column {column.name}; it has {', '.join(own)}",
+                        "Replace the file.",
+                    )
+            elif not _compatible(own[column.name], column.type):
+                raise SourceError(
+                    f"source {spec.name}: column {column.name} of {name} is {own[column.name]}, so far it was {column.type}",
+                    "Replace the file, or take the source in anew after removing its folder under state_root.",
+                )
+
+
+def _compatible(one: str, other: str) -> bool:
+    return one == other or {one, other} == {"timestamp", "timestamp_ntz"} or one.startswith("{")
+
+
+def _grown(
+    spark: SparkSession,
+    storage: Storage,
+    spec: SourceSpec,
+    filesystem: pafs.FileSystem,
+    info: pafs.FileInfo,
+    progress: Mapping[str, Any],
+    stored: Schema | None,
+) -> Arrival | None:
+    """The whole lines that have been appended since, copied aside so that what is read does not move."""
+    offset = int(progress.get("offset", 0))
+    with filesystem.open_input_file(info.path) as file:
+        prefix = hashlib.sha256(file.read(min(_PREFIX, offset))).hexdigest()
+        if info.size < offset or (offset and prefix != progress.get("prefix")):
+            raise SourceError(
+                f"source {spec.name}: file {spec.path} was replaced or cut after {offset} bytes of it had been taken in",
+                "A growing file may only be appended to. Give the new file a name of its own.",
+            )
+        if info.size == offset and stored is not None:
+            return None
+        file.seek(offset)
+        tail = file.read(info.size - offset)
+        end = tail.rfind(b"\n") + 1
+        if not end and stored is not None:
+            return None
+        tail = tail[:end]
+        file.seek(0)
+        prefix = hashlib.sha256(file.read(min(_PREFIX, offset + end))).hexdigest()
+        header = b""
+        if offset and spec.format == "csv" and spec.options.get("header") == "true":
+            file.seek(0)
+            header = file.read(_PREFIX).split(b"\n", 1)[0] + b"\n"
+    scratch = storage.scratch("tail")
+    target, path = storage.filesystem(scratch)
+    target.create_dir(path, recursive=True)
+    with target.open_output_stream(f"{path}/tail.txt") as out:
+        out.write(header + tail)
+    frame = read(spark, spec, [f"{scratch}/tail.txt"] if tail else [], stored)
+    lines = tail.count(b"\n")
+    return Arrival(frame.drop(FILE), {"offset": offset + end, "prefix": prefix}, lines, scratch=(scratch,))

@@ -1,0 +1,168 @@
+"""Taking a source in: what is new of it becomes updates of a stored collection, exactly once.
+
+The batch, the frontier and the progress that belongs to them are one commit. A run that is killed before it leaves
+nothing visible, and the next one reads the same records again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dbt_incremental_dd.core.errors import SourceError, StateError
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.sources import append, changelog, debezium, delta_table, files, snapshot, table, upsert
+from dbt_incremental_dd.sources.arrival import Arrival
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.exchange import as_local, write
+from dbt_incremental_dd.sources.malformed import good_records
+from dbt_incremental_dd.sources.taking import Change, Taking, record_names
+from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.read import quoted, schema_of, struct
+from dbt_incremental_dd.trace.write import remove_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ENVELOPES: Mapping[str, ModuleType] = {
+    "append": append,
+    "upsert": upsert,
+    "debezium": debezium,
+    "changelog": changelog,
+    "snapshot": snapshot,
+}
+_BOUNDED = ("byte", "short", "integer", "long", "string", "date")
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A source after it was taken in: its log, visible columns, and how many updates are new."""
+
+    name: str
+    log: Log
+    schema: Schema
+    rows: int
+    note: str = ""
+
+
+def take_in(spark: SparkSession, storage: Storage, spec: SourceSpec, t: Time, report: Callable[[str], None]) -> Intake:
+    """Brings the source's collection to ``t``. Raises SourceError, naming the source; then nothing was taken in."""
+    place = storage.collection(spec.name)
+    log = place.log()
+    manifest = place.read_manifest(log.manifest) if log else {}
+    if manifest and manifest.get("kind") != "source":
+        raise StateError(
+            f"{spec.name} is stored as a {manifest.get('kind')}, and is now read as a source",
+            "Remove its folder under state_root, or make it a differential model again.",
+        )
+    if manifest and manifest.get("envelope") != spec.envelope:
+        raise SourceError(
+            f"source {spec.name}: it was taken in with envelope {manifest['envelope']}, now it is {spec.envelope}",
+            "Set the envelope back, or remove its folder under state_root to take it in anew.",
+        )
+    if log is not None and manifest and t < log.frontiers.upper:
+        return Intake(spec.name, log, Schema.from_json(str(manifest["schema"])), 0)
+    return _Intaking(spark, place, log if manifest else None, manifest, spec, t, report).run()
+
+
+class _Intaking:
+    """One intake."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        place: Place,
+        log: Log | None,
+        manifest: Mapping[str, Any],
+        spec: SourceSpec,
+        t: Time,
+        report: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._place = place
+        self._log = log
+        self._manifest = manifest
+        self._spec = spec
+        self._t = t
+        self._report = report
+
+    def run(self) -> Intake:
+        """Reads what is new, makes it updates, and commits."""
+        arrival = self._arrivals()
+        if arrival is None:
+            assert self._log is not None
+            log = self._log.commit(Commit(upper=self._t + 1))
+            return Intake(self._spec.name, log, Schema.from_json(str(self._manifest["schema"])), 0)
+        try:
+            return self._take(arrival)
+        finally:
+            for uri in arrival.scratch:
+                remove_folder(self._place.storage, uri)
+
+    def _arrivals(self) -> Arrival | None:
+        text = self._manifest.get("records")
+        stored = Schema.from_json(str(text)) if text else None
+        connector = files if self._spec.path else table
+        if self._spec.format == "delta":
+            connector = delta_table
+        progress = self._manifest.get("progress", {})
+        return connector.arrivals(self._spark, self._place.storage, self._spec, progress, stored)
+
+    def _take(self, arrival: Arrival) -> Intake:
+        records, note = good_records(self._spark, self._place, self._spec, arrival, self._t)
+        names = record_names(records)
+        record_schema = schema_of(records.select(*map(quoted, names)).schema)
+        schema = self._visible(records, names)
+        inner = dict(self._manifest.get("inner", {}))
+        taking = Taking(self._spark, self._spec, self._place, self._log, schema, arrival, records, self._t, inner)
+        change: Change = ENVELOPES[self._spec.envelope].change(taking)
+        local, frame = as_local(self._spark, change.updates, change.estimate)
+        stored = Schema((*schema_of(frame.schema).columns[:-1], TIME_COLUMN, DIFF_COLUMN))
+        batch = self._write(local, frame, stored)
+        inner.update(change.finish())
+        manifest = {
+            "kind": "source",
+            "envelope": self._spec.envelope,
+            "schema": schema.to_json(),
+            "records": record_schema.to_json(),
+            "progress": dict(arrival.progress),
+            "inner": inner,
+        }
+        log = self._log or self._place.create(stored)
+        commit = Commit(
+            add=batch,
+            upper=self._t + 1,
+            since=self._t if self._log is None else None,
+            manifest=self._place.write_manifest(manifest),
+        )
+        notes = "; ".join(n for n in (*arrival.notes, *change.notes, note) if n)
+        if notes:
+            self._report(f"source {self._spec.name}: {notes}")
+        return Intake(self._spec.name, log.commit(commit), schema, total_rows(batch), notes)
+
+    def _visible(self, records: DataFrame, names: tuple[str, ...]) -> Schema:
+        """The columns that queries see. Raises SourceError where a key column is not among them."""
+        schema = schema_of(records.select(*map(quoted, names)).schema)
+        if self._spec.envelope == "debezium":
+            schema = schema_of(debezium.row_fields(struct(schema)))
+        elif self._spec.envelope == "changelog":
+            schema = schema.select(changelog.visible(self._spec, schema.names))
+        for name in (*self._spec.key, *self._spec.order_by):
+            if schema.find(name) is None and not (self._spec.envelope == "debezium" and name in self._spec.order_by):
+                raise SourceError(
+                    f"source {self._spec.name}: there is no column {name}; there are {', '.join(schema.names)}",
+                    "Correct `key` or `order_by` in the source's settings.",
+                )
+        return schema
+
+    def _write(self, local: pa.Table | None, frame: DataFrame, stored: Schema) -> tuple[Any, ...]:
+        keyed = self._spec.envelope in ("upsert", "debezium")
+        sort_by = self._spec.key if keyed else ()
+        bounded = [column.name for column in stored if column.type in _BOUNDED][:16]
+        return write(self._place.storage, self._place.trace_uri, local, frame, stored, self._t, bounded, sort_by)

@@ -1,0 +1,20 @@
+"""Envelope ``snapshot``: the records are all that there is; what has changed is found by comparing with what is stored."""
+
+from __future__ import annotations
+
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
+from dbt_incremental_dd.sources.taking import Change, Taking
+from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.read import consolidate, updates
+
+
+def change(taking: Taking) -> Change:
+    """New minus stored: both directions of EXCEPT ALL in one pass."""
+    fresh = taking.plus_minus()
+    if not taking.arrival.whole or taking.log is None or not taking.log.files:
+        return Change(fresh, taking.arrival.estimate, taking.arrival.removed is None)
+    schema = Schema((*taking.schema.columns, DIFF_COLUMN))
+    stored = updates(taking.spark, taking.log.uri, taking.log.files, schema)
+    stored = stored.selectExpr(*(f"`{name.replace('`', '``')}`" for name in taking.schema.names), "-dd_diff AS dd_diff")
+    estimate = taking.arrival.estimate + total_rows(taking.log.files)
+    return Change(consolidate(fresh.unionByName(stored)), estimate, False)

@@ -1,0 +1,104 @@
+"""A relation of the catalog as a source: seeds, tables, views, models of other materializations.
+
+A table's data files (names, sizes, times) tell whether it can have changed at all; a view is always read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from pyspark.errors import AnalysisException
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.arrival import Arrival
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.read import quoted, schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def arrivals(
+    spark: SparkSession, storage: Storage, spec: SourceSpec, progress: Mapping[str, Any], stored: Schema | None
+) -> Arrival | None:
+    """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
+    frame = _open(spark, spec)
+    columns = schema_of(frame.schema)
+    if stored is not None and stored != columns:
+        missing = [c.name for c in stored if columns.find(c.name) is None]
+        changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]
+        raise SourceError(
+            f"source {spec.name}: its columns changed (gone: {missing or 'none'}, other type: {changed or 'none'})",
+            "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
+        )
+    mark = _fingerprint(spark, storage, spec, frame)
+    if mark is not None and mark == progress.get("files") and stored is not None:
+        return None
+    if spec.envelope == "snapshot":
+        return Arrival(frame, {"files": mark}, _LARGE, whole=True)
+    return _appended(spark, spec, frame, mark, progress)
+
+
+_LARGE = 1 << 40
+"""More records than anybody brings to the driver: how many there are is not known."""
+
+
+def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+    try:
+        frame = spark.table(spec.relation)
+        frame.schema  # noqa: B018 - under Spark Connect a missing table shows only when it is analysed
+        return frame
+    except AnalysisException as error:
+        raise SourceError(
+            f"source {spec.name}: relation {spec.relation} cannot be read: {str(error).splitlines()[0]}",
+            "Create it, give the source a `path`, or check its name.",
+        ) from error
+
+
+def _fingerprint(
+    spark: SparkSession, storage: Storage, spec: SourceSpec, frame: DataFrame
+) -> dict[str, list[int]] | None:
+    """Size and time of each data file of a table; None for a view, or where files cannot be told."""
+    if spark.catalog.getTable(spec.relation).tableType not in ("MANAGED", "EXTERNAL"):
+        return None
+    found = {}
+    for uri in frame.inputFiles():
+        parsed = urlparse(uri)
+        path = unquote(parsed.path) if parsed.scheme in ("", "file") else uri
+        filesystem, name = storage.filesystem(path)
+        info = filesystem.get_file_info(name)
+        found[name] = [info.size or 0, info.mtime_ns or 0]
+    return found
+
+
+def _appended(
+    spark: SparkSession,
+    spec: SourceSpec,
+    frame: DataFrame,
+    mark: dict[str, list[int]] | None,
+    progress: Mapping[str, Any],
+) -> Arrival | None:
+    """Records of files that were not there before."""
+    if mark is None:
+        raise SourceError(
+            f"source {spec.name}: {spec.relation} is a view, of which new records cannot be told",
+            "Use envelope snapshot, or read the table beneath it.",
+        )
+    seen = progress.get("files") or {}
+    if any(mark.get(name) != state for name, state in seen.items()):
+        raise SourceError(
+            f"source {spec.name}: files of {spec.relation} were rewritten or removed",
+            f"Envelope {spec.envelope} needs a table that is only added to. Use envelope snapshot.",
+        )
+    fresh = [name for name in mark if name not in seen]
+    if not fresh:
+        return None
+    where = " OR ".join(
+        ["endswith(_metadata.file_path, '" + name.rsplit("/", 1)[-1].replace("'", "\\'") + "')" for name in fresh]
+    )
+    new = frame.where(where) if seen else frame
+    return Arrival(new.select(*map(quoted, frame.columns)), {"files": mark}, _LARGE)

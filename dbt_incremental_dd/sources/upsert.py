@@ -1,0 +1,249 @@
+"""Envelope ``upsert``: a record replaces the row of its key, or deletes it.
+
+Of several records for a key the latest counts, by ``order_by``; without it, by the file's name, and within one file by
+the values, so that the outcome is always the same. What arrives later wins unless ``order_by`` says it is older -
+also than a delete, whose position is kept as a tombstone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.sources.arrival import FILE
+from dbt_incremental_dd.sources.exchange import as_local, write
+from dbt_incremental_dd.sources.taking import Change, Taking
+from dbt_incremental_dd.trace.files import matching
+from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, schema_of, updates
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+POSITION = "dd_position"
+"""STRUCT, hidden: the place of a row's last change in the order of changes; NULL where there is no order."""
+_DELETED = "dd_deleted"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Records as changes: visible columns, ``dd_position``, ``dd_deleted``. ``same_again``: a record at the stored
+
+    position is that very change once more, and is ignored.
+    """
+
+    frame: DataFrame
+    estimate: int
+    same_again: bool = False
+
+
+def change(taking: Taking) -> Change:
+    """Each key's latest record against what is stored of the key."""
+    spec = taking.spec
+    frame = taking.records
+    order = [quoted(name) for name in spec.order_by]
+    position = F.struct(*order) if order else F.lit(None).cast("struct<dd_none:int>")
+    deleted = F.expr(spec.deleted_when) if spec.deleted_when else F.lit(False)
+    frame = frame.withColumns({POSITION: position, _DELETED: F.coalesce(deleted, F.lit(False))})
+    return merge(taking, Candidates(frame, taking.arrival.estimate))
+
+
+def merge(taking: Taking, candidates: Candidates) -> Change:
+    """The stored rows' updates that the candidates imply. Raises SourceError for a NULL key."""
+    latest = _latest(taking, candidates)
+    local, frame = as_local(taking.spark, latest, candidates.estimate)
+    _require_keys(taking, frame)
+    keys = frame.select(*map(quoted, taking.spec.key))
+    values = local_keys(local, taking.spec.key) if local is not None else {}
+    if taking.log is None or not taking.log.files:
+        rows = _stored_form(taking, frame.where(~F.col(_DELETED)))
+        return _with_tombstones(taking, frame, None, rows, candidates, first=True)
+    known = _known(taking, keys, values, local is not None)
+    buried = _tombstones(taking, keys, local is not None)
+    return _with_tombstones(
+        taking, frame, buried, _against(taking, frame, known, buried, candidates), candidates, False
+    )
+
+
+def local_keys(table: object, key: tuple[str, ...]) -> dict[str, list[object]]:
+    """Sorted values of key columns on the driver, of types that files have bounds for."""
+    import pyarrow as pa
+
+    found = {}
+    for name in key:
+        column = table[name]  # type: ignore[index]
+        if pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_date32(column.type):
+            found[name] = sorted(set(column.to_pylist()) - {None})
+    return found
+
+
+def _latest(taking: Taking, candidates: Candidates) -> DataFrame:
+    frame = candidates.frame
+    ties = [F.col(FILE).desc()] if FILE in frame.columns else []
+    ties += [quoted(c.name).desc() for c in taking.schema if not c.type.startswith("{") and c.type != "variant"]
+    window = Window.partitionBy(*map(quoted, taking.spec.key)).orderBy(F.col(POSITION).desc(), *ties)
+    ranked = frame.withColumn("dd_rank", F.row_number().over(window)).where("dd_rank = 1")
+    return ranked.select(*map(quoted, taking.schema.names), POSITION, _DELETED)
+
+
+def _require_keys(taking: Taking, frame: DataFrame) -> None:
+    missing = [name for name in taking.spec.key if taking.schema.find(name) is None]
+    if missing:
+        raise SourceError(
+            f"source {taking.spec.name}: there is no key column {missing[0]}; there are {', '.join(taking.schema.names)}",
+            "Correct `key` in the source's settings.",
+        )
+    for name in taking.spec.key:
+        count = frame.where(quoted(name).isNull()).count() if _may_be_null(frame, name) else 0
+        if count:
+            raise SourceError(
+                f"source {taking.spec.name}: key column {name} is NULL in {count} new record(s)",
+                "Every record of an upsert needs its key. Correct the feed, or choose another key.",
+            )
+
+
+def _may_be_null(frame: DataFrame, name: str) -> bool:
+    return frame.schema[name].nullable
+
+
+def _stored_form(taking: Taking, frame: DataFrame) -> DataFrame:
+    return frame.select(*map(quoted, taking.schema.names), POSITION, F.lit(1).cast("bigint").alias(DIFF))
+
+
+def _known(taking: Taking, keys: DataFrame, values: dict[str, list[object]], small: bool) -> DataFrame:
+    """The stored rows of the keys."""
+    assert taking.log is not None
+    files = matching(taking.log.files, values)
+    schema = Schema(tuple(c for c in taking.log.schema if c.name != TIME))
+    frame = updates(taking.spark, taking.log.uri, files, schema)
+    renamed = keys.select(*(quoted(name).alias(f"dd_key_{i}") for i, name in enumerate(taking.spec.key)))
+    renamed = F.broadcast(renamed) if small else renamed
+    on = _all([quoted(name) == F.col(f"dd_key_{i}") for i, name in enumerate(taking.spec.key)])
+    return consolidate(frame.join(renamed, on, "left_semi"))
+
+
+def _against(
+    taking: Taking, frame: DataFrame, known: DataFrame, buried: DataFrame | None, candidates: Candidates
+) -> DataFrame:
+    """Minus the old row, plus the new one, for each key whose record is not older than what is known of it."""
+    names = taking.schema.names
+    old = known.select(
+        *(quoted(name).alias(f"dd_key_{i}") for i, name in enumerate(taking.spec.key)),
+        F.struct(*map(quoted, names)).alias("dd_old"),
+        F.col(POSITION).alias("dd_old_position"),
+    )
+    joined = frame.join(old, _on_key(taking), "left")
+    if buried is not None:
+        joined = joined.join(_grave(taking, buried), _on_key(taking, "dd_grave_"), "left")
+    else:
+        joined = joined.withColumn("dd_grave", F.lit(None).cast(frame.schema[POSITION].dataType))
+    joined = joined.where(_is_newer(candidates.same_again))
+    new_row = F.struct(*map(quoted, names))
+    unchanged = ~F.col(_DELETED) & F.col("dd_old").isNotNull() & new_row.eqNullSafe(F.col("dd_old"))
+    unchanged = unchanged & F.col(POSITION).eqNullSafe(F.col("dd_old_position"))
+    pair = F.array(
+        F.struct(
+            F.col("dd_old").alias("row"), F.col("dd_old_position").alias("p"), F.lit(-1).cast("bigint").alias("d")
+        ),
+        F.struct(new_row.alias("row"), F.col(POSITION).alias("p"), F.lit(1).cast("bigint").alias("d")),
+    )
+    rows = joined.where(~unchanged).select(
+        F.explode(pair).alias("dd_pair"), F.col(_DELETED), F.col("dd_old").isNotNull().alias("dd_had")
+    )
+    rows = rows.where((F.col("dd_pair.d") == -1) & F.col("dd_had") | (F.col("dd_pair.d") == 1) & ~F.col(_DELETED))
+    fields = (F.col(f"dd_pair.row.{quote_name(name)}").alias(name) for name in names)
+    return rows.select(*fields, F.col("dd_pair.p").alias(POSITION), F.col("dd_pair.d").alias(DIFF))
+
+
+def _is_newer(same_again: bool) -> Column:
+    """Whether a record is to be taken, by its position against the stored row's or the tombstone's."""
+    known = F.coalesce("dd_old_position", "dd_grave")
+    newer = F.col(POSITION) > known if same_again else F.col(POSITION) >= known
+    return known.isNull() | F.col(POSITION).isNull() | newer
+
+
+def _on_key(taking: Taking, prefix: str = "dd_key_") -> Column:
+    return _all([quoted(name) == F.col(f"{prefix}{i}") for i, name in enumerate(taking.spec.key)])
+
+
+def _all(conditions: list[Column]) -> Column:
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = result & condition
+    return result
+
+
+def _grave(taking: Taking, buried: DataFrame) -> DataFrame:
+    return buried.select(
+        *(F.col(f"dd_k{i}").alias(f"dd_grave_{i}") for i in range(len(taking.spec.key))),
+        F.col(POSITION).alias("dd_grave"),
+    )
+
+
+def _tombstones(taking: Taking, keys: DataFrame, small: bool) -> DataFrame | None:
+    """Positions of deletes of the keys."""
+    log = _tombstone_log(taking)
+    if log is None or not log.files:
+        return None
+    schema = Schema(tuple(c for c in log.schema if c.name != TIME))
+    frame = updates(taking.spark, log.uri, log.files, schema)
+    renamed = keys.select(*(quoted(name).alias(f"dd_key_{i}") for i, name in enumerate(taking.spec.key)))
+    on = _all([F.col(f"dd_k{i}") == F.col(f"dd_key_{i}") for i in range(len(taking.spec.key))])
+    return consolidate(frame.join(F.broadcast(renamed) if small else renamed, on, "left_semi"))
+
+
+def _tombstone_log(taking: Taking) -> Log | None:
+    """The tombstones as of the collection's last commit."""
+    place = taking.place.inner("tombstones")
+    version = taking.inner.get("tombstones")
+    return None if version is None else place.log_at(version)
+
+
+def _with_tombstones(
+    taking: Taking,
+    frame: DataFrame,
+    buried: DataFrame | None,
+    rows: DataFrame,
+    candidates: Candidates,
+    first: bool,
+) -> Change:
+    """The change, and before its commit the tombstones of what it deletes."""
+    ordered = bool(taking.spec.order_by) or candidates.same_again
+    may_delete = bool(taking.spec.deleted_when) or candidates.same_again
+
+    def finish() -> dict[str, int]:
+        return _bury(taking, frame, buried) if ordered and may_delete else {}
+
+    estimate = candidates.estimate * (1 if first else 2)
+    return Change(rows, estimate, first, finish=finish)
+
+
+def _bury(taking: Taking, frame: DataFrame, buried: DataFrame | None) -> dict[str, int]:
+    """Appends the tombstones' delta: the deletes' positions, minus the former ones of the same keys."""
+    keys = [quoted(name).alias(f"dd_k{i}") for i, name in enumerate(taking.spec.key)]
+    dead = frame.where(F.col(_DELETED)).select(*keys, POSITION, F.lit(1).cast("bigint").alias(DIFF))
+    if buried is not None:
+        old = buried.withColumn(DIFF, F.lit(-1).cast("bigint"))
+        latest = F.max(POSITION).alias(POSITION)
+        names = [f"dd_k{i}" for i in range(len(taking.spec.key))]
+        best = dead.drop(DIFF).unionByName(buried.drop(DIFF)).groupBy(*names).agg(latest)
+        dead = consolidate(best.withColumn(DIFF, F.lit(1).cast("bigint")).unionByName(old))
+    local, rows = as_local(taking.spark, dead, 2 * taking.arrival.estimate)
+    log = _tombstone_log(taking)
+    if local is not None and local.num_rows == 0:
+        return {"tombstones": log.version} if log else {}
+    place = taking.place.inner("tombstones")
+    schema = schema_of(rows.schema)
+    stored = Schema((*schema.columns, TIME_COLUMN))
+    files = write(taking.place.storage, place.trace_uri, local, rows, stored, taking.t, ())
+    newest = place.create(stored)
+    extra = tuple(f for f in newest.files if log is None or f.path not in {own.path for own in log.files})
+    back = tuple(f for f in log.files if f.path not in {own.path for own in newest.files}) if log else ()
+    newest = newest.commit(Commit(add=files + back, remove=extra, manifest=time.time_ns()))
+    return {"tombstones": newest.version}

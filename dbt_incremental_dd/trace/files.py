@@ -1,0 +1,39 @@
+"""Choosing the files of a trace that a read needs, from the log alone."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.time import Time
+
+KeyValues = Mapping[str, Sequence[Any]]
+"""For each of some columns, the sorted values that a read wants; a row must match in every column."""
+
+
+def between(files: Iterable[DataFile], after: Time, up_to: Time) -> tuple[DataFile, ...]:
+    """Files that may hold updates with ``after < dd_time <= up_to``."""
+    return tuple(file for file in files if file.last > after and file.first <= up_to)
+
+
+def matching(files: Iterable[DataFile], keys: KeyValues) -> tuple[DataFile, ...]:
+    """Files that may hold a row of one of the wanted values, by their bounds."""
+    return tuple(file for file in files if all(_may_hold(file, name, values) for name, values in keys.items()))
+
+
+def _may_hold(file: DataFile, name: str, values: Sequence[Any]) -> bool:
+    bounds = file.bounds.get(name)
+    if bounds is None:
+        return True
+    low, high = bounds
+    if values and type(values[0]) is not type(low):
+        return True
+    position = bisect_left(values, low)
+    return position < len(values) and values[position] <= high
+
+
+def inserts_only(files: Iterable[DataFile]) -> bool:
+    """Whether the files hold insertions alone, so that their sum needs no consolidation to be positive."""
+    return all(file.inserts_only for file in files)

@@ -1,0 +1,175 @@
+"""Where things lie under ``state_root``, and the collections found there.
+
+    <state_root>/collections/<name>/trace/             Delta table: the collection's updates
+    <state_root>/collections/<name>/manifests/<n>.json what the commit with manifest n belongs to
+    <state_root>/collections/<name>/inner/<node>/      Delta table: an operator's arrangement or accumulators
+    <state_root>/scratch/                              files of running jobs
+
+Names are percent-encoded, so any relation name is one folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote
+
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.trace.log import Log
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A state root: a local folder or a URI, with the options that delta-rs takes for it."""
+
+    root: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def collection(self, name: str) -> Place:
+        """The place of the collection called ``name`` (``schema.identifier``, lower case)."""
+        return Place(self, name.lower())
+
+    def collections(self) -> tuple[Place, ...]:
+        """All collections that have been stored, by name."""
+        filesystem, path = self.filesystem(f"{self.root}/collections")
+        selector = pafs.FileSelector(path, allow_not_found=True)
+        found = [unquote(info.base_name) for info in filesystem.get_file_info(selector)]
+        return tuple(Place(self, name) for name in sorted(found))
+
+    def filesystem(self, uri: str) -> tuple[pafs.FileSystem, str]:
+        """pyarrow's file system for a path under the root, and the path in its terms."""
+        if "://" in uri:
+            filesystem, path = pafs.FileSystem.from_uri(uri)
+            return filesystem, path
+        return pafs.LocalFileSystem(), uri
+
+    @property
+    def is_local(self) -> bool:
+        """Whether files can be renamed and listed as on a local disk."""
+        return "://" not in self.root
+
+    def scratch(self, label: str) -> str:
+        """A new path for a running job's files."""
+        return f"{self.root}/scratch/{label}-{os.getpid()}-{time.time_ns()}"
+
+    def read_small(self, path: str) -> str | None:
+        """The text of a small file under the root; None where there is none."""
+        filesystem, full = self.filesystem(f"{self.root}/{path}")
+        if filesystem.get_file_info(full).type != pafs.FileType.File:
+            return None
+        with filesystem.open_input_stream(full) as stream:
+            return bytes(stream.read()).decode()
+
+    def write_small(self, path: str, text: str) -> None:
+        """Replaces a small file under the root."""
+        filesystem, full = self.filesystem(f"{self.root}/{path}")
+        filesystem.create_dir(full.rsplit("/", 1)[0], recursive=True)
+        with filesystem.open_output_stream(full) as out:
+            out.write(text.encode())
+
+    def require_writable(self) -> None:
+        """Raises StateError unless a file can be written under the root."""
+        try:
+            filesystem, path = self.filesystem(self.root)
+            filesystem.create_dir(path, recursive=True)
+            with filesystem.open_output_stream(f"{path}/.writable") as out:
+                out.write(b"")
+            filesystem.delete_file(f"{path}/.writable")
+        except OSError as error:
+            raise StateError(
+                f"state_root {self.root} cannot be written: {error}",
+                "Give a folder that this user may write, as `state_root` in the profile.",
+            ) from error
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one collection lies. Holds nothing: each call reads what is stored now."""
+
+    storage: Storage
+    name: str
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        return quote(self.name, safe=".-_")
+
+    @property
+    def uri(self) -> str:
+        """The collection's folder."""
+        return f"{self.storage.root}/collections/{self.folder}"
+
+    @property
+    def trace_uri(self) -> str:
+        """The Delta table of its updates."""
+        return f"{self.uri}/trace"
+
+    def log(self) -> Log | None:
+        """Its log's newest version, None where it has never been stored."""
+        return Log.load(self.name, self.trace_uri, self.storage.options)
+
+    def log_at(self, version: int) -> Log:
+        """Its log as of an earlier version. Raises StateError where that is gone."""
+        return Log.load_version(self.name, self.trace_uri, version, self.storage.options)
+
+    def create(self, schema: Schema) -> Log:
+        """Its log, made empty where there is none; ``schema`` includes ``dd_time`` and ``dd_diff``."""
+        return self.log() or Log.create(self.name, self.trace_uri, schema, self.storage.options)
+
+    def inner(self, node: str) -> Place:
+        """The place of an operator's own state."""
+        return InnerPlace(self.storage, f"{self.name}#{node}", self.uri, node)
+
+    def read_manifest(self, number: int | None) -> dict[str, Any]:
+        """The manifest of that number; empty where there is none. Raises StateError where it is damaged."""
+        if number is None:
+            return {}
+        filesystem, path = self.storage.filesystem(f"{self.uri}/manifests/{number}.json")
+        try:
+            with filesystem.open_input_stream(path) as stream:
+                manifest = json.loads(stream.read())
+        except (OSError, ValueError) as error:
+            raise StateError(
+                f"the manifest of {self.name} at {path} cannot be read: {error}",
+                f"Rebuild it with `dbt run --full-refresh --select {self.name.split('.')[-1]}`.",
+            ) from error
+        if manifest.get("format") != FORMAT_VERSION:
+            raise StateError(
+                f"{self.name} was stored in format {manifest.get('format')}, this version reads {FORMAT_VERSION}",
+                "Use the version that wrote it, or rebuild it with `dbt run --full-refresh`.",
+            )
+        return dict(manifest)
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> int:
+        """Stores a manifest and returns its number; it counts once a commit names it."""
+        number = time.time_ns()
+        filesystem, path = self.storage.filesystem(f"{self.uri}/manifests")
+        filesystem.create_dir(path, recursive=True)
+        with filesystem.open_output_stream(f"{path}/{number}.json") as out:
+            out.write(json.dumps({"format": FORMAT_VERSION, **manifest}, sort_keys=True).encode())
+        return number
+
+
+@dataclass(frozen=True)
+class InnerPlace(Place):
+    """Where an operator's own state lies, beside the trace of its model."""
+
+    parent_uri: str
+    node: str
+
+    @property
+    def uri(self) -> str:
+        return f"{self.parent_uri}/inner/{quote(self.node, safe='.-_')}"
+
+    @property
+    def trace_uri(self) -> str:
+        return self.uri

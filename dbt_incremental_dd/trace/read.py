@@ -1,0 +1,74 @@
+"""Reading a trace as Spark DataFrames of updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce as fold
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+def struct(schema: Schema) -> StructType:
+    """Spark's form of a schema, all columns nullable."""
+    import json
+
+    return StructType.fromJson(json.loads(schema.to_json()))
+
+
+def schema_of(dtype: StructType) -> Schema:
+    """The schema of a Spark struct."""
+    return Schema.from_json(dtype.json())
+
+
+def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Schema) -> DataFrame:
+    """The files' updates, with the columns of ``schema``; a column that a file lacks is NULL."""
+    wanted = struct(schema)
+    if not files:
+        return spark.createDataFrame([], wanted)
+    return spark.read.schema(wanted).parquet(*(f"{uri}/{file.path}" for file in files))
+
+
+def in_interval(frame: DataFrame, files: Iterable[DataFile], after: Time, up_to: Time) -> DataFrame:
+    """The updates with ``after < dd_time <= up_to``; a comparison that no file needs is left out."""
+    files = tuple(files)
+    if after > BEGINNING and any(file.first <= after for file in files):
+        frame = frame.where(F.col(TIME) > F.lit(after).cast("bigint"))
+    if any(file.last > up_to for file in files):
+        frame = frame.where(F.col(TIME) <= F.lit(up_to).cast("bigint"))
+    return frame
+
+
+def consolidate(frame: DataFrame, diffs: Sequence[str] = (DIFF,)) -> DataFrame:
+    """Sums the diffs of equal rows and drops rows whose diffs are all zero.
+
+    Equality is that of GROUP BY: NULL equals NULL, NaN equals NaN, 0.0 equals -0.0.
+    """
+    data = [name for name in frame.columns if name not in diffs]
+    types = {field.name: field.dataType for field in frame.schema if field.name in diffs}
+    sums = (F.sum(quoted(name)).cast(types[name]).alias(name) for name in diffs)
+    summed = frame.groupBy(*map(quoted, data)).agg(*sums)
+    return summed.where(any_nonzero(diffs))
+
+
+def any_nonzero(diffs: Sequence[str]) -> Column:
+    """True where one of the diffs is not zero."""
+    return fold(lambda a, b: a | b, (F.col(quote_name(name)) != F.lit(0) for name in diffs))
+
+
+def quote_name(name: str) -> str:
+    """A column name as an identifier, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted(name: str) -> Column:
+    """The column of that very name (dots and all)."""
+    return F.col(quote_name(name))

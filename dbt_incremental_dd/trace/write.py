@@ -1,0 +1,105 @@
+"""Writing batches: Parquet files under a trace's root, described for its log.
+
+A file is not visible until a commit names it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.trace.layout import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_LONGEST_BOUND = 256
+"""Characters; longer strings get no bounds."""
+
+
+def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bounded: Sequence[str] = ()) -> DataFile:
+    """One file of a small table that is on the driver already; no Spark job."""
+    filesystem, root = storage.filesystem(uri)
+    filesystem.create_dir(f"{root}/data", recursive=True)
+    path = f"data/{uuid.uuid4().hex}.parquet"
+    table = table.replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
+    pq.write_table(table, f"{root}/{path}", filesystem=filesystem, compression="zstd", write_statistics=True)
+    return describe(filesystem, root, path, bounded)
+
+
+def write_spark(storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = ()) -> tuple[DataFile, ...]:
+    """The files of a DataFrame of updates, written by one Spark job; empty files are left out."""
+    folder = f"data/{uuid.uuid4().hex}"
+    frame.write.option("compression", "zstd").parquet(f"{uri}/{folder}")
+    return describe_folder(storage, uri, folder, bounded)
+
+
+def describe_folder(storage: Storage, uri: str, folder: str = "", bounded: Sequence[str] = ()) -> tuple[DataFile, ...]:
+    """The Parquet files of a folder below ``uri`` that hold any rows."""
+    filesystem, root = storage.filesystem(uri)
+    written = filesystem.get_file_info(pafs.FileSelector(f"{root}/{folder}" if folder else root))
+    names = sorted(info.base_name for info in written if info.base_name.endswith(".parquet"))
+    described = (describe(filesystem, root, f"{folder}/{name}" if folder else name, bounded) for name in names)
+    return tuple(file for file in described if file.rows)
+
+
+def describe(filesystem: pafs.FileSystem, root: str, path: str, bounded: Sequence[str]) -> DataFile:
+    """A data file's rows, bytes and bounds, from its Parquet footer."""
+    footer = pq.read_metadata(f"{root}/{path}", filesystem=filesystem)
+    size = filesystem.get_file_info(f"{root}/{path}").size
+    if footer.num_rows == 0:
+        return DataFile(path, 0, size, 0, 0, 0, 0)
+    stats = {name: _bounds(footer, name) for name in (TIME, DIFF, *bounded)}
+    (first, last), (low, high) = stats[TIME] or (0, 0), stats[DIFF] or (0, 0)
+    bounds = {name: stats[name] for name in bounded if stats[name] is not None}
+    return DataFile(path, footer.num_rows, size, first, last, low, high, bounds)  # type: ignore[arg-type]
+
+
+def _bounds(footer: pq.FileMetaData, name: str) -> tuple[Any, Any] | None:
+    """(minimum, maximum) over all row groups; None where a group has none, or has NULLs."""
+    index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == name), None)
+    if index is None:
+        return None
+    lows, highs = [], []
+    for group in range(footer.num_row_groups):
+        chunk = footer.row_group(group).column(index).statistics
+        if chunk is None or not chunk.has_min_max or chunk.null_count is None or chunk.null_count > 0:
+            return None
+        lows.append(chunk.min)
+        highs.append(chunk.max)
+    low, high = min(lows), max(highs)
+    return (low, high) if _usable(low) and _usable(high) else None
+
+
+def _usable(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_BOUND
+    return isinstance(value, int | datetime.date) and not isinstance(value, bool | datetime.datetime)
+
+
+def only_zero(table: pa.Table, column: str) -> bool:
+    """Whether a column holds nothing but zeros."""
+    return not pc.any(pc.not_equal(table[column], 0)).as_py()
+
+
+def remove_folder(storage: Storage, uri: str) -> None:
+    """Deletes a scratch folder; quietly where it is gone already."""
+    filesystem, path = storage.filesystem(uri)
+    if filesystem.get_file_info(path).type == pafs.FileType.Directory:
+        filesystem.delete_dir(path)
+
+
+def local_size(path: str) -> int:
+    """Bytes of all files below a local folder."""
+    return sum(os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)

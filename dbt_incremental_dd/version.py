@@ -1,0 +1,3 @@
+"""The package's version, in the one place where it is written."""
+
+version = "0.1.0"

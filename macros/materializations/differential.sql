@@ -1,0 +1,49 @@
+{#
+  Keeps a model up to date by computing only what its inputs' changes imply.
+
+  The relation is a view over the stored collection, <relation>__changes its diff log. The engine writes both.
+#}
+{% materialization differential, adapter='differential', supported_languages=['sql'] %}
+  {%- set target = api.Relation.create(identifier=model['alias'], schema=schema, database=database, type='view') -%}
+  {%- set existing = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
+  {%- set contract = config.get('contract') -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- if contract and contract.enforced -%}
+    {{ get_assert_columns_equivalent(compiled_code) }}
+  {%- endif -%}
+
+  {%- if dd_is_preview() -%}
+    {{ dd_preview(target, existing, compiled_code) }}
+  {%- else -%}
+    {%- if existing is not none and existing.type != 'view' -%}
+      {{ adapter.drop_relation(existing) }}
+    {%- endif -%}
+    {%- set response = adapter.differential_run(model, target.render(), compiled_code, graph, var('dd_time', none)) -%}
+    {% do store_result('main', response=response) %}
+    {% do apply_grants(target, config.get('grants'), should_revoke(existing, full_refresh_mode=False)) %}
+    {% do persist_docs(target, model) %}
+  {%- endif -%}
+
+  {{ run_hooks(post_hooks) }}
+
+  {{ return({'relations': [target]}) }}
+{% endmaterialization %}
+
+
+{# Whether rows are limited (--empty, --sample), so that nothing of this run may be stored. #}
+{% macro dd_is_preview() %}
+  {{ return(flags.EMPTY or invocation_args_dict.get('sample') is not none) }}
+{% endmacro %}
+
+
+{# Proves that the SQL is valid, and makes a relation only where there is none. Stored collections stay as they are. #}
+{% macro dd_preview(target, existing, sql) %}
+  {%- if existing is none -%}
+    {% call statement('main') %} create or replace view {{ target }} as select * from ({{ sql }}) limit 0 {% endcall %}
+  {%- else -%}
+    {% call statement('main') %} select * from ({{ sql }}) limit 0 {% endcall %}
+  {%- endif -%}
+  {{ log(target ~ ': --empty and --sample leave what is stored as it is', info=true) }}
+{% endmacro %}

