@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.nodes import Node
@@ -144,7 +144,7 @@ def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows |
     files = matching(log.files, {names[id]: v for id, v in keys.values.items()}) if keys else log.files
     if not files:
         return None
-    frame = updates(r.context.spark, log.uri, files, schema)
+    frame = updates(r.context.spark, log.uri, files, Schema((*schema.columns, DIFF_COLUMN)))
     frame = frame.select(*(quoted(name).alias(id) for id, name in names.items()), DIFF)
     frame = keys.semi_join(frame) if keys else frame
     return positive(Rows(frame, total_rows(files), positive=inserts_only(files)))

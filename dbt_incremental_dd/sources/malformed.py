@@ -20,6 +20,8 @@ from dbt_incremental_dd.trace.write import write_arrow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_NOTHING = {False: ("",), True: ("", "null")}
+"""Records that say nothing; of a Debezium feed also its tombstones."""
 _SHOWN = 3
 _WIDTH = 120
 _SET_ASIDE = Schema((Column("file", "string"), Column("record", "string"), TIME_COLUMN, DIFF_COLUMN))
@@ -34,8 +36,8 @@ def good_records(
         return frame, ""
     _, frame = as_local(spark, frame, arrival.estimate)
     names = [name for name in (FILE, CORRUPT) if name in frame.columns]
-    # All columns are named: Spark refuses to read the corrupt text alone.
-    bad = frame.where(F.col(CORRUPT).isNotNull() & (F.trim(CORRUPT) != "")).select(*names)
+    # All columns are read: Spark refuses to read the corrupt text alone.
+    bad = frame.where(F.col(CORRUPT).isNotNull() & ~F.trim(CORRUPT).isin(*_NOTHING[spec.envelope == "debezium"]))
     table = bad.toArrow()
     if table.num_rows == 0:
         return frame.drop(CORRUPT), ""

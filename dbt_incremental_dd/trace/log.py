@@ -52,9 +52,10 @@ class Commit:
 class Log:
     """One version of a trace's log, as of when it was loaded. Commits go onto this version only."""
 
-    def __init__(self, name: str, uri: str, table: DeltaTable) -> None:
+    def __init__(self, name: str, uri: str, table: DeltaTable, options: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.uri = uri
+        self._options = options
         self._table = table
         self._schema = Schema.from_json(table.schema().to_json())
         self._files: tuple[DataFile, ...] | None = None
@@ -63,7 +64,7 @@ class Log:
     def load(name: str, uri: str, storage_options: Mapping[str, str] | None = None) -> Log | None:
         """The log's newest version; None where there is no such trace. Raises StateError where it is damaged."""
         try:
-            return Log(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})))
+            return Log(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})), storage_options)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError, ValueError) as error:
@@ -76,7 +77,8 @@ class Log:
     def load_version(name: str, uri: str, version: int, storage_options: Mapping[str, str] | None = None) -> Log:
         """The log as of an earlier version. Raises StateError where its entries are gone."""
         try:
-            return Log(name, uri, DeltaTable(uri, version=version, storage_options=dict(storage_options or {})))
+            table = DeltaTable(uri, version=version, storage_options=dict(storage_options or {}))
+            return Log(name, uri, table, storage_options)
         except (DeltaError, OSError, ValueError) as error:
             raise StateError(f"version {version} of {name} is gone from {uri}: {error}", _REBUILD) from error
 
@@ -168,11 +170,10 @@ class Log:
             ) from error
         except (DeltaError, OSError) as error:
             raise StateError(f"{self.name} at {self.uri} cannot be written: {error}", "Check `state_root`.") from error
-        return self._reloaded()
-
-    def _reloaded(self) -> Log:
-        self._table.update_incremental()
-        return Log(self.name, self.uri, self._table)
+        made = Log.load(self.name, self.uri, self._options)
+        if made is None:
+            raise StateError(f"{self.name} is gone from {self.uri}", "Check `state_root`.")
+        return made
 
     def _add_columns(self, schema: Schema, replace_all: bool) -> None:
         """Columns that are new appear as NULL in older files; a commit of its own, harmless without the next."""

@@ -1,0 +1,173 @@
+"""``dbt-dd``: look at collections and frontiers, explain, verify, query and compact. Most verbs need no Spark."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from dbt_incremental_dd.api import Collection, Database
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
+from dbt_incremental_dd.version import version
+
+DEFAULT_ROOT = ".dbt_incremental_dd"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; 0 when it did what was asked, 1 when not, 2 for a wrong call."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return run(options)
+    except DifferentialError as error:
+        print(f"dbt-dd: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dbt-dd", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"dbt-dd {version}")
+    parser.add_argument("--state-root", help=f"where collections are stored (default: <project-dir>/{DEFAULT_ROOT})")
+    parser.add_argument("--project-dir", default=".", help="the dbt project (default: the current folder)")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    status = verbs.add_parser("status", help="every collection with its frontiers")
+    status.add_argument("--json", action="store_true", help="as JSON lines")
+    status.set_defaults(run=_status)
+    explain = verbs.add_parser("explain", help="a model's differential plan")
+    explain.add_argument("model")
+    explain.set_defaults(run=_explain)
+    verify = verbs.add_parser("verify", help="stored contents against Spark's batch answer")
+    verify.add_argument("model", nargs="*", help="models (default: all)")
+    verify.set_defaults(run=_verify)
+    query = verbs.add_parser("query", help="a collection's rows as of a time")
+    query.add_argument("model")
+    query.add_argument("--as-of", help="ISO timestamp or ms since 1970 (default: the latest final time)")
+    query.add_argument("--limit", type=int, default=100, help="rows at most (default: 100)")
+    query.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    query.set_defaults(run=_query)
+    compact = verbs.add_parser("compact", help="forgets history beyond the retained window, and merges files")
+    compact.add_argument("model", nargs="*", help="collections (default: all)")
+    compact.add_argument("--retain-history", help="for example '1 day' (default: each model's own)")
+    compact.set_defaults(run=_compact)
+    return parser
+
+
+def state_root(options: argparse.Namespace) -> str:
+    """The state root that a call means."""
+    return options.state_root or os.path.join(os.path.abspath(options.project_dir), DEFAULT_ROOT)
+
+
+def _database(options: argparse.Namespace) -> Database:
+    return Database(state_root(options))
+
+
+def _collection(options: argparse.Namespace, name: str) -> Collection:
+    """A collection by its full name, or by its last part where only one has it."""
+    database = _database(options)
+    if "." not in name:
+        found = [c for c in database.collections() if c.name.rsplit(".", 1)[-1] == name.lower()]
+        if len(found) == 1:
+            return found[0]
+    return database[name]
+
+
+def _status(options: argparse.Namespace) -> int:
+    rows = [_state(collection) for collection in _database(options).collections()]
+    if options.json:
+        for row in rows:
+            print(json.dumps(row))
+        return 0
+    if not rows:
+        print(f"No collections under {state_root(options)}. Run `dbt run` first.")
+        return 0
+    shown = ("collection", "kind", "since", "at", "updates", "files", "bytes")
+    _print_table([{key: str(row[key]) for key in shown} for row in rows], shown)
+    return 0
+
+
+def _state(collection: Collection) -> dict[str, object]:
+    frontiers = collection.frontiers
+    files = collection.files
+    return {
+        "collection": collection.name,
+        "kind": collection.manifest.get("kind", "?"),
+        "since": format_time(frontiers.since) if frontiers.since else "the beginning",
+        "at": format_time(frontiers.last),
+        "upper": frontiers.upper,
+        "updates": collection.updates,
+        "files": len(files),
+        "bytes": sum(file.bytes for file in files),
+        "fallbacks": collection.manifest.get("fallbacks", []),
+    }
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.adapter.session import open_session
+    from dbt_incremental_dd.runtime.explain import explain_model
+
+    collection = _collection(options, options.model)
+    spark = open_session(state_root(options), {})
+    print(explain_model(spark, collection.storage, collection.name))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.adapter.session import open_session
+    from dbt_incremental_dd.runtime.verify import verify
+
+    names = [_collection(options, name).name for name in options.model] or None
+    spark = open_session(state_root(options), {})
+    found = verify(spark, _database(options).storage, names)
+    for one in found:
+        word = "exact" if one.exact else f"WRONG: {one.missing} missing, {one.unexpected} unexpected"
+        print(f"{one.model}  at {format_time(one.as_of)}  {one.rows} rows  {word}")
+    return 0 if all(one.exact for one in found) else 1
+
+
+def _query(options: argparse.Namespace) -> int:
+    collection = _collection(options, options.model)
+    t = None if options.as_of is None else parse_time(options.as_of)
+    table = collection.as_of(t).slice(0, options.limit)
+    rows = [{name: value for name, value in row.items() if name != "dd_diff"} for row in table.to_pylist()]
+    counts = table["dd_diff"].to_pylist()
+    expanded = [row for row, count in zip(rows, counts, strict=True) for _ in range(count)][: options.limit]
+    names = collection.schema.names
+    if options.format == "json":
+        for row in expanded:
+            print(json.dumps(row, default=str))
+    elif options.format == "csv":
+        import csv
+
+        writer = csv.DictWriter(sys.stdout, names)
+        writer.writeheader()
+        writer.writerows(expanded)
+    else:
+        _print_table([{n: "NULL" if row[n] is None else str(row[n]) for n in names} for row in expanded], names)
+    return 0
+
+
+def _compact(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.adapter.session import open_session
+    from dbt_incremental_dd.runtime.compact import compact
+
+    names = [_collection(options, name).name for name in options.model] or None
+    retain = None if options.retain_history is None else parse_duration(options.retain_history)
+    spark = open_session(state_root(options), {})
+    for line in compact(spark, _database(options).storage, names, retain):
+        print(line)
+    return 0
+
+
+def _print_table(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> None:
+    widths = {c: max([len(c), *(len(row[c]) for row in rows)]) for c in columns}
+    for row in [{c: c for c in columns}, *rows]:
+        print("  ".join(row[c].ljust(widths[c]) for c in columns).rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""A differential plan as a tree of text: each operator, how it turns deltas into deltas, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.join import DeltaJoin
+from dbt_incremental_dd.differential.lower import DifferentialPlan
+from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
+from dbt_incremental_dd.differential.reduce import Accumulate
+from dbt_incremental_dd.differential.state import OutputState, State, stores
+from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
+
+
+def explain(plan: DifferentialPlan) -> str:
+    """The plan, a line for each operator, inputs indented below; then the fallbacks with their reasons."""
+    columns = ", ".join(f"{name} = {id}" for name, id in zip(plan.names, plan.root.columns, strict=True))
+    lines = [f"Output [{columns}]", *_lines(plan.root, 1)]
+    lines += [f"Fallback: {reason}" for reason in plan.fallbacks]
+    return "\n".join(lines)
+
+
+def _lines(node: Node, depth: int) -> list[str]:
+    describe = _DESCRIBE[type(node)]
+    lines = [f"{'  ' * depth}{describe(node)}"]
+    lines += [f"{'  ' * depth}  keeps {_state(state)}" for state in stores(node)]
+    for child in node.inputs:
+        lines += _lines(child, depth + 1)
+    return lines
+
+
+def _state(state: State) -> str:
+    what = ", ".join(state.columns) or "one row"
+    return f"{state.name}: {what}; diffs {', '.join(state.diffs)}"
+
+
+def _keys(keys: tuple[str, ...]) -> str:
+    return f"by [{', '.join(keys)}]" if keys else "of everything"
+
+
+def _join(node: Any) -> str:
+    paths = []
+    for path in node.paths:
+        steps = "".join(f" -> {step.operand} on {_on(step.equalities)}" for step in path.steps)
+        paths.append(f"d{path.start}{steps}")
+    return f"Join, delta query: {'; '.join(paths)}"
+
+
+def _on(equalities: Any) -> str:
+    return ", ".join(f"{e.left.sql} = {e.right.sql}" for e in equalities) or "everything"
+
+
+def _accumulate(node: Any) -> str:
+    if node.threshold:
+        return "Threshold, by accumulated counts"
+    if not node.outputs:
+        return f"Distinct {_keys(node.keys)}, by accumulated counts"
+    how = "accumulated" if not node.extremes else "accumulated; extremes compared, recomputed where they are retracted"
+    return f"Reduce {_keys(node.keys)} [{', '.join(id for id, _ in node.outputs)}], {how}"
+
+
+def _old(node: Any) -> str:
+    return "the model's own output" if isinstance(node.old, OutputState) else "its own trace"
+
+
+_DESCRIBE: dict[type[Node], Callable[[Any], str]] = {
+    Get: lambda n: f"Get {n.collection} [{', '.join(f'{id} = {name}' for id, name in n.outputs)}]",
+    Constant: lambda n: f"Constant {n.sql}",
+    Map: lambda n: f"Map [{', '.join(f'{id} = {e.sql}' for id, e in n.outputs if e.sql != id) or 'columns left out'}]",
+    Filter: lambda n: f"Filter {n.predicate.sql}",
+    FlatMap: lambda n: f"FlatMap {n.generator.sql}{' outer' if n.outer else ''} [{', '.join(n.outputs)}]",
+    Union: lambda n: f"Union of {len(n.operands)}",
+    Negate: lambda n: "Negate",
+    DeltaJoin: _join,
+    LeftLinearJoin: lambda n: f"Join {n.kind}, linear in the left input, touched keys on {_on(n.equalities)}",
+    Accumulate: _accumulate,
+    RecomputeGroups: lambda n: f"Reduce {_keys(n.keys)}, affected groups recomputed, old rows from {_old(n)}; {n.reason}",
+    TopGroups: lambda n: f"TopK {_keys(n.keys)} limit {n.limit} offset {n.offset}, affected groups, old rows from {_old(n)}",
+    WindowGroups: lambda n: f"Window {_keys(n.keys)}, affected partitions, old rows from {_old(n)}",
+    Recompute: lambda n: f"Recompute all, old rows from {_old(n)}: {n.reason}",
+}

@@ -1,0 +1,94 @@
+"""Compaction of collections under their RETAIN HISTORY windows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.runtime.relation import publish, shape_of
+from dbt_incremental_dd.trace.compact import Compaction, compact_trace
+from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.log import Commit, Log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_RETAIN = 86_400_000
+INNER_FILES = 4
+"""A trace of fewer files is left as it is."""
+
+
+def compact(
+    spark: SparkSession, storage: Storage, names: list[str] | None = None, retain_history: int | None = None
+) -> Iterator[str]:
+    """Compacts the named collections, or all; yields a line about each.
+
+    ``since`` moves to ``upper - retain_history`` (ms), never beyond what a model downstream has still to read.
+    """
+    needed = _needed(storage)
+    for place in storage.collections():
+        log = place.log()
+        if log is None or log.manifest is None or (names is not None and place.name not in names):
+            continue
+        yield _compact_one(spark, place, log, retain_history, needed.get(place.name))
+
+
+def _needed(storage: Storage) -> dict[str, Time]:
+    """For each collection, the earliest time that a model downstream is still at."""
+    needed: dict[str, Time] = {}
+    for place in storage.collections():
+        log = place.log()
+        manifest = place.read_manifest(log.manifest) if log else {}
+        for name in dict(manifest.get("inputs", {})).values():
+            assert log is not None
+            needed[name] = min(needed.get(name, log.frontiers.last), log.frontiers.last)
+    return needed
+
+
+def _compact_one(
+    spark: SparkSession, place: Place, log: Log, retain_history: int | None, needed: Time | None
+) -> str:
+    manifest = place.read_manifest(log.manifest)
+    retain = retain_history if retain_history is not None else int(manifest.get("retain_history", DEFAULT_RETAIN))
+    since = max(log.frontiers.upper - 1 - retain, log.frontiers.since, 0)
+    held = needed is not None and needed < since
+    if needed is not None and held:
+        since = max(needed, log.frontiers.since)
+    inner = _compact_inner(spark, place, manifest)
+    if inner != manifest.get("inner", {}):
+        log = log.commit(Commit(manifest=place.write_manifest({**manifest, "inner": inner})))
+    done = compact_trace(spark, place.storage, log, since, (DIFF,))
+    relation = manifest.get("relation")
+    if relation and done.files_after != done.files_before:
+        schema = Schema.from_json(str(manifest["schema"]))
+        place.storage.write_small(f"collections/{place.folder}/shape", shape_of(done.log.files))
+        publish(spark, str(relation), done.log, schema, None)
+    return _line(place.name, done, held)
+
+
+def _compact_inner(spark: SparkSession, place: Place, manifest: Mapping[str, Any]) -> dict[str, int]:
+    """Merges the files of the operators' own traces; their versions afterwards, for the manifest.
+
+    Only a trace that is where the manifest says: what lies beyond belongs to a run that has not committed.
+    """
+    versions = dict(manifest.get("inner", {}))
+    for name, version in versions.items():
+        log = place.inner(name).log()
+        if log is None or log.version != version or len(log.files) < INNER_FILES:
+            continue
+        diffs = tuple(column.name for column in log.schema if re.fullmatch(r"dd_diff|dd_a\d+", column.name))
+        last = max(file.last for file in log.files)
+        versions[name] = compact_trace(spark, place.storage, log, last, diffs).log.version
+    return versions
+
+
+def _line(name: str, done: Compaction, held: bool) -> str:
+    since = done.log.frontiers.since
+    text = (
+        f"{name}: since {format_time(since) if since else 'the beginning'}, "
+        f"updates {done.updates_before} -> {done.updates_after}, files {done.files_before} -> {done.files_after}"
+    )
+    return f"{text}; held back by a model downstream" if held else text

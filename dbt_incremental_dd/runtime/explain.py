@@ -1,0 +1,35 @@
+"""A stored model's plan, compiled again from what its manifest says, with what it would read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.time import format_time
+from dbt_incremental_dd.differential.explain import explain
+from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.runtime.compile import compile_model
+from dbt_incremental_dd.runtime.relation import require
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import total_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
+    """The plan as a tree, and for each input its updates: all, and those that the next run would read as a delta."""
+    log, _ = require(storage, name)
+    manifest = storage.collection(name).read_manifest(log.manifest)
+    if manifest.get("kind") != "model":
+        raise StateError(f"{name} is a {manifest.get('kind', 'collection')}, not a model", "Name a model.")
+    given = {key: require(storage, other) for key, other in manifest["inputs"].items()}
+    inputs = {key: Input(other.name, schema) for key, (other, schema) in given.items()}
+    compiled = compile_model(spark, name, str(manifest["sql"]), inputs)
+    t = log.frontiers.last
+    lines = [f"{name} at {format_time(t)}", explain(compiled.plan)]
+    for key, (other, _) in given.items():
+        new = total_rows(between(other.files, t, other.frontiers.last))
+        lines.append(f"Input {key}: {total_rows(other.files)} updates in {len(other.files)} files, {new} to read next")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""Compaction: times up to ``since`` become one, updates that cancel disappear, small files become large ones.
+
+What is readable stays the same: for every ``since <= t`` the contents as of ``t`` are what they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import TIME
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.read import consolidate, quoted, updates
+from dbt_incremental_dd.trace.write import write_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS_PER_FILE = 2_000_000
+_BOUNDED = ("byte", "short", "integer", "long", "string", "date")
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What was done to a trace: its log afterwards, and updates and files before and after."""
+
+    log: Log
+    updates_before: int
+    updates_after: int
+    files_before: int
+    files_after: int
+
+
+def compact_trace(
+    spark: SparkSession,
+    storage: Storage,
+    log: Log,
+    since: Time,
+    diffs: tuple[str, ...],
+    sort_by: tuple[str, ...] = (),
+) -> Compaction:
+    """Advances the trace to ``since`` (no further than it is) and merges the files at or below it.
+
+    Files that hold later times as well are rewritten with those times as they are. Nothing happens where there is
+    nothing to gain: at most one file, all of whose updates are insertions.
+    """
+    since = max(since, log.frontiers.since)
+    touched = between(log.files, -1, since)
+    before = (total_rows(log.files), len(log.files))
+    if len(touched) <= 1 and all(file.inserts_only for file in touched):
+        moved = log.commit(Commit(since=since)) if since > log.frontiers.since else log
+        return Compaction(moved, *before[:1], before[0], before[1], before[1])
+    frame = updates(spark, log.uri, touched, log.schema)
+    advanced = frame.withColumn(TIME, F.greatest(F.col(TIME), F.lit(since).cast("bigint")))
+    merged = consolidate(advanced, diffs).select(*map(quoted, log.schema.names))
+    files = max(1, -(-total_rows(touched) // ROWS_PER_FILE))
+    if sort_by:
+        columns = [quoted(name) for name in sort_by]
+        merged = merged.repartitionByRange(files, *columns).sortWithinPartitions(*columns)
+    else:
+        merged = merged.coalesce(files)
+    bounded = [column.name for column in log.schema if column.type in _BOUNDED and column.name not in (TIME, *diffs)]
+    written = write_spark(storage, log.uri, merged, bounded[:16])
+    made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False))
+    return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))

@@ -1,0 +1,1 @@
+select url, count(*) as visits, sum(ms) as ms from {{ source('web', 'visits') }} group by url

@@ -1,0 +1,1 @@
+select url, device, count(*) as visits from {{ source('web', 'visits') }} group by url, device

@@ -1,0 +1,119 @@
+"""Runs the four example projects: their first state, then rounds of changes, each checked against Spark's batch answer."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import shutil
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+PROJECTS = ("flights", "wikirecent", "clickstream", "payments")
+
+
+@dataclass
+class Tally:
+    """What a project's rounds came to."""
+
+    delta: list[float] = field(default_factory=list)
+    rebuild: list[float] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    rounds: int = 0
+
+
+def main() -> int:
+    """0 when every model of every project was exact after every round."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--projects", nargs="*", default=list(PROJECTS), choices=PROJECTS)
+    parser.add_argument("--days", type=int, default=120, help="days of flights in the first state")
+    options = parser.parse_args()
+    started = time.monotonic()
+    tallies = {name: _run_project(name, options.rounds, options.days) for name in options.projects}
+    print(f"\n{'project':<12} {'rounds':>6} {'delta s':>9} {'rebuild s':>10}  exact")
+    for name, tally in tallies.items():
+        delta, rebuild = statistics.median(tally.delta), statistics.median(tally.rebuild)
+        verdict = "all exact" if not tally.wrong else f"WRONG: {', '.join(tally.wrong)}"
+        print(f"{name:<12} {tally.rounds:>6} {delta:>9.2f} {rebuild:>10.2f}  {verdict}")
+    print(f"in {time.monotonic() - started:.0f} s")
+    return 1 if any(tally.wrong for tally in tallies.values()) else 0
+
+
+def _run_project(name: str, rounds: int, days: int) -> Tally:
+    folder = HERE / name
+    for generated in ("data", ".dbt_incremental_dd", "target", "logs"):
+        shutil.rmtree(folder / generated, ignore_errors=True)
+    feed = _feed(name, folder / "data", days)
+    tally = Tally()
+    print(f"\n== {name}: first state {feed.start()}")
+    _dbt(folder, "seed")
+    _show(folder, _dbt(folder, "run"), tally)
+    for round in range(1, rounds + 1):
+        print(f"\n-- {name}, round {round}: {feed.advance(round)}")
+        _show(folder, _dbt(folder, "run"), tally)
+        tally.rounds += 1
+    return tally
+
+
+def _feed(name: str, folder: Path, days: int) -> Any:
+    from importlib import import_module
+
+    feed = import_module(f"example_project.{name}.feed").Feed
+    return feed(folder, days) if name == "flights" else feed(folder)
+
+
+def _dbt(folder: Path, command: str) -> Any:
+    """One dbt command in this process, quietly; its log is in the project's logs folder."""
+    from dbt.cli.main import dbtRunner
+
+    arguments = [command, "--project-dir", str(folder), "--profiles-dir", str(folder), "--quiet"]
+    arguments += ["--log-path", str(folder / "logs"), "--no-send-anonymous-usage-stats"]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        result = dbtRunner().invoke(arguments)
+    if not result.success:
+        print(output.getvalue())
+        raise SystemExit(f"dbt {command} failed in {folder.name}: {result.exception or 'see above'}")
+    return result.result
+
+
+def _show(folder: Path, results: Any, tally: Tally) -> None:
+    """A line for each model: what came in, what changed, how long it took and how long a rebuild takes, and whether it is exact."""
+    from dbt_incremental_dd.adapter.session import open_session
+    from dbt_incremental_dd.runtime.verify import verify_model
+    from dbt_incremental_dd.trace.layout import Storage
+
+    root = str(folder / ".dbt_incremental_dd")
+    spark = open_session(root, {})
+    print(f"{'model':<28} {'how':<8} {'input':>8} {'+rows':>8} {'-rows':>8} {'seconds':>8} {'rebuild':>8}  exact")
+    for result in results:
+        response = result.adapter_response
+        if not response.get("strategy"):
+            continue
+        name = f"{result.node.schema}.{result.node.alias}"
+        found = verify_model(spark, Storage(root), name)
+        verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
+        print(
+            f"{result.node.alias:<28} {response['strategy']:<8} {response['input_rows']:>8} {response['rows_added']:>8} "
+            f"{response['rows_removed']:>8} {response['seconds']:>8.2f} {found.rebuild_seconds:>8.2f}  {verdict}"
+        )
+        if not found.exact:
+            tally.wrong.append(result.node.alias)
+        if response["strategy"] == "delta":
+            tally.delta.append(response["seconds"])
+            tally.rebuild.append(found.rebuild_seconds)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+    sys.exit(main())

@@ -1,0 +1,1 @@
+select count(*) as edits from {{ source('wikimedia', 'recentchange') }}

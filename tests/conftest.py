@@ -1,0 +1,26 @@
+"""One Spark session for the whole suite, made as the adapter makes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Local, small, quiet; metastore and warehouse in a folder of their own."""
+    from dbt.adapters.differential.session import open_session
+
+    root: Path = tmp_path_factory.mktemp("spark")
+    session = open_session(str(root), {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"})
+    yield session
+    session.stop()

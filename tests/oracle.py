@@ -1,0 +1,149 @@
+"""The oracle: small tables whose rows come and go, models over them, and Spark's own batch answer of the same SQL."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
+from dbt_incremental_dd.runtime.run import Run
+from dbt_incremental_dd.runtime.verify import contents
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Commit
+from dbt_incremental_dd.trace.read import consolidate, schema_of, struct
+from dbt_incremental_dd.trace.write import write_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_NUMBERS = itertools.count()
+
+
+@dataclass
+class Table:
+    """A table of the test's own: its schema as DDL, and the rows that it has now."""
+
+    ddl: str
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+class World:
+    """Tables and models under a state root; time is counted by steps."""
+
+    def __init__(self, spark: SparkSession, folder: Path, tables: dict[str, Table]) -> None:
+        self.spark = spark
+        self.schema = f"w{next(_NUMBERS)}"
+        self.storage = Storage(str(folder))
+        self.tables = tables
+        self.models: dict[str, str] = {}
+        self.time = 1_000
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {self.schema}")
+        self.schemas = {name: schema_of(spark.createDataFrame([], t.ddl).schema) for name, t in tables.items()}
+        self._pending: dict[str, list[tuple[tuple[Any, ...], int]]] = {
+            name: [(row, 1) for row in table.rows] for name, table in tables.items()
+        }
+
+    def insert(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows that are there from the next step on."""
+        for row in rows:
+            self.tables[table].rows.append(row)
+            self._pending[table].append((row, 1))
+
+    def delete(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows of which one is gone from the next step on."""
+        for row in rows:
+            self.tables[table].rows.remove(row)
+            self._pending[table].append((row, -1))
+
+    def model(self, name: str, sql: str) -> None:
+        """A model, or its new SQL; tables and models are written ``{name}`` in it."""
+        self.models[name] = sql
+
+    def step(self, **options: Any) -> dict[str, Outcome]:
+        """One run over all tables' changes, every model in order."""
+        self.time += 1
+        for name in self.tables:
+            self._store(name)
+        run = Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
+        return {name: run.model(self._request(name, **options)) for name in self.models}
+
+    def check(self) -> None:
+        """Each model's relation against the batch answer of its SQL over plain tables, EXCEPT ALL both ways."""
+        for name, sql in self.models.items():
+            answer = self._batch(sql)
+            found = self.spark.table(f"{self.schema}.{name}")
+            assert found.dtypes == answer.dtypes, name
+            missing, unexpected = difference(answer, found)
+            assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
+
+    def _store(self, name: str) -> None:
+        place = self.storage.collection(f"{self.schema}.{name}")
+        schema = self.schemas[name]
+        stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
+        log = place.create(stored)
+        files: tuple[DataFile, ...] = ()
+        changes = [(*row, self.time, diff) for row, diff in self._pending[name]]
+        if changes:
+            frame = self.spark.createDataFrame(changes, struct(stored)).coalesce(1)
+            files = write_spark(self.storage, place.trace_uri, frame, tuple(schema.names))
+        manifest = place.write_manifest({"kind": "model", "schema": schema.to_json()})
+        log.commit(Commit(add=files, upper=self.time + 1, manifest=manifest))
+        self._pending[name] = []
+
+    def _request(self, name: str, **options: Any) -> ModelRequest:
+        known = [*self.tables, *self.models]
+        config = ModelConfig(fallback=options.pop("fallback", "recompute"))
+        return ModelRequest(
+            name=f"{self.schema}.{name}",
+            relation=f"`{self.schema}`.`{name}`",
+            sql=self._named(self.models[name]),
+            config=config,
+            inputs={f"{self.schema}.{other}": "model" for other in known},
+            **options,
+        )
+
+    def _named(self, sql: str) -> str:
+        for name in (*self.tables, *self.models):
+            sql = sql.replace("{" + name + "}", f"{self.schema}.{name}")
+        return sql
+
+    def _batch(self, sql: str) -> DataFrame:
+        """The SQL over plain relations: tables from their rows, models from their own batch answers."""
+        keys = {f"{self.schema}.{name}": None for name in (*self.tables, *self.models)}
+        text, order = template(self._named(sql), keys)
+        names = []
+        for key in order:
+            name = key.split(".")[1]
+            frame = self._rows(name) if name in self.tables else self._batch(self.models[name])
+            view = f"oracle_{next(_NUMBERS)}"
+            frame.createOrReplaceTempView(view)
+            names.append(view)
+        return self.spark.sql(text.format(*names))
+
+    def _rows(self, name: str) -> DataFrame:
+        return self.spark.createDataFrame(self.tables[name].rows, self.tables[name].ddl)
+
+
+def difference(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:
+    """Rows of which ``answer`` has more, and of which ``found`` has."""
+    both = answer.selectExpr("*", f"1L AS {DIFF}").union(found.selectExpr("*", f"-1L AS {DIFF}"))
+    rows = consolidate(both).collect()
+    return [row for row in rows if row[DIFF] > 0], [row for row in rows if row[DIFF] < 0]
+
+
+def changed(spark: SparkSession, world: World, name: str) -> Counter[tuple[Any, ...]]:
+    """A model's stored contents as a multiset."""
+    log = world.storage.collection(f"{world.schema}.{name}").log()
+    assert log is not None
+    frame = contents(spark, log, schema_of(spark.table(f"{world.schema}.{name}").schema), log.frontiers.last)
+    return Counter(tuple(row) for row in frame.collect())
+
+
+__all__ = ["TIME", "Sequence", "Table", "World", "changed", "difference"]
