@@ -37,8 +37,7 @@ setup(
         "dbt.include.differential": "macros",
     },
     package_data={
-        "dbt_incremental_dd": ["py.typed"],
-        "dbt.adapters.differential": ["*.properties"],
+        "dbt_incremental_dd": ["py.typed", "runtime/*.properties"],
         "dbt.include.differential": ["dbt_project.yml", "**/*.sql", "*.sql"],
     },
     install_requires=[

@@ -75,15 +75,15 @@ class Collection:
     def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
         """Updates with ``after < dd_time <= up_to`` (the latest final time): visible columns, dd_time, dd_diff."""
         log = self._log()
-        start = after if after == BEGINNING else parse_time(after)
-        end = log.frontiers.last if up_to is None else parse_time(up_to)
+        start: Time = BEGINNING if after == BEGINNING else parse_time(after)
+        end: Time = log.frontiers.last if up_to is None else parse_time(up_to)
         log.frontiers.require(end, self.name)
         if start != BEGINNING:
             log.frontiers.require(start, self.name)
         return self._read(log, between(log.files, start, end), start, end)
 
     def as_of(self, t: Time | str | None = None) -> pa.Table:
-        """The contents as of ``t`` (the latest final time): visible columns and each distinct row's count in dd_diff."""
+        """The contents as of ``t`` (the latest final time): visible columns, and each row's count in dd_diff."""
         log = self._log()
         end = log.frontiers.last if t is None else parse_time(t)
         log.frontiers.require(end, self.name)

@@ -107,8 +107,8 @@ def _state(collection: Collection) -> dict[str, object]:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from dbt_incremental_dd.adapter.session import open_session
     from dbt_incremental_dd.runtime.explain import explain_model
+    from dbt_incremental_dd.runtime.session import open_session
 
     collection = _collection(options, options.model)
     spark = open_session(state_root(options), {})
@@ -117,7 +117,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from dbt_incremental_dd.adapter.session import open_session
+    from dbt_incremental_dd.runtime.session import open_session
     from dbt_incremental_dd.runtime.verify import verify
 
     names = [_collection(options, name).name for name in options.model] or None
@@ -152,8 +152,8 @@ def _query(options: argparse.Namespace) -> int:
 
 
 def _compact(options: argparse.Namespace) -> int:
-    from dbt_incremental_dd.adapter.session import open_session
     from dbt_incremental_dd.runtime.compact import compact
+    from dbt_incremental_dd.runtime.session import open_session
 
     names = [_collection(options, name).name for name in options.model] or None
     retain = None if options.retain_history is None else parse_duration(options.retain_history)

@@ -88,7 +88,7 @@ def _dbt(folder: Path, command: str) -> Any:
 
 def _show(folder: Path, results: Any, tally: Tally) -> None:
     """A line for each model: what came in, what changed, how long it took and how long a rebuild takes, and whether it is exact."""
-    from dbt_incremental_dd.adapter.session import open_session
+    from dbt_incremental_dd.runtime.session import open_session
     from dbt_incremental_dd.runtime.verify import verify_model
     from dbt_incremental_dd.trace.layout import Storage
 

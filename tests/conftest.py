@@ -18,7 +18,7 @@ os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local, small, quiet; metastore and warehouse in a folder of their own."""
-    from dbt.adapters.differential.session import open_session
+    from dbt_incremental_dd.runtime.session import open_session
 
     root: Path = tmp_path_factory.mktemp("spark")
     session = open_session(str(root), {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"})

@@ -6,7 +6,7 @@ from dbt.adapters.differential.impl import DifferentialAdapter
 from dbt.include import differential
 
 Plugin = AdapterPlugin(
-    adapter=DifferentialAdapter,  # type: ignore[arg-type]
+    adapter=DifferentialAdapter,
     credentials=DifferentialCredentials,
     include_path=differential.PACKAGE_PATH,
     dependencies=["spark"],

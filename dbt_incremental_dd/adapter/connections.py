@@ -6,9 +6,9 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.differential.session import is_remote, open_session
 from dbt.adapters.spark import SparkConnectionManager
 
+from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -54,4 +54,4 @@ def storage_of(credentials: Any, folder: str) -> Storage:
     return Storage(credentials.root(folder), dict(credentials.storage_options))
 
 
-__all__ = ["DifferentialConnectionManager", "is_remote", "project_dir", "storage_of"]
+__all__ = ["DifferentialConnectionManager", "project_dir", "storage_of"]

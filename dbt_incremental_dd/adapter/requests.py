@@ -55,9 +55,10 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
                 f"model {name}: {key} means nothing to a differential model",
                 "Remove it: what has changed is worked out from the SQL itself.",
             )
-    fallback = settings.get("fallback") or "recompute"
-    if fallback not in ("recompute", "error"):
-        raise ConfigError(f"model {name}: fallback is {fallback!r}", "It may be recompute or error.")
+    wanted = settings.get("fallback") or "recompute"
+    if wanted not in ("recompute", "error"):
+        raise ConfigError(f"model {name}: fallback is {wanted!r}", "It may be recompute or error.")
+    fallback: Literal["recompute", "error"] = "error" if wanted == "error" else "recompute"
     arranged = settings.get("arranged_by") or ()
     if any(isinstance(item, str) for item in arranged):
         raise ConfigError(f"model {name}: arranged_by is a list of lists of columns", "Write [[col, ...], ...].")

@@ -76,8 +76,12 @@ _DESCRIBE: dict[type[Node], Callable[[Any], str]] = {
     DeltaJoin: _join,
     LeftLinearJoin: lambda n: f"Join {n.kind}, linear in the left input, touched keys on {_on(n.equalities)}",
     Accumulate: _accumulate,
-    RecomputeGroups: lambda n: f"Reduce {_keys(n.keys)}, affected groups recomputed, old rows from {_old(n)}; {n.reason}",
-    TopGroups: lambda n: f"TopK {_keys(n.keys)} limit {n.limit} offset {n.offset}, affected groups, old rows from {_old(n)}",
+    RecomputeGroups: lambda n: (
+        f"Reduce {_keys(n.keys)}, affected groups recomputed, old rows from {_old(n)}; {n.reason}"
+    ),
+    TopGroups: lambda n: (
+        f"TopK {_keys(n.keys)} limit {n.limit} offset {n.offset}, affected groups, old rows from {_old(n)}"
+    ),
     WindowGroups: lambda n: f"Window {_keys(n.keys)}, affected partitions, old rows from {_old(n)}",
     Recompute: lambda n: f"Recompute all, old rows from {_old(n)}: {n.reason}",
 }

@@ -1,8 +1,8 @@
 """Operators that recompute affected groups: the groups that the input's delta touches are computed anew from the
 input's contents restricted to their keys, and what was there before is subtracted.
 
-``old`` says where the former answer comes from: a trace of the operator's own, or the model's output. It is never computed
-again, since an answer that depends on the order of rows (collect_list, float sums) need not come out the same.
+``old`` says where the former answer comes from: a trace of the operator's own, or the model's output. It is never
+computed again: an answer that depends on the order of rows (collect_list, float sums) need not come out the same.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _exact(dtype: str, kind: str) -> bool:
     if dtype in _INTEGERS:
         return True
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", dtype)
-    return bool(match) and int(match[1]) <= (18 if kind == "avg" else 38 - _WIDEST_DIFF - 1)
+    return match is not None and int(match[1]) <= (18 if kind == "avg" else 38 - _WIDEST_DIFF - 1)
 
 
 def _accumulate(aggregate: Aggregate, arg_types: Callable[[Expr], str], parts: _Parts) -> str:

@@ -1,7 +1,8 @@
 """Windows: the order among peers is fixed, so that a partition gives the same answer every time it is recomputed.
 
-A function that counts or moves by rows (row_number, lag, ROWS frames, ...) sees the rows of one ORDER BY value in an order of
-its own; here ties are broken by all of the input's columns. Functions of peers as a whole (rank, RANGE frames) are left alone.
+A function that counts or moves by rows (row_number, lag, ROWS frames, ...) sees the rows of one ORDER BY value in an
+order of its own; here ties are broken by all of the input's columns. Functions of peers as a whole (rank, RANGE frames)
+are left alone.
 """
 
 from __future__ import annotations

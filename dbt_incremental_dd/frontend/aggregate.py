@@ -36,7 +36,7 @@ def is_aggregate(tree: exp.Expression) -> bool:
 
 
 def find_aggregates(clauses: Sequence[exp.Expression]) -> list[exp.Expression]:
-    """The outermost aggregate calls; one that OVER makes a window function is not one, but its arguments may hold some."""
+    """The outermost aggregate calls; what OVER makes a window function is none, but its arguments may hold some."""
     found: list[exp.Expression] = []
     for clause in clauses:
         _find(clause, found)

@@ -1,4 +1,4 @@
-"""Refuses, before anything is written, what no incremental answer can equal: constructs that give another answer each time."""
+"""Refuses, before anything is written, constructs that give another answer each time."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Context:
     def local(self, table: object, like: Rows) -> Rows:
         """Rows that are on the driver already."""
         frame = local_frame(self.spark, table, like.frame)
-        return Rows(frame, table.num_rows, like.positive, like.consolidated, table)  # type: ignore[attr-defined,arg-type]
+        return Rows(frame, table.num_rows, like.positive, like.consolidated, table)  # type: ignore[attr-defined]
 
     def view(self, frame: DataFrame) -> str:
         """A temporary view of the frame, of a name that nobody else uses; dropped at the end of the run."""
@@ -101,7 +101,7 @@ def local_frame(spark: SparkSession, table: object, like: DataFrame) -> DataFram
     """A DataFrame of a driver-side table, with exactly the types of ``like``."""
     if table.num_rows == 0:  # type: ignore[attr-defined]
         return spark.createDataFrame([], like.schema)
-    made = spark.createDataFrame(table)  # type: ignore[type-var]
+    made = spark.createDataFrame(table)
     if [f.dataType for f in made.schema] == [f.dataType for f in like.schema]:
         return made
     return made.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in like.schema))

@@ -113,7 +113,7 @@ class InnerTrace:
         return Rows(frame, estimate, positive=True, consolidated=True)
 
     def append(self, rows: Rows, t: Time) -> Rows:
-        """Adds the rows' updates at ``t``; in a fresh trace they replace everything. Returns them, read from storage."""
+        """Adds the rows' updates at ``t``, in a fresh trace instead of everything; returns them, read from storage."""
         storage = self._place.storage
         data = rows.frame.select(*self._state.columns, *self._state.diffs)
         schema = schema_of(data.schema)

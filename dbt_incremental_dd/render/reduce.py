@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ _OLD = "dd_old_"
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
-    """Adds the input's delta, summed by group, to the accumulators; the outputs of the groups it touches, new minus old."""
+    """Adds the input's delta, summed by group, to the accumulators; gives the touched groups' outputs, new minus old."""
     assert isinstance(node, Accumulate)
     source = r.delta(node.input)
     if source is None:
@@ -128,7 +129,8 @@ def _difference(node: Accumulate, merged: DataFrame, from_nothing: bool) -> Data
     )
     same = "dd_new <=> dd_old"
     first = f"CASE WHEN {same} THEN dd_is - dd_was ELSE dd_is END"
-    pair = f"array(struct(dd_new AS row, {first} AS {DIFF}), struct(dd_old AS row, CASE WHEN {same} THEN 0L ELSE -dd_was END AS {DIFF}))"
+    second = f"CASE WHEN {same} THEN 0L ELSE -dd_was END"
+    pair = f"array(struct(dd_new AS row, {first} AS {DIFF}), struct(dd_old AS row, {second} AS {DIFF}))"
     exploded = rows.selectExpr(*node.keys, f"explode({pair}) AS dd_row").where(f"dd_row.{DIFF} <> 0")
     return exploded.selectExpr(
         *node.keys, *(f"dd_row.row.{id} AS {id}" for id, _ in node.outputs), f"dd_row.{DIFF} AS {DIFF}"
@@ -154,8 +156,6 @@ def _bind(sql: str, sums: dict[str, str], node: Accumulate, extremes: str) -> st
 
 
 def _replace_word(sql: str, word: str, by: str) -> str:
-    import re
-
     return re.sub(rf"(?<![\w`]){re.escape(word)}(?![\w`])", lambda _: by, sql)
 
 
@@ -246,25 +246,24 @@ def _recompute_lost(node: Accumulate, r: Renderer, rows: Rows) -> DataFrame:
         keys = Keys(node.keys, lost.select(*node.keys), rows.estimate)
     source = r.contents(node.input, new=True, keys=keys if node.keys else None)
     if source is None:
-        fresh = None
-    else:
-        best = [
-            F.expr(f"{'max' if e.maximum else 'min'}({e.value.sql})").alias(f"dd_fresh_{e.id}") for e in node.extremes
-        ]
-        grouped = positive(source).frame.groupBy(*node.keys).agg(*best)
-        renamed = {id: f"dd_key_{id}" for id in node.keys}
-        fresh = grouped.select(
-            *(F.col(a).alias(b) for a, b in renamed.items()), *(f"dd_fresh_{e.id}" for e in node.extremes)
-        )
-    if fresh is None:
         chosen = {f"dd_new_{e.id}": F.when(~F.col("dd_lost"), F.col(f"dd_new_{e.id}")) for e in node.extremes}
         return rows.frame.withColumns(chosen)
-    joined = rows.frame.join(fresh, null_safe(renamed), "left").drop(*renamed.values())
+    renamed = {id: f"dd_key_{id}" for id in node.keys}
+    joined = rows.frame.join(_fresh_extremes(node, source, renamed), null_safe(renamed), "left")
     chosen = {
         f"dd_new_{e.id}": F.when(F.col("dd_lost"), F.col(f"dd_fresh_{e.id}")).otherwise(F.col(f"dd_new_{e.id}"))
         for e in node.extremes
     }
-    return joined.withColumns(chosen).drop(*(f"dd_fresh_{e.id}" for e in node.extremes))
+    fresh = (f"dd_fresh_{e.id}" for e in node.extremes)
+    return joined.withColumns(chosen).drop(*renamed.values(), *fresh)
+
+
+def _fresh_extremes(node: Accumulate, source: Rows, renamed: Mapping[Id, str]) -> DataFrame:
+    """The extremes of the input's contents, by group."""
+    best = [F.expr(f"{'max' if e.maximum else 'min'}({e.value.sql})").alias(f"dd_fresh_{e.id}") for e in node.extremes]
+    grouped = positive(source).frame.groupBy(*node.keys).agg(*best)
+    keys = (F.col(id).alias(name) for id, name in renamed.items())
+    return grouped.select(*keys, *(f"dd_fresh_{e.id}" for e in node.extremes))
 
 
 def _values_change(node: Accumulate, rows: Rows) -> Rows:

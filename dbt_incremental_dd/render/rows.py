@@ -18,6 +18,7 @@ from dbt_incremental_dd.trace.read import consolidate
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_BOUNDED = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_date)
 BROADCAST_ROWS = 500_000
 """A side of at most so many rows is sent to every task instead of being shuffled."""
 

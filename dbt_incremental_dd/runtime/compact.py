@@ -48,9 +48,7 @@ def _needed(storage: Storage) -> dict[str, Time]:
     return needed
 
 
-def _compact_one(
-    spark: SparkSession, place: Place, log: Log, retain_history: int | None, needed: Time | None
-) -> str:
+def _compact_one(spark: SparkSession, place: Place, log: Log, retain_history: int | None, needed: Time | None) -> str:
     manifest = place.read_manifest(log.manifest)
     retain = retain_history if retain_history is not None else int(manifest.get("retain_history", DEFAULT_RETAIN))
     since = max(log.frontiers.upper - 1 - retain, log.frontiers.since, 0)

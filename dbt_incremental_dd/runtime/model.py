@@ -174,8 +174,7 @@ def _skip(run: Run, request: ModelRequest, current: Current, t1: Time, held_back
     if t1 > current.last:
         current.log.commit(Commit(upper=t1 + 1))
     t = max(t1, current.last)
-    fallbacks = tuple(current.manifest.get("fallbacks", ()))
-    return Outcome(request.name, "skip", t, fallbacks=() if not fallbacks else (), held_back_by=held_back_by)
+    return Outcome(request.name, "skip", t, held_back_by=held_back_by)
 
 
 class _Work:

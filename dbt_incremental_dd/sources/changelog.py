@@ -1,4 +1,4 @@
-"""Envelope ``changelog``: each record says how a row's multiplicity changes, by a number or by the name of an operation."""
+"""Envelope ``changelog``: each record says how a row's multiplicity changes, by a number or an operation's name."""
 
 from __future__ import annotations
 

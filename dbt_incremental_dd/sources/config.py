@@ -126,6 +126,10 @@ def _choice(name: str, key: str, value: Any, allowed: tuple[str, ...]) -> Any:
     return value
 
 
+def _option(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _names(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()

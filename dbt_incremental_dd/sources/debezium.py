@@ -1,7 +1,7 @@
 """Envelope ``debezium``: change events of a database, as JSON with ``before``, ``after``, ``op`` and ``source``.
 
-Events are ordered by their position in the database's log. An event that is delivered again is at or before the position
-known of its key, and counts once. Tombstones (records of nothing) say nothing.
+Events are ordered by their position in the database's log. An event that is delivered again is at or before the
+position known of its key, and counts once. Tombstones (records of nothing) say nothing.
 """
 
 from __future__ import annotations

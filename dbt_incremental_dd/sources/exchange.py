@@ -28,7 +28,7 @@ def as_local(spark: SparkSession, frame: DataFrame, estimate: int) -> tuple[pa.T
     table = frame.limit(LOCAL_ROWS + 1).toArrow()
     if table.num_rows > LOCAL_ROWS:
         return None, frame
-    made = spark.createDataFrame([], frame.schema) if table.num_rows == 0 else spark.createDataFrame(table)  # type: ignore[type-var]
+    made = spark.createDataFrame([], frame.schema) if table.num_rows == 0 else spark.createDataFrame(table)
     if [f.dataType for f in made.schema] != [f.dataType for f in frame.schema]:
         made = made.select(*(quoted(f.name).cast(f.dataType).alias(f.name) for f in frame.schema))
     return table, made

@@ -112,7 +112,8 @@ class _Intaking:
         if self._spec.format == "delta":
             connector = delta_table
         progress = self._manifest.get("progress", {})
-        return connector.arrivals(self._spark, self._place.storage, self._spec, progress, stored)
+        found: Arrival | None = connector.arrivals(self._spark, self._place.storage, self._spec, progress, stored)
+        return found
 
     def _take(self, arrival: Arrival) -> Intake:
         records, note = good_records(self._spark, self._place, self._spec, arrival, self._t)

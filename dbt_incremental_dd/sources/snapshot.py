@@ -1,4 +1,4 @@
-"""Envelope ``snapshot``: the records are all that there is; what has changed is found by comparing with what is stored."""
+"""Envelope ``snapshot``: the records are all that there is; changes are found by comparing with what is stored."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Log:
     @property
     def version(self) -> int:
         """The Delta table's version."""
-        return self._table.version()
+        return int(self._table.version())
 
     @property
     def schema(self) -> Schema:
@@ -188,7 +188,7 @@ class Log:
 
     def vacuum(self, older_than_hours: int = 24) -> list[str]:
         """Deletes files that no version needs any more; returns their paths."""
-        return self._table.vacuum(older_than_hours, dry_run=False, enforce_retention_duration=False)
+        return list(self._table.vacuum(older_than_hours, dry_run=False, enforce_retention_duration=False))
 
 
 def _transactions(commit: Commit) -> list[Transaction]:

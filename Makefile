@@ -1,0 +1,55 @@
+# Daily commands. `make` alone lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test test-slow lint format bench clean
+
+help: ## lists the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+
+java:
+	@java -version >/dev/null 2>&1 || { \
+	  echo "Spark needs Java 17 or newer, and there is none. Install it:"; \
+	  echo "  Debian, Ubuntu:  sudo apt-get install -y openjdk-17-jre-headless"; \
+	  echo "  Fedora, RHEL:    sudo dnf install -y java-17-openjdk-headless"; \
+	  echo "  macOS:           brew install openjdk@17"; \
+	  exit 1; }
+
+$(STAMP): setup.py dbt_incremental_dd/version.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip uv
+	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python -e '.[dev]'
+	@touch $(STAMP)
+
+setup: java $(STAMP) ## makes .venv and installs everything into it
+
+demo: setup ## runs the four example projects, every round checked against Spark's batch answer
+	$(BIN)/python example_project/demo.py
+
+test: setup ## runs the tests
+	$(BIN)/python -m pytest
+
+test-slow: setup ## runs the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: setup ## style, types, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## formats the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## runs the benchmarks with small defaults
+	$(BIN)/python benchmarks/join_aggregate.py
+
+clean: ## removes what was generated, and the environment
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf example_project/*/data example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs
