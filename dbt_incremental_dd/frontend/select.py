@@ -1,4 +1,4 @@
-"""SELECT: FROM, WHERE, aggregation, windows, projection, DISTINCT, ORDER BY with LIMIT, in the order of their meaning."""
+"""SELECT: FROM, WHERE, aggregation, windows, projection, DISTINCT, ORDER BY with LIMIT, as they follow each other."""
 
 from __future__ import annotations
 

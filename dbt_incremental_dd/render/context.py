@@ -7,21 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.render.inner import InnerTraces
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.render.rows import LOCAL_ROWS, Rows, local_frame
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.write import describe_folder, remove_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-LOCAL_ROWS = 20_000
-"""Deltas of at most so many rows are brought to the driver, where they become literals and small files."""
 
 
 @dataclass
@@ -77,7 +72,7 @@ class Context:
 
     def local(self, table: object, like: Rows) -> Rows:
         """Rows that are on the driver already."""
-        frame = local_frame(self.spark, table, like.frame)
+        frame = local_frame(self.spark, table, like.frame.schema)
         return Rows(frame, table.num_rows, like.positive, like.consolidated, table)  # type: ignore[attr-defined]
 
     def view(self, frame: DataFrame) -> str:
@@ -95,13 +90,3 @@ class Context:
             remove_folder(self.storage, uri)
         self._views.clear()
         self._scratch.clear()
-
-
-def local_frame(spark: SparkSession, table: object, like: DataFrame) -> DataFrame:
-    """A DataFrame of a driver-side table, with exactly the types of ``like``."""
-    if table.num_rows == 0:  # type: ignore[attr-defined]
-        return spark.createDataFrame([], like.schema)
-    made = spark.createDataFrame(table)
-    if [f.dataType for f in made.schema] == [f.dataType for f in like.schema]:
-        return made
-    return made.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in like.schema))

@@ -10,15 +10,14 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import BEGINNING
 from dbt_incremental_dd.logical.nodes import Get, Node
-from dbt_incremental_dd.render.context import LOCAL_ROWS, local_frame
 from dbt_incremental_dd.render.inner import pruned
-from dbt_incremental_dd.render.rows import Keys, Rows
+from dbt_incremental_dd.render.rows import LOCAL_ROWS, Keys, Rows, local_frame
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
 from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.read import in_interval, quoted, updates
+from dbt_incremental_dd.trace.read import in_interval, quoted, struct, updates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,8 +86,9 @@ def _read_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], wanted: S
     inside = pc.and_(pc.greater(table[TIME], r.context.t0), pc.less_equal(table[TIME], r.context.t1))
     table = table.filter(inside)
     table = pa.table({**{id: table[name] for id, name in node.outputs}, DIFF: table[DIFF]})
-    like = _renamed(updates(r.context.spark, log.uri, (), wanted), node)
-    frame = local_frame(r.context.spark, table, like)
+    types = {column.name: column.type for column in wanted}
+    ids = Schema((*(Column(id, types[name]) for id, name in node.outputs), DIFF_COLUMN))
+    frame = local_frame(r.context.spark, table, struct(ids))
     return Rows(frame, table.num_rows, positive=inserts_only(files), local=table)
 
 

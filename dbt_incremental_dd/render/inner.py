@@ -19,11 +19,12 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.differential.state import State
-from dbt_incremental_dd.render.rows import Keys, Rows
+from dbt_incremental_dd.render.rows import LOCAL_ROWS, Keys, Rows, local_frame
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.log import Commit, total_rows
-from dbt_incremental_dd.trace.read import consolidate, schema_of, updates
+from dbt_incremental_dd.trace.local import consolidate_local, is_plain, read_local
+from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.read import consolidate, schema_of, struct, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class InnerTrace:
         if not files or log is None:
             return None
         files = matching(files, keys.values) if keys else files
+        if total_rows(files) <= _limit(keys) and is_plain(self._data):
+            return self._locally(log, files, keys)
         frame = updates(self._spark, log.uri, files, log.schema).drop(TIME)
         if keys is not None:
             frame = keys.semi_join(pruned(frame, keys, {}))
@@ -111,6 +114,22 @@ class InnerTrace:
         one_batch = len({(file.first, file.last) for file in files}) <= 1
         frame = frame if one_batch else consolidate(frame, self._state.diffs)
         return Rows(frame, estimate, positive=True, consolidated=True)
+
+    @property
+    def _data(self) -> Schema:
+        assert self._log is not None
+        return Schema(tuple(column for column in self._log.schema if column.name != TIME))
+
+    def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> Rows:
+        """The same on the driver; keys restrict as far as their values are there, and by a semi-join beyond."""
+        schema = self._data
+        table = read_local(self._place.storage, log.uri, files, schema, keys.values if keys else None)
+        table = consolidate_local(table, self._state.diffs)
+        frame = local_frame(self._spark, table, struct(schema))
+        complete = keys is None or set(keys.values) == set(keys.columns) == {keys.columns[0]}
+        if keys is not None and not complete:
+            return Rows(keys.semi_join(frame), table.num_rows, positive=True, consolidated=True, unfiltered=table)
+        return Rows(frame, table.num_rows, positive=True, consolidated=True, local=table)
 
     def append(self, rows: Rows, t: Time) -> Rows:
         """Adds the rows' updates at ``t``, in a fresh trace instead of everything; returns them, read from storage."""
@@ -148,6 +167,11 @@ class InnerTrace:
 
     def _bounded(self, schema: Schema) -> tuple[str, ...]:
         return tuple(id for id in self._state.arranged_by[:4] if schema.find(id))
+
+
+def _limit(keys: Keys | None) -> int:
+    """How many stored rows are read on the driver: more where only some of them are kept."""
+    return LOCAL_ROWS if keys is None or not keys.values else 50 * LOCAL_ROWS
 
 
 def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:

@@ -11,8 +11,7 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, Step
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
-from dbt_incremental_dd.render.context import LOCAL_ROWS
-from dbt_incremental_dd.render.rows import BROADCAST_ROWS, Keys, Rows, keys_of, plus
+from dbt_incremental_dd.render.rows import BROADCAST_ROWS, LOCAL_ROWS, Keys, Rows, keys_of, plus
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

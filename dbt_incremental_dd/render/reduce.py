@@ -7,23 +7,29 @@ from collections.abc import Mapping, Sequence
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.schema import DIFF, Column, Schema
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.nodes import Id, Node
-from dbt_incremental_dd.render.rows import Keys, Rows, keys_of, null_safe, positive
+from dbt_incremental_dd.render.rows import Keys, Rows, keys_of, local_frame, null_safe, positive
+from dbt_incremental_dd.trace.local import consolidate_local, is_plain
+from dbt_incremental_dd.trace.read import schema_of, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.renderer import Renderer
 
 _OLD = "dd_old_"
+DD_TOUCHED = "dd_touched"
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
-    """Adds the input's delta, summed by group, to the accumulators; gives the touched groups' outputs, new minus old."""
+    """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
     assert isinstance(node, Accumulate)
     source = r.delta(node.input)
     if source is None:
@@ -41,7 +47,9 @@ def delta(node: Node, r: Renderer) -> Rows | None:
         return _finished(node, change)
     keys = keys_of(change, node.keys)
     before = None if r.context.from_nothing else sums.contents(new=False, keys=keys if node.keys else None)
-    merged = _merge(node, change.frame, before)
+    merged = _merge_locally(node, r, change, before)
+    if merged is None:
+        merged = _merge(node, change.frame, before)
     if node.extremes:
         merged = _with_extremes(node, r, Rows(merged, change.estimate), keys, inserts_only=source.positive)
     return Rows(_difference(node, merged, r.context.from_nothing), 2 * change.estimate, consolidated=True)
@@ -79,7 +87,7 @@ def _change(node: Accumulate, source: Rows) -> Rows:
     return Rows(grouped, source.estimate if node.keys else 1, consolidated=True)
 
 
-def _seen(e: Extreme) -> list[Column]:
+def _seen(e: Extreme) -> list[SparkColumn]:
     """The extreme of what comes in, and of what goes out."""
     f = "max" if e.maximum else "min"
     value = e.value.sql
@@ -93,8 +101,39 @@ def _name(kind: str, e: Extreme) -> str:
     return f"dd_{kind}_{e.id}"
 
 
-def _any(conditions: Sequence[Column]) -> Column:
+def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
     return fold(lambda a, b: a | b, conditions)
+
+
+def _merge_locally(node: Accumulate, r: Renderer, change: Rows, before: Rows | None) -> DataFrame | None:
+    """The same as ``_merge`` where both sides are on the driver; None where they are not."""
+    if node.extremes or change.local is None or before is None:
+        return None
+    old = before.local if before.local is not None else before.unfiltered
+    schema = schema_of(change.frame.schema)
+    if old is None or not is_plain(schema.select(node.keys)):
+        return None
+    names = node.sums.diffs
+    new = change.local.select([*node.keys, *names])
+    types = {name: new.schema.field(name).type for name in names}
+    renamed = old.select([*node.keys, *names]).rename_columns([*node.keys, *(_OLD + name for name in names)])
+    renamed = renamed.cast(_like(new, renamed, types))
+    both = pa.concat_tables(
+        [new.append_column(DD_TOUCHED, pa.array([1] * new.num_rows, pa.int64())), renamed], promote_options="default"
+    )
+    sums = [*names, *(_OLD + name for name in names), DD_TOUCHED]
+    zeros = {name: pc.fill_null(both[name], pa.scalar(0).cast(both.schema.field(name).type)) for name in sums}
+    filled = pa.table({**{id: both[id] for id in node.keys}, **zeros})
+    merged = consolidate_local(filled, sums)
+    merged = merged.filter(pc.greater(merged[DD_TOUCHED], 0)).drop_columns([DD_TOUCHED])
+    beside = tuple(Column(_OLD + column.name, column.type) for column in schema.select(names))
+    return local_frame(r.context.spark, merged, struct(Schema((*schema.columns, *beside))))
+
+
+def _like(new: pa.Table, old: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Schema:
+    """The old side's columns in the types of the new one."""
+    keys = {field.name: field.type for field in new.schema}
+    return pa.schema([(name, keys.get(name) or types[name.removeprefix(_OLD)]) for name in old.column_names])
 
 
 def _merge(node: Accumulate, change: DataFrame, before: Rows | None) -> DataFrame:
@@ -222,14 +261,14 @@ def _old_extremes(node: Accumulate, frame: DataFrame, stored: DataFrame | None) 
     return frame.join(old, null_safe(renamed), "left").drop(*renamed.values())
 
 
-def _lost(e: Extreme) -> Column:
+def _lost(e: Extreme) -> SparkColumn:
     """Whether what went out may have been the extreme, and what came in is not at least as extreme."""
     out, old = F.col(_name("out", e)), F.col(_OLD + e.id)
     hit = (out >= old) if e.maximum else (out <= old)
     return F.coalesce(hit, F.lit(False)) | (out.isNotNull() & old.isNull())
 
 
-def _compared(e: Extreme) -> Column:
+def _compared(e: Extreme) -> SparkColumn:
     f = F.greatest if e.maximum else F.least
     return f(F.col(_OLD + e.id), F.col(_name("in", e)))
 

@@ -16,9 +16,12 @@ from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.trace.read import consolidate
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _BOUNDED = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_date)
+LOCAL_ROWS = 20_000
+"""Deltas of at most so many rows are brought to the driver, where they become literals and small files."""
 BROADCAST_ROWS = 500_000
 """A side of at most so many rows is sent to every task instead of being shuffled."""
 
@@ -28,7 +31,7 @@ class Rows:
     """Updates of one time: columns by id, and ``dd_diff``.
 
     ``estimate``: about how many rows at most. ``positive``: every diff is >= 1. ``consolidated``: no two rows are
-    equal. ``local``: the very same rows on the driver, if they are there.
+    equal. ``local``: the very same rows on the driver, if they are there; ``unfiltered``: these and perhaps others.
     """
 
     frame: DataFrame
@@ -36,6 +39,7 @@ class Rows:
     positive: bool = False
     consolidated: bool = False
     local: pa.Table | None = field(default=None, compare=False)
+    unfiltered: pa.Table | None = field(default=None, compare=False)
 
     def mapped(self, frame: DataFrame) -> Rows:
         """Other columns of the same rows."""
@@ -84,6 +88,16 @@ class Keys:
         if self.estimate <= BROADCAST_ROWS:
             other = F.broadcast(other)
         return frame.join(other, null_safe({id: f"dd_key_{id}" for id in self.columns}), "left_semi")
+
+
+def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """A DataFrame of a driver-side table, with exactly the types of ``schema``."""
+    if table.num_rows == 0:
+        return spark.createDataFrame([], schema)
+    made = spark.createDataFrame(table)
+    if [f.dataType for f in made.schema] == [f.dataType for f in schema]:
+        return made
+    return made.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in schema))
 
 
 def null_safe(pairs: Mapping[str, str]) -> Column:

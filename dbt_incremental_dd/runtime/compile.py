@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -44,6 +45,20 @@ def fingerprint(sql: str, inputs: Mapping[str, Input]) -> str:
     schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
     text = json.dumps([PLAN_VERSION, " ".join(sql.split()), schemas])
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+_CACHE: OrderedDict[tuple[str, str], Compiled] = OrderedDict()
+_CACHED = 500
+
+
+def compile_cached(spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input]) -> Compiled:
+    """``compile_model``, but a plan that this process made before is taken again."""
+    key = (name, fingerprint(sql, inputs))
+    if key not in _CACHE:
+        _CACHE[key] = compile_model(spark, name, sql, inputs)
+        while len(_CACHE) > _CACHED:
+            _CACHE.popitem(last=False)
+    return _CACHE[key]
 
 
 def compile_model(spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input]) -> Compiled:

@@ -16,7 +16,7 @@ from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
-from dbt_incremental_dd.runtime.compile import Compiled, compile_model, fingerprint
+from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerprint
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
@@ -94,7 +94,7 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
             f"{request.name} is final at {format_time(current.last)} already, and {why}",
             "Its new contents need a later time: run without `dd_time`, or with a later one.",
         )
-    compiled = compile_model(run.spark, request.name, request.sql, inputs)
+    compiled = compile_cached(run.spark, request.name, request.sql, inputs)
     if compiled.plan.fallbacks and request.config.fallback == "error":
         raise UnsupportedSQL(
             f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."

@@ -16,12 +16,11 @@ from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, quoted, updates
-from dbt_incremental_dd.trace.write import write_spark
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROWS_PER_FILE = 2_000_000
 _BOUNDED = ("byte", "short", "integer", "long", "string", "date")
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+ROWS_PER_FILE = 500_000
+"""At most; so that a probe for some keys can leave most files alone."""
 _LONGEST_BOUND = 256
 """Characters; longer strings get no bounds."""
 
@@ -41,7 +43,8 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
 def write_spark(storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = ()) -> tuple[DataFile, ...]:
     """The files of a DataFrame of updates, written by one Spark job; empty files are left out."""
     folder = f"data/{uuid.uuid4().hex}"
-    frame.write.option("compression", "zstd").parquet(f"{uri}/{folder}")
+    writer = frame.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS_PER_FILE)
+    writer.parquet(f"{uri}/{folder}")
     return describe_folder(storage, uri, folder, bounded)
 
 

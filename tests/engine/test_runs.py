@@ -1,0 +1,205 @@
+"""Runs: what is skipped, what is rebuilt, and what downstream sees of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
+from dbt_incremental_dd.trace.files import between
+from tests.engine.test_queries import A, B, row_a, row_b, shuffle
+from tests.oracle import Table, World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def world(spark: SparkSession, tmp_path: Path) -> World:
+    """Two tables with rows, and a chain of two models."""
+    world = World(spark, tmp_path, {"a": Table(A), "b": Table(B)})
+    rng = random.Random(3)
+    world.insert("a", [row_a(rng) for _ in range(12)])
+    world.insert("b", [row_b(rng) for _ in range(6)])
+    world.model("m", "SELECT k, count(*) AS n, sum(v) AS s, max(v) AS hi FROM {a} GROUP BY k")
+    world.model("j", "SELECT m.k, m.n, b.w FROM {m} m LEFT JOIN {b} b ON m.k = b.k")
+    return world
+
+
+def jobs_of(spark: SparkSession, work: Any) -> int:
+    """How many Spark jobs ``work`` runs."""
+    tracker = spark.sparkContext.statusTracker()
+    group = f"counted-{random.random()}"
+    spark.sparkContext.setJobGroup(group, "counted")
+    try:
+        work()
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    return len(tracker.getJobIdsForGroup(group))
+
+
+def test_nothing_changed_runs_no_job(world: World, spark: SparkSession) -> None:
+    world.step()
+    assert jobs_of(spark, lambda: world.spark.range(3).count()) > 0, "the counter counts"
+    outcomes: dict[str, Any] = {}
+    assert jobs_of(spark, lambda: outcomes.update(world.step())) == 0
+    assert {o.strategy for o in outcomes.values()} == {"skip"}
+    assert world.storage.collection(f"{world.schema}.m").log().frontiers.upper == world.time + 1  # type: ignore[union-attr]
+    world.check()
+
+
+def test_same_time_again_changes_nothing(world: World) -> None:
+    world.step()
+    log = world.storage.collection(f"{world.schema}.m").log()
+    world.time -= 1
+    assert {o.strategy for o in world.step().values()} == {"skip"}
+    again = world.storage.collection(f"{world.schema}.m").log()
+    assert log and again and log.files == again.files
+
+
+def test_changed_sql_sends_downstream_the_difference(world: World) -> None:
+    rng = random.Random(5)
+    world.step()
+    world.model("m", "SELECT k, count(*) AS n, sum(v) AS s, max(v) AS hi FROM {a} WHERE k <> 1 GROUP BY k")
+    outcomes = world.step()
+    assert outcomes["m"].strategy == "rebuild" and outcomes["j"].strategy == "delta"
+    assert outcomes["m"].rows_removed == 2 and outcomes["m"].rows_added == 0, "the groups 1 and NULL"
+    world.check()
+    shuffle(world, rng)
+    world.step()
+    world.check()
+
+
+def test_changed_columns_start_a_new_history(world: World) -> None:
+    rng = random.Random(6)
+    world.step()
+    world.model("m", "SELECT k, count(*) AS n, min(v) AS lo FROM {a} GROUP BY k")
+    world.step()
+    world.check()
+    shuffle(world, rng)
+    world.step()
+    world.check()
+
+
+def test_full_refresh_of_the_same_is_no_change(world: World) -> None:
+    world.step()
+    outcomes = world.step(full_refresh=True)
+    assert {(o.strategy, o.rows_added, o.rows_removed) for o in outcomes.values()} == {("rebuild", 0, 0)}
+    world.check()
+
+
+def test_rebuilt_state_goes_on_by_deltas(world: World) -> None:
+    rng = random.Random(8)
+    world.step()
+    world.step(full_refresh=True)
+    for _ in range(2):
+        shuffle(world, rng)
+        world.step()
+        world.check()
+
+
+def test_state_beyond_the_output_is_taken_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that dies between its operators' commits and its output's leaves nothing that the next one counts twice."""
+    from dbt_incremental_dd.runtime import model
+
+    rng = random.Random(9)
+    world.step()
+    shuffle(world, rng)
+    world.insert("a", [row_a(rng) for _ in range(5)])
+    versions = _inner_versions(world)
+    with monkeypatch.context() as patch:
+        patch.setattr(model._Work, "_commit", _dies)
+        with pytest.raises(KeyboardInterrupt):
+            world.step()
+    assert _inner_versions(world) > versions, "the operators had committed"
+    for _ in range(2):
+        world.step()
+        world.check()
+        shuffle(world, rng)
+
+
+def _dies(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _inner_versions(world: World) -> list[int]:
+    place = world.storage.collection(f"{world.schema}.m")
+    logs = [place.inner(name).log() for name in ("reduce1.sums", "reduce1.values")]
+    return [log.version for log in logs if log is not None]
+
+
+def test_fallback_error_names_model_and_reason(world: World) -> None:
+    world.model("f", "SELECT k, (SELECT max(w) FROM {b}) AS w FROM {a} GROUP BY CUBE (k)")
+    with pytest.raises(UnsupportedSQL, match=rf"{world.schema}\.f"):
+        world.step(fallback="error")
+
+
+def test_refusals_name_the_construct(world: World) -> None:
+    world.model("r", "SELECT rand() AS x FROM {a}")
+    with pytest.raises(UnsupportedSQL, match=r"rand\(\).*line 1"):
+        world.step()
+    assert world.storage.collection(f"{world.schema}.r").log() is None
+
+
+def test_new_sql_at_a_final_time_is_refused(world: World) -> None:
+    world.step()
+    world.model("m", "SELECT k, count(*) AS n, sum(v) AS s, max(v) AS hi FROM {a} WHERE v > 1 GROUP BY k")
+    world.time -= 1
+    with pytest.raises(FrontierError, match="final"):
+        world.step()
+
+
+def test_as_of_stays_the_same_through_compaction(world: World, spark: SparkSession) -> None:
+    from dbt_incremental_dd.api import Collection
+    from dbt_incremental_dd.runtime.compact import compact
+
+    rng = random.Random(11)
+    world.step()
+    for _ in range(4):
+        shuffle(world, rng)
+        world.step()
+    collection = Collection(world.storage, f"{world.schema}.m")
+    times = range(world.time - 2, world.time + 1)
+    before = {t: _rows(collection, t) for t in times}
+    list(compact(spark, world.storage, None, 2))
+    assert collection.frontiers.since == world.time - 2
+    assert {t: _rows(collection, t) for t in times} == before
+    with pytest.raises(FrontierError, match="since"):
+        collection.as_of(world.time - 3)
+    world.check()
+    shuffle(world, rng)
+    world.step()
+    world.check()
+
+
+def _rows(collection: Any, t: int) -> list[str]:
+    return sorted(str(row) for row in collection.as_of(t).to_pylist())
+
+
+def test_changes_add_up(world: World) -> None:
+    from dbt_incremental_dd.api import Collection
+
+    rng = random.Random(12)
+    world.step()
+    collection = Collection(world.storage, f"{world.schema}.m")
+    state = {str({**row, "dd_diff": 0}): row["dd_diff"] for row in collection.as_of().to_pylist()}
+    start = collection.frontiers.last
+    for _ in range(3):
+        shuffle(world, rng)
+        world.step()
+    for row in collection.changes(after=start).to_pylist():
+        row.pop("dd_time")
+        diff, key = row["dd_diff"], str({**row, "dd_diff": 0})
+        state[key] = state.get(key, 0) + diff
+    now = {str({**row, "dd_diff": 0}): row["dd_diff"] for row in collection.as_of().to_pylist()}
+    assert {key: n for key, n in state.items() if n} == now
+
+
+def test_the_delta_reads_only_new_files(world: World) -> None:
+    world.step()
+    log = world.storage.collection(f"{world.schema}.a").log()
+    assert log is not None
+    assert between(log.files, world.time, world.time + 1) == ()
