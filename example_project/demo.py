@@ -1,4 +1,4 @@
-"""Runs the four example projects: their first state, then rounds of changes, each checked against Spark's batch answer."""
+"""Runs the four example projects: first state, then rounds of changes, each checked against Spark's batch answer."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _dbt(folder: Path, command: str) -> Any:
 
 
 def _show(folder: Path, results: Any, tally: Tally) -> None:
-    """A line for each model: what came in, what changed, how long it took and how long a rebuild takes, and whether it is exact."""
+    """A line for each model: what came in, what changed, how long it and a rebuild took, and whether it is exact."""
     from dbt_incremental_dd.runtime.session import open_session
     from dbt_incremental_dd.runtime.verify import verify_model
     from dbt_incremental_dd.trace.layout import Storage
@@ -102,10 +102,9 @@ def _show(folder: Path, results: Any, tally: Tally) -> None:
         name = f"{result.node.schema}.{result.node.alias}"
         found = verify_model(spark, Storage(root), name)
         verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
-        print(
-            f"{result.node.alias:<28} {response['strategy']:<8} {response['input_rows']:>8} {response['rows_added']:>8} "
-            f"{response['rows_removed']:>8} {response['seconds']:>8.2f} {found.rebuild_seconds:>8.2f}  {verdict}"
-        )
+        counts = f"{response['input_rows']:>8} {response['rows_added']:>8} {response['rows_removed']:>8}"
+        seconds = f"{response['seconds']:>8.2f} {found.rebuild_seconds:>8.2f}"
+        print(f"{result.node.alias:<28} {response['strategy']:<8} {counts} {seconds}  {verdict}")
         if not found.exact:
             tally.wrong.append(result.node.alias)
         if response["strategy"] == "delta":

@@ -12,12 +12,13 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.requests import model_request, run_time
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.spark import SparkAdapter
+from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
+from dbt_incremental_dd.runtime.preview import preview, stored_columns
 from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.request import Outcome
 from dbt_incremental_dd.runtime.run import Run
@@ -73,6 +74,34 @@ class DifferentialAdapter(SparkAdapter):
             return DifferentialResponse.of(self._run(dd_time).model(request))
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
+
+    @available
+    def differential_preview(self, model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any]) -> str:
+        """A query of no rows with the columns that the model would have; reads and stores nothing."""
+        try:
+            request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
+            return preview(self.connections.session(), self._storage(), request)
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    def get_columns_in_relation(self, relation: Any) -> Any:
+        """As dbt-spark's; of a source that is in no catalog, the columns that were taken in."""
+        try:
+            found = super().get_columns_in_relation(relation)
+        except DbtRuntimeError:
+            found = []
+        return found or [
+            SparkColumn(
+                table_schema=relation.schema,
+                table_name=relation.identifier,
+                column=name,
+                dtype=dtype,
+                table_database=None,
+                table_type=None,
+                column_index=i,
+            )
+            for i, (name, dtype) in enumerate(stored_columns(self._storage(), _collection(relation)))
+        ]
 
     @available
     def differential_now(self, dd_time: Any = None) -> str:

@@ -58,12 +58,12 @@ def relation_of(table: exp.Table) -> Relation:
 def base_tables(tree: exp.Expression) -> Iterator[exp.Table]:
     """References to base tables, in the order of the text."""
     for table in tree.find_all(exp.Table, bfs=False):
-        if isinstance(table.this, exp.Identifier) and not is_local(table):
+        if isinstance(table.this, exp.Identifier) and not _names_cte(table):
             yield table
 
 
-def is_local(table: exp.Table) -> bool:
-    """Whether the reference is to a CTE that is visible where it stands in its tree."""
+def _names_cte(table: exp.Table) -> bool:
+    """Whether the reference is to a CTE that is visible where it stands."""
     if len(table.parts) != 1:
         return False
     below: exp.Expression = table

@@ -41,11 +41,11 @@ class VerbatimSpark(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
         }
-        ARRAY_CONSTRUCTORS: ClassVar = {}
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         COLON_IS_VARIANT_EXTRACT = True
 
     class Generator(Spark.Generator):
-        TRANSFORMS: ClassVar = {
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **{kind: print_ for kind, print_ in Spark.Generator.TRANSFORMS.items() if kind not in _REWRITTEN},
             exp.JSONExtract: _variant_path,
         }

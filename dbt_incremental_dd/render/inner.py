@@ -105,6 +105,8 @@ class InnerTrace:
         if not files or log is None:
             return None
         files = matching(files, keys.values) if keys else files
+        if not files:
+            return None
         if total_rows(files) <= _limit(keys) and is_plain(self._data):
             return self._locally(log, files, keys)
         frame = updates(self._spark, log.uri, files, log.schema).drop(TIME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
@@ -22,6 +23,8 @@ def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
 
     logging.getLogger("pyspark").setLevel(logging.ERROR)
     if is_remote():
+        # dbt-spark asks for Hive support with every statement, which a server does not take.
+        warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
         return _configured(SparkSession.builder, settings).getOrCreate()
     builder = _configured(SparkSession.builder, {**_defaults(root, settings), **settings})
     with _stderr_to(f"{local_folder(root)}/spark.log"):

@@ -146,8 +146,9 @@ def _check_parquet(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequenc
                         "Replace the file.",
                     )
             elif not _compatible(own[column.name], column.type):
+                types = f"is {own[column.name]}, so far it was {column.type}"
                 raise SourceError(
-                    f"source {spec.name}: column {column.name} of {name} is {own[column.name]}, so far it was {column.type}",
+                    f"source {spec.name}: column {column.name} of {name} {types}",
                     "Replace the file, or take the source in anew after removing its folder under state_root.",
                 )
 
@@ -171,7 +172,7 @@ def _grown(
         prefix = hashlib.sha256(file.read(min(_PREFIX, offset))).hexdigest()
         if info.size < offset or (offset and prefix != progress.get("prefix")):
             raise SourceError(
-                f"source {spec.name}: file {spec.path} was replaced or cut after {offset} bytes of it had been taken in",
+                f"source {spec.name}: file {spec.path} was replaced or cut after {offset} bytes of it had been read",
                 "A growing file may only be appended to. Give the new file a name of its own.",
             )
         if info.size == offset and stored is not None:

@@ -14,7 +14,7 @@ from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.read import quoted
+from dbt_incremental_dd.trace.read import consolidate, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,12 +46,12 @@ class Taking:
     inner: dict[str, int] = field(default_factory=dict)
 
     def plus_minus(self) -> DataFrame:
-        """The visible columns of new records with +1, and of removed ones with -1."""
+        """The visible columns of new records with +1, and of removed ones with -1; what was only moved cancels."""
         names = self.schema.names
         updates = counted(self.records.select(*map(quoted, names)), 1)
-        if self.arrival.removed is not None:
-            updates = updates.unionByName(counted(self.arrival.removed.select(*map(quoted, names)), -1))
-        return updates
+        if self.arrival.removed is None:
+            return updates
+        return consolidate(updates.unionByName(counted(self.arrival.removed.select(*map(quoted, names)), -1)))
 
 
 def counted(frame: DataFrame, diff: int) -> DataFrame:

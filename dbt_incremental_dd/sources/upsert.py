@@ -95,8 +95,9 @@ def _latest(taking: Taking, candidates: Candidates) -> DataFrame:
 def _require_keys(taking: Taking, frame: DataFrame) -> None:
     missing = [name for name in taking.spec.key if taking.schema.find(name) is None]
     if missing:
+        names = ", ".join(taking.schema.names)
         raise SourceError(
-            f"source {taking.spec.name}: there is no key column {missing[0]}; there are {', '.join(taking.schema.names)}",
+            f"source {taking.spec.name}: there is no key column {missing[0]}; there are {names}",
             "Correct `key` in the source's settings.",
         )
     for name in taking.spec.key:

@@ -1,8 +1,9 @@
 """Edits as Wikimedia's recentchange stream sends them, appended to one growing file of JSON lines.
 
-The real stream has the same form (each event is what follows ``data: ``):
+The real stream, where there is a network, has the same form:
 
-    curl -sN -H 'Accept: application/json' https://stream.wikimedia.org/v2/stream/recentchange >> data/recentchange.jsonl
+    curl -sN -H 'Accept: application/json' https://stream.wikimedia.org/v2/stream/recentchange \\
+        >> data/recentchange.jsonl
 """
 
 from __future__ import annotations

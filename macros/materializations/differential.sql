@@ -40,10 +40,11 @@
 
 {# Proves that the SQL is valid, and makes a relation only where there is none. Stored collections stay as they are. #}
 {% macro dd_preview(target, existing, sql) %}
+  {%- set nothing = adapter.differential_preview(model, target.render(), sql, graph) -%}
   {%- if existing is none -%}
-    {% call statement('main') %} create or replace view {{ target }} as select * from ({{ sql }}) limit 0 {% endcall %}
+    {% call statement('main') %} create or replace view {{ target }} as {{ nothing }} {% endcall %}
   {%- else -%}
-    {% call statement('main') %} select * from ({{ sql }}) limit 0 {% endcall %}
+    {% call statement('main') %} {{ nothing }} {% endcall %}
   {%- endif -%}
   {{ log(target ~ ': --empty and --sample leave what is stored as it is', info=true) }}
 {% endmacro %}

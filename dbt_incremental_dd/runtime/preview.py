@@ -1,0 +1,54 @@
+"""What a model's columns would be, without reading rows or storing anything: for ``--empty`` and unit tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.differential.sql_types import sql_type
+from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.relations import Relation, relations
+from dbt_incremental_dd.render.types import SparkTypes
+from dbt_incremental_dd.runtime.compile import output_schema
+from dbt_incremental_dd.runtime.request import ModelRequest
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.read import quote_name, schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> str:
+    """A query of no rows with the model's columns. Raises what an invalid query raises."""
+    inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in relations(request.sql)}
+    schema = output_schema(SparkTypes(spark, {}), request.name, request.sql, inputs)
+    return f"SELECT {_nulls(schema)} LIMIT 0"
+
+
+def stored_columns(storage: Storage, name: str) -> list[tuple[str, str]]:
+    """Names and SQL types of a stored collection's columns; none where there is no such collection."""
+    schema = _stored(storage, name)
+    return [] if schema is None else [(column.name, sql_type(column.json_type).lower()) for column in schema]
+
+
+def _nulls(schema: Schema) -> str:
+    return ", ".join(f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema)
+
+
+def _schema(spark: SparkSession, storage: Storage, request: ModelRequest, relation: Relation) -> Schema:
+    """What was taken in, else what is declared, else what the catalog says."""
+    stored = _stored(storage, relation.key)
+    if stored is not None:
+        return stored
+    how = request.inputs.get(relation.key)
+    if isinstance(how, SourceSpec) and how.ddl is not None:
+        return schema_of(spark.createDataFrame([], how.ddl).schema)
+    return schema_of(spark.table(relation.sql).schema)
+
+
+def _stored(storage: Storage, name: str) -> Schema | None:
+    place = storage.collection(name)
+    log = place.log()
+    return None if log is None or log.manifest is None else visible_schema(place.read_manifest(log.manifest), log)

@@ -1,0 +1,59 @@
+"""A dbt project in a folder, run in this process on the suite's Spark session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class Project:
+    """Write files, then ``dbt("run")``."""
+
+    def __init__(self, folder: Path, schema: str, **profile: Any) -> None:
+        self.folder = folder
+        self.schema = schema
+        self.last: Any = None
+        target = {"type": "differential", "schema": schema, "threads": 2, **profile}
+        self.write("profiles.yml", yaml.safe_dump({"p": {"target": "dev", "outputs": {"dev": target}}}))
+        config = {
+            "name": "p",
+            "profile": "p",
+            "models": {"+materialized": "differential"},
+            "flags": {"send_anonymous_usage_stats": False},
+        }
+        self.write("dbt_project.yml", yaml.safe_dump(config))
+
+    def write(self, path: str, text: str) -> None:
+        """A file of the project."""
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+    def records(self, path: str, rows: list[dict[str, Any]]) -> None:
+        """A JSON-lines file."""
+        self.write(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+    def dbt(self, *arguments: str, fails: bool = False) -> dict[str, Any]:
+        """Results by node name. With ``fails`` it must not succeed, and messages are given instead."""
+        from dbt.cli.main import dbtRunner
+
+        folder = str(self.folder)
+        self.last = dbtRunner().invoke([*arguments, "--project-dir", folder, "--profiles-dir", folder, "--quiet"])
+        if not fails:
+            assert self.last.success, self._why()
+        assert self.last.success is not fails, "expected to fail"
+        results = getattr(self.last.result, "results", None) or []
+        return {r.node.name: (str(r.message) if fails else r) for r in results}
+
+    def _why(self) -> str:
+        if self.last.exception:
+            return repr(self.last.exception)
+        return "\n".join(f"{r.node.name}: {r.message}" for r in self.last.result if str(r.status) in ("error", "fail"))
+
+
+def strategies(results: dict[str, Any]) -> dict[str, str]:
+    """How each differential model was brought up to date."""
+    return {name: r.adapter_response["strategy"] for name, r in results.items() if "strategy" in r.adapter_response}

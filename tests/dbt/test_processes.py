@@ -1,0 +1,112 @@
+"""What takes a process of its own: reading without a JVM, and Spark Connect."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_BIN = Path(sys.executable).parent
+
+
+def test_reading_starts_no_jvm(tmp_path: Path) -> None:
+    """``dbt-dd status`` and ``.frontiers`` work where there is no Java at all, and import no pyspark."""
+    from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+    from dbt_incremental_dd.trace.layout import Storage
+    from dbt_incremental_dd.trace.log import Commit
+
+    place = Storage(str(tmp_path)).collection("s.m")
+    schema = Schema((Column("k", "long"),))
+    log = place.create(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
+    log.commit(Commit(upper=5, manifest=place.write_manifest({"kind": "model", "schema": schema.to_json()})))
+    environment = {**os.environ, "PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
+    status = subprocess.run(
+        [_BIN / "dbt-dd", "--state-root", tmp_path, "status"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "s.m" in status.stdout and "1970-01-01 00:00:00.004" in status.stdout
+    code = (
+        "import sys, dbt_incremental_dd as dd; assert 'deltalake' not in sys.modules;"
+        f"print(dd.open({str(tmp_path)!r})['s.m'].frontiers); assert 'pyspark' not in sys.modules"
+    )
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "Frontiers(since=0, upper=5)"
+
+
+@pytest.fixture
+def connect_server(tmp_path: Path) -> Iterator[str]:
+    """The Connect server that pyspark ships, with a warehouse in the test's folder."""
+    import importlib.util
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    found = importlib.util.find_spec("pyspark")
+    assert found is not None and found.submodule_search_locations
+    submit = Path(found.submodule_search_locations[0]) / "bin" / "spark-submit"
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
+    }
+    arguments = [
+        str(submit),
+        "--master",
+        "local[2]",
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+    ]
+    for name, value in settings.items():
+        arguments += ["--conf", f"{name}={value}"]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    with (tmp_path / "server.log").open("wb") as log:
+        server = subprocess.Popen([*arguments, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=tmp_path)
+    try:
+        _wait(port, server)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _wait(port: int, server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        assert server.poll() is None, "the server ended"
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.5)
+    raise AssertionError("the server does not answer")
+
+
+def test_example_runs_under_spark_connect(tmp_path: Path, connect_server: str) -> None:
+    """The clickstream example: first state and one more file, exact both times."""
+    import shutil
+
+    from example_project.clickstream.feed import Feed
+
+    example = Path(__file__).parents[2] / "example_project" / "clickstream"
+    folder = tmp_path / "clickstream"
+    shutil.copytree(example, folder, ignore=shutil.ignore_patterns("data", "target", "logs", ".dbt*", "__pycache__"))
+    feed = Feed(folder / "data", 300)
+    feed.start()
+    environment = {**os.environ, "SPARK_REMOTE": connect_server}
+    for round in range(2):
+        for command in ([str(_BIN / "dbt"), "run", "--profiles-dir", "."], [str(_BIN / "dbt-dd"), "verify"]):
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240)
+            assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("exact") == 3
+        feed.advance(round + 1)
