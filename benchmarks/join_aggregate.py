@@ -161,23 +161,27 @@ class _Bench:
 
 
 class _CountedFiles:
-    """Counts the files that probes of stored contents choose."""
+    """Counts the files that probes of stored contents choose, on the driver or in Spark."""
 
     def __init__(self) -> None:
         self.files = 0
 
     def __enter__(self) -> _CountedFiles:
-        self._updates = get.updates
+        self._updates, self._read_local = get.updates, get.read_local
 
-        def counting(spark, uri, files, schema):  # type: ignore[no-untyped-def]
+        def updates(spark, uri, files, schema):  # type: ignore[no-untyped-def]
             self.files += len(files)
             return self._updates(spark, uri, files, schema)
 
-        get.updates = counting
+        def read_local(storage, uri, files, schema, keys=None):  # type: ignore[no-untyped-def]
+            self.files += len(files) if keys is not None else 0
+            return self._read_local(storage, uri, files, schema, keys)
+
+        get.updates, get.read_local = updates, read_local
         return self
 
     def __exit__(self, *_: object) -> None:
-        get.updates = self._updates
+        get.updates, get.read_local = self._updates, self._read_local
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.logical.nodes import Constant, Node
-from dbt_incremental_dd.render.rows import Keys, Rows
+from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.rows import Rows
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pyarrow as pa
+
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.render.inner import InnerTraces
-from dbt_incremental_dd.render.rows import LOCAL_ROWS, Rows, local_frame
+from dbt_incremental_dd.render.rows import LOCAL_ROWS, Local, Rows
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.write import describe_folder, remove_folder
@@ -63,17 +65,16 @@ class Context:
         frame = self.spark.createDataFrame([], schema)
         if files:
             frame = self.spark.read.schema(schema).parquet(*(f"{uri}/{file.path}" for file in files))
-        return replace(rows, frame=frame, estimate=sum(file.rows for file in files))
+        return replace(rows, source=frame, estimate=sum(file.rows for file in files))
 
     def empty(self, types: Sequence[tuple[str, str]]) -> DataFrame:
         """No rows, of columns with these SQL types."""
         columns = ", ".join(f"CAST(NULL AS {dtype}) AS {name}" for name, dtype in types)
         return self.spark.sql(f"SELECT {columns or 'NULL AS dd_none'} LIMIT 0")
 
-    def local(self, table: object, like: Rows) -> Rows:
+    def local(self, table: pa.Table, like: Rows) -> Rows:
         """Rows that are on the driver already."""
-        frame = local_frame(self.spark, table, like.frame.schema)
-        return Rows(frame, table.num_rows, like.positive, like.consolidated, table)  # type: ignore[attr-defined]
+        return replace(like, source=Local(self.spark, table, like.schema), estimate=table.num_rows)
 
     def view(self, frame: DataFrame) -> str:
         """A temporary view of the frame, of a name that nobody else uses; dropped at the end of the run."""

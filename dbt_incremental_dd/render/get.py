@@ -6,25 +6,28 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
-from dbt_incremental_dd.core.time import BEGINNING
+from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.nodes import Get, Node
 from dbt_incremental_dd.render.inner import pruned
-from dbt_incremental_dd.render.rows import LOCAL_ROWS, Keys, Rows, local_frame
+from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.rows import LOCAL_ROWS, Local, Rows
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
+from dbt_incremental_dd.trace.local import is_readable, read_local
 from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.read import in_interval, quoted, struct, updates
+from dbt_incremental_dd.trace.read import in_interval, quoted, updates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.renderer import Renderer
 
-_PLAIN = ("byte", "short", "integer", "long", "string", "boolean", "float", "double", "date", "binary")
+_PROBED_ROWS = 8_000_000
+"""Stored rows that are filtered on the driver at most: sooner done than a job on them is planned."""
+_PROBED_BYTES = 128 << 20
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
@@ -37,7 +40,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     if not files:
         return None
     wanted = _stored(node, schema)
-    if total_rows(files) <= LOCAL_ROWS and all(_is_plain(column.type) for column in wanted):
+    if total_rows(files) <= LOCAL_ROWS and is_readable(wanted):
         return _read_locally(node, r, files, wanted)
     frame = in_interval(updates(r.context.spark, log.uri, files, wanted), files, r.context.t0, r.context.t1)
     return Rows(_renamed(frame, node), total_rows(files), positive=inserts_only(files))
@@ -53,6 +56,9 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     files = matching(found, {names[id]: values for id, values in keys.values.items()}) if keys else found
     if not files:
         return None
+    few = _probed_locally(node, r, files, t, keys) if keys and keys.values else None
+    if few is not None:
+        return few
     frame = updates(r.context.spark, log.uri, files, _stored(node, schema))
     frame = in_interval(frame, files, BEGINNING, t)
     frame = pruned(frame, keys, names) if keys else frame
@@ -61,6 +67,25 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     if keys is None or keys.advisory:
         return rows
     return Rows(keys.semi_join(frame), rows.estimate, positive=rows.positive)
+
+
+def _probed_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
+    """The few rows of the keys, filtered on the driver; None where that would be too much for it."""
+    log, schema = r.context.inputs[node.collection]
+    wanted = _stored(node, schema)
+    if total_rows(files) > _PROBED_ROWS or sum(f.bytes for f in files) > _PROBED_BYTES:
+        return None
+    if not is_readable(wanted):
+        return None
+    names = dict(node.outputs)
+    values = {names[id]: found for id, found in keys.values.items()}
+    table = read_local(r.context.storage, log.uri, files, wanted, values)
+    if any(file.last > t for file in files):
+        table = table.filter(pc.less_equal(table[TIME], t))
+    if table.num_rows > 10 * LOCAL_ROWS:
+        return None
+    rows = _of_table(node, r, table, wanted, inserts_only(files))
+    return rows if keys.advisory else keys.restricted(rows)
 
 
 def _stored(node: Get, schema: Schema) -> Schema:
@@ -74,28 +99,16 @@ def _renamed(frame: DataFrame, node: Get) -> DataFrame:
     return frame.select(*(quoted(name).alias(id) for id, name in node.outputs), F.col(DIFF))
 
 
-def _is_plain(dtype: str) -> bool:
-    return dtype in _PLAIN or dtype.startswith("decimal")
-
-
 def _read_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], wanted: Schema) -> Rows:
     log, _ = r.context.inputs[node.collection]
-    filesystem, root = r.context.storage.filesystem(log.uri)
-    parts = [_read_file(pq.ParquetFile(filesystem.open_input_file(f"{root}/{f.path}")), wanted) for f in files]
-    table = pa.concat_tables(parts, promote_options="permissive")
+    table = read_local(r.context.storage, log.uri, files, wanted)
     inside = pc.and_(pc.greater(table[TIME], r.context.t0), pc.less_equal(table[TIME], r.context.t1))
-    table = table.filter(inside)
+    return _of_table(node, r, table.filter(inside), wanted, inserts_only(files))
+
+
+def _of_table(node: Get, r: Renderer, table: pa.Table, wanted: Schema, positive: bool) -> Rows:
+    """A table of the collection's columns under the plan's ids."""
     table = pa.table({**{id: table[name] for id, name in node.outputs}, DIFF: table[DIFF]})
     types = {column.name: column.type for column in wanted}
     ids = Schema((*(Column(id, types[name]) for id, name in node.outputs), DIFF_COLUMN))
-    frame = local_frame(r.context.spark, table, struct(ids))
-    return Rows(frame, table.num_rows, positive=inserts_only(files), local=table)
-
-
-def _read_file(file: pq.ParquetFile, wanted: Schema) -> pa.Table:
-    present = [name for name in wanted.names if name in file.schema_arrow.names]
-    table = file.read(columns=present)
-    for name in wanted.names:
-        if name not in present:
-            table = table.append_column(name, pa.nulls(table.num_rows))
-    return table.select(list(wanted.names))
+    return Rows(Local(r.context.spark, table, ids), table.num_rows, positive=positive)

@@ -11,8 +11,10 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.nodes import Node
-from dbt_incremental_dd.render.rows import Keys, Rows, consolidated, expanded, keys_of, negated, plus, positive
+from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.rows import Local, Rows, consolidated, expanded, negated, plus, positive
 from dbt_incremental_dd.trace.files import inserts_only, matching
+from dbt_incremental_dd.trace.local import is_readable, read_local
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.renderer import Renderer
+
+
+PROBED_OUTPUT = 200_000
+"""Stored output rows that are read on the driver at most."""
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
@@ -34,7 +40,8 @@ def delta(node: Node, r: Renderer) -> Rows | None:
         change: Rows | None = new
     else:
         old = stored(node, r, new=False, keys=keys)
-        change = plus([new, None if old is None else Rows(negated(old.frame), old.estimate)])
+        new = r.context.localized(new) if new and old and old.local is not None else new
+        change = plus([new, negated(old)])
         change = consolidated(change) if change else None
     if isinstance(node.old, State) and change is not None:
         return r.context.inner.of(node.old).append(r.context.localized(change), r.context.t1)
@@ -48,7 +55,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
         r.delta(node)
         if isinstance(node.old, OutputState):
             rows = _computed(node, r, None)
-            return rows if rows is None or keys is None else rows.mapped(keys.semi_join(rows.frame))
+            return rows if rows is None or keys is None else keys.restricted(rows)
     return stored(node, r, new=new, keys=keys)
 
 
@@ -144,7 +151,15 @@ def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows |
     files = matching(log.files, {names[id]: v for id, v in keys.values.items()}) if keys else log.files
     if not files:
         return None
-    frame = updates(r.context.spark, log.uri, files, Schema((*schema.columns, DIFF_COLUMN)))
+    wanted = Schema((*(schema.select((name,)).columns[0] for name in names.values()), DIFF_COLUMN))
+    inserts = inserts_only(files)
+    if total_rows(files) <= PROBED_OUTPUT and is_readable(wanted):
+        values = {names[id]: v for id, v in keys.values.items()} if keys else {}
+        table = read_local(r.context.storage, log.uri, files, wanted, values)
+        rows = Rows(Local(r.context.spark, table, wanted), table.num_rows, positive=inserts)
+        rows = rows.renamed(list(names.items()))
+        return positive(rows if keys is None else keys.restricted(rows))
+    frame = updates(r.context.spark, log.uri, files, wanted)
     frame = frame.select(*(quoted(name).alias(id) for id, name in names.items()), DIFF)
     frame = keys.semi_join(frame) if keys else frame
-    return positive(Rows(frame, total_rows(files), positive=inserts_only(files)))
+    return positive(Rows(frame, total_rows(files), positive=inserts))

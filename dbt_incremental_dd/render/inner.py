@@ -19,12 +19,13 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.differential.state import State
-from dbt_incremental_dd.render.rows import LOCAL_ROWS, Keys, Rows, local_frame
+from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.rows import LOCAL_ROWS, Local, Rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.local import consolidate_local, is_plain, read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
-from dbt_incremental_dd.trace.read import consolidate, schema_of, struct, updates
+from dbt_incremental_dd.trace.read import consolidate, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 if TYPE_CHECKING:
@@ -123,26 +124,23 @@ class InnerTrace:
         return Schema(tuple(column for column in self._log.schema if column.name != TIME))
 
     def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> Rows:
-        """The same on the driver; keys restrict as far as their values are there, and by a semi-join beyond."""
+        """The same on the driver."""
         schema = self._data
         table = read_local(self._place.storage, log.uri, files, schema, keys.values if keys else None)
         table = consolidate_local(table, self._state.diffs)
-        frame = local_frame(self._spark, table, struct(schema))
-        complete = keys is None or set(keys.values) == set(keys.columns) == {keys.columns[0]}
-        if keys is not None and not complete:
-            return Rows(keys.semi_join(frame), table.num_rows, positive=True, consolidated=True, unfiltered=table)
-        return Rows(frame, table.num_rows, positive=True, consolidated=True, local=table)
+        rows = Rows(Local(self._spark, table, schema), table.num_rows, positive=True, consolidated=True)
+        return rows if keys is None else keys.restricted(rows)
 
     def append(self, rows: Rows, t: Time) -> Rows:
         """Adds the rows' updates at ``t``, in a fresh trace instead of everything; returns them, read from storage."""
         storage = self._place.storage
-        data = rows.frame.select(*self._state.columns, *self._state.diffs)
-        schema = schema_of(data.schema)
+        names = (*self._state.columns, *self._state.diffs)
+        schema = rows.schema.select(names)
         stored = Schema((*schema.columns, TIME_COLUMN))
         if rows.local is not None:
             files = self._write_local(rows.local, stored, t)
         else:
-            sorted_frame = data.withColumn(TIME, F.lit(t).cast("bigint"))
+            sorted_frame = rows.frame.select(*names).withColumn(TIME, F.lit(t).cast("bigint"))
             if self._state.arranged_by:
                 sorted_frame = sorted_frame.sortWithinPartitions(*orderable(schema, self._state.arranged_by))
             files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema))
@@ -155,7 +153,7 @@ class InnerTrace:
         if rows.local is not None:
             return rows
         frame = updates(self._spark, self._log.uri, files, stored).drop(TIME)
-        return replace(rows, frame=frame, estimate=total_rows(files))
+        return replace(rows, source=frame, estimate=total_rows(files))
 
     def _write_local(self, table: pa.Table, stored: Schema, t: Time) -> tuple[DataFile, ...]:
         if table.num_rows == 0:

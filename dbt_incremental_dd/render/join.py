@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -11,7 +12,8 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, Step
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
-from dbt_incremental_dd.render.rows import BROADCAST_ROWS, LOCAL_ROWS, Keys, Rows, keys_of, plus
+from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.rows import BROADCAST_ROWS, LOCAL_ROWS, Rows, plus
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,11 +46,11 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     if start is None:
         return None
     if below is not None and below.is_few:
-        start = Rows(start.frame, min(start.estimate, 100 * below.estimate), start.positive)
+        start = replace(start, estimate=min(start.estimate, 100 * below.estimate))
     rows = _follow(node, node.paths[first], start, r, new)
     if rows is None or keys is None or keys.advisory or here[first] == len(keys.columns):
         return rows
-    return rows.mapped(keys.semi_join(rows.frame))
+    return keys.restricted(rows)
 
 
 def _follow(node: DeltaJoin, path: Path, start: Rows, r: Renderer, new: bool | None) -> Rows | None:
@@ -62,7 +64,7 @@ def _follow(node: DeltaJoin, path: Path, start: Rows, r: Renderer, new: bool | N
         at_new = step.operand < path.start if new is None else new
         at_new = at_new or r.context.from_nothing
         rows = _probe(node.operands[step.operand], step, rows, r, at_new)
-    return None if rows is None else rows.mapped(rows.frame.select(*node.columns, DIFF))
+    return None if rows is None else rows.renamed([(id, id) for id in node.columns])
 
 
 def _probe(operand: Node, step: Step, rows: Rows, r: Renderer, new: bool) -> Rows | None:
@@ -85,11 +87,14 @@ def probe_keys(rows: Rows, equalities: Sequence[Equality], advisory: bool = True
             pairs[column] = equality.left
     if not pairs or rows.estimate > BROADCAST_ROWS:
         return None
-    frame = rows.frame.select(*(F.expr(left.sql).alias(right) for right, left in pairs.items())).distinct()
     plain = {right: left.as_column for right, left in pairs.items() if left.as_column}
     found = keys_of(rows, tuple(dict.fromkeys(plain.values()))).values if rows.local is not None else {}
     values = {right: found[left] for right, left in plain.items() if left in found}
-    return Keys(tuple(pairs), frame, rows.estimate, values, advisory)
+
+    def make() -> DataFrame:
+        return rows.frame.select(*(F.expr(left.sql).alias(right) for right, left in pairs.items())).distinct()
+
+    return Keys(tuple(pairs), make, rows.estimate, values, advisory)
 
 
 def join_on(rows: Rows, other: Rows, equalities: Sequence[Equality], residual: Sequence[Expr], how: str) -> DataFrame:

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
-from dbt_incremental_dd.render.rows import Keys, Rows, negated, plus
+from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.rows import Rows, negated, plus
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
@@ -28,7 +29,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
         rows = apply(node, i, r.contents(child, new=new, keys=below))
         complete = keys is None or keys.advisory or (below is not None and len(below.columns) == len(keys.columns))
         if rows is not None and keys is not None and not complete:
-            rows = replace(rows, frame=keys.semi_join(rows.frame), local=None)
+            rows = keys.restricted(rows)
         parts.append(rows)
     return plus(parts)
 
@@ -40,29 +41,22 @@ def apply(node: Node, position: int, rows: Rows | None) -> Rows | None:
     if isinstance(node, Map):
         return _map(node, rows)
     if isinstance(node, Filter):
-        return replace(rows, frame=rows.frame.where(F.expr(node.predicate.sql)), local=None)
+        return replace(rows, source=rows.frame.where(F.expr(node.predicate.sql)))
     if isinstance(node, FlatMap):
         return _flat_map(node, rows)
     if isinstance(node, Negate):
-        return replace(rows, frame=negated(rows.frame), positive=False, local=None)
+        return negated(rows)
     assert isinstance(node, Union)
     child = node.operands[position]
-    pairs = zip(child.columns, node.ids, strict=True)
-    return rows.mapped(rows.frame.select(*(F.col(old).alias(new) for old, new in pairs), DIFF))
+    return rows.renamed(list(zip(node.ids, child.columns, strict=True)))
 
 
 def _map(node: Map, rows: Rows) -> Rows:
-    frame = rows.frame.select(*(F.expr(expr.sql).alias(id) for id, expr in node.outputs), DIFF)
-    mapped = rows.mapped(frame)
     sources = [expr.as_column for _, expr in node.outputs]
     if None in sources:
-        return mapped
-    keeps_all = set(node.input.columns) <= set(sources)
-    local = rows.local
-    if local is not None:
-        names = [*(id for id, _ in node.outputs), DIFF]
-        local = local.select([*(str(source) for source in sources), DIFF]).rename_columns(names)
-    return replace(mapped, consolidated=rows.consolidated and keeps_all, local=local)
+        return rows.mapped(rows.frame.select(*(F.expr(expr.sql).alias(id) for id, expr in node.outputs), DIFF))
+    renamed = rows.renamed([(id, str(expr.as_column)) for id, expr in node.outputs])
+    return replace(renamed, consolidated=rows.consolidated and set(node.input.columns) <= set(sources))
 
 
 def _flat_map(node: FlatMap, rows: Rows) -> Rows:

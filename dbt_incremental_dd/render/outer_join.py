@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -10,7 +11,8 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.join import join_on, probe_keys
-from dbt_incremental_dd.render.rows import BROADCAST_ROWS, Keys, Rows, keys_of, negated, plus, positive
+from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.rows import BROADCAST_ROWS, Rows, negated, plus, positive
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
@@ -41,7 +43,7 @@ def _right_changed(node: LeftLinearJoin, r: Renderer) -> list[Rows | None]:
         return []
     new = _join(node, left, r.contents(node.right, new=True, keys=right_keys))
     old = _join(node, left, r.contents(node.right, new=False, keys=right_keys))
-    return [new, None if old is None else Rows(negated(old.frame), old.estimate)]
+    return [new, negated(old)]
 
 
 def _touched(node: LeftLinearJoin, changed: Rows) -> tuple[Keys | None, Keys | None]:
@@ -65,12 +67,12 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
         return None
     right_keys = None
     if below is not None and below.is_few:
-        left = Rows(left.frame, min(left.estimate, 100 * below.estimate), left.positive)
+        left = replace(left, estimate=min(left.estimate, 100 * below.estimate))
         right_keys = probe_keys(left, node.equalities)
     rows = _join(node, left, r.contents(node.right, new=new, keys=right_keys))
     if rows is None or keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
-    return rows.mapped(keys.semi_join(rows.frame))
+    return keys.restricted(rows)
 
 
 def _join(node: LeftLinearJoin, left: Rows, right: Rows | None) -> Rows | None:

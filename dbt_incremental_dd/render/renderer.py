@@ -15,7 +15,8 @@ from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce
 from dbt_incremental_dd.render.context import Context
-from dbt_incremental_dd.render.rows import Keys, Rows
+from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.rows import Rows
 
 
 class OperatorRenderer(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,19 +43,15 @@ def output_delta(context: Context, compiled: Compiled, rows: Rows | None, subtra
     named = None
     if rows is not None:
         pairs = zip(compiled.plan.root.columns, compiled.plan.names, compiled.schema, strict=True)
-        columns = [F.expr(f"`{id}`").alias(name) for id, name, _ in pairs]
-        local = rows.local
-        if local is not None:
-            local = local.select([*compiled.plan.root.columns, DIFF]).rename_columns([*compiled.plan.names, DIFF])
-        named = Rows(rows.frame.select(*columns, DIFF), rows.estimate, rows.positive, rows.consolidated, local)
+        named = replace(rows.renamed([(name, id) for id, name, _ in pairs]), consolidated=rows.consolidated)
     if not subtract:
         positive_anyway = named is not None and named.positive and context.from_nothing
         return named if named is None or positive_anyway else consolidated(named)
     assert context.output is not None
     log, schema = context.output
     stored = updates(context.spark, log.uri, log.files, schema_with_diff(schema))
-    former = Rows(negated(stored), total_rows(log.files)) if log.files else None
-    change = plus([named, former])
+    former = Rows(stored, total_rows(log.files)) if log.files else None
+    change = plus([named, negated(former)])
     return None if change is None else consolidated(change)
 
 

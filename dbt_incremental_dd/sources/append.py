@@ -7,4 +7,4 @@ from dbt_incremental_dd.sources.taking import Change, Taking
 
 def change(taking: Taking) -> Change:
     """Each record +1; records that the connector says are gone, -1."""
-    return Change(taking.plus_minus(), taking.arrival.estimate, taking.arrival.removed is None)
+    return Change(taking.plus_minus(), taking.arrival.removed is None)

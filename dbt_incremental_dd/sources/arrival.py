@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dbt_incremental_dd.sources.exchange import Records
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -20,12 +22,11 @@ class Arrival:
     """New records (``whole``: all that there are), and the progress that is made by taking them in.
 
     ``records`` has the source's columns, and perhaps ``dd_file`` and ``dd_corrupt``. ``removed`` are records that
-    are gone, where the connector can tell. ``estimate``: about how many records at most.
+    are gone, where the connector can tell.
     """
 
-    records: DataFrame
+    records: Records
     progress: Mapping[str, Any]
-    estimate: int
     whole: bool = False
     removed: DataFrame | None = None
     scratch: tuple[str, ...] = ()

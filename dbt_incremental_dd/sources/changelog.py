@@ -23,7 +23,7 @@ def change(taking: Taking) -> Change:
     else:
         name = F.lower(F.trim(column.cast("string")))
         diff = F.when(name.isin(*_PLUS), 1).when(name.isin(*_MINUS), -1).cast("bigint")
-    marked = taking.records.withColumn(DIFF, diff)
+    marked = taking.records.frame.withColumn(DIFF, diff)
     bad = marked.where(F.col(DIFF).isNull()).limit(1).collect()
     if bad:
         value = bad[0][str(spec.diff_column or spec.op_column)]
@@ -32,7 +32,7 @@ def change(taking: Taking) -> Change:
             f"It may hold a whole number, or one of {', '.join((*_PLUS, *_MINUS))}.",
         )
     updates = consolidate(marked.select(*map(quoted, taking.schema.names), DIFF))
-    return Change(updates, taking.arrival.estimate, False)
+    return Change(taking.changed(updates), False)
 
 
 def visible(spec: SourceSpec, names: tuple[str, ...]) -> tuple[str, ...]:

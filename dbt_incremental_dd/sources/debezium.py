@@ -20,7 +20,7 @@ _EVENT = ("before", "after", "op", "ts_ms", "source")
 
 def change(taking: Taking) -> Change:
     """The events as upserts and deletes of the rows inside."""
-    frame = taking.records
+    frame = taking.records.frame
     parts = {name: F.coalesce(F.col(f"payload.{name}"), F.col(name)).alias(f"e_{name}") for name in _EVENT}
     extra = [F.col(FILE)] if FILE in frame.columns else []
     events = frame.select(*parts.values(), *extra).where("e_op IS NOT NULL")
@@ -43,7 +43,7 @@ def change(taking: Taking) -> Change:
     )
     fields = (F.col(f"e_row.{quote_name(name)}").alias(name) for name in taking.schema.names)
     rows = events.select(*fields, position.alias(POSITION), (F.col("e_op") == "d").alias("dd_deleted"), *extra)
-    return merge(taking, Candidates(rows, taking.arrival.estimate, same_again=True))
+    return merge(taking, Candidates(rows, taking.records.estimate, same_again=True))
 
 
 def row_fields(record: StructType) -> StructType:

@@ -17,6 +17,7 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quote_name, struct
 
@@ -46,7 +47,7 @@ def arrivals(
     rows = sum(values["rows"] for values in added.values())
     gone = _read(spark, spec, schema, table, removed) if removed else None
     progress = {"version": table.version()}
-    return Arrival(_read(spark, spec, schema, table, added), progress, rows, removed=gone)
+    return Arrival(Records(spark, _read(spark, spec, schema, table, added), rows), progress, removed=gone)
 
 
 def _open(storage: Storage, spec: SourceSpec, version: int | None) -> DeltaTable:

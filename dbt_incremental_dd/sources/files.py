@@ -1,33 +1,29 @@
-"""Files as a source: a directory whose new files are read once, or one file of lines that grows.
+"""Files as a source: a directory whose new files are read once, or one file of lines that grows (``growing``).
 
-Progress is, for a directory, each file's size and modification time; for a growing file, how many of its bytes have
-been read, and a hash of its beginning, by which a replaced file is noticed.
+Progress is each file's size and modification time.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
-from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
+from dbt_incremental_dd.sources import growing
+from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.reader import read, read_few
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.read import schema_of, struct
+from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-_PREFIX = 4096
-"""Bytes of a growing file's beginning that are remembered."""
 _SMALLEST_ROW = 20
 """Bytes; for guessing from a file's size how many records it has at most."""
 
@@ -45,7 +41,7 @@ def arrivals(
         )
     whole = spec.envelope == "snapshot"
     if info.type == pafs.FileType.File and spec.format != "parquet" and not whole:
-        return _grown(spark, storage, spec, filesystem, info, progress, stored)
+        return growing.arrivals(spark, storage, spec, filesystem, info, progress, stored)
     found = _listing(filesystem, info)
     seen = {str(name): tuple(state) for name, state in progress.get("files", {}).items()}
     if found == seen and stored is not None:
@@ -58,32 +54,9 @@ def arrivals(
     size = sum(found[name][0] for name in fresh)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
-    frame = read(spark, spec, uris, stored)
-    estimate = _count(spec, filesystem, fresh, size)
-    return Arrival(frame, {"files": {n: list(s) for n, s in kept.items()}}, estimate, whole=whole)
-
-
-def read(spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Schema | None) -> DataFrame:
-    """The files' records in the stored columns, or the declared ones, or those that Spark finds in them."""
-    reader = spark.read.options(**dict(spec.options))
-    wanted = declared(spark, spec) if stored is None else struct(stored)
-    if wanted is None:
-        if not uris:
-            raise SourceError(
-                f"source {spec.name}: there are no files at {spec.path} yet, and no columns are declared",
-                "Declare the source's columns with their data_type, or wait for the first file.",
-            )
-        inferring = reader.option("inferSchema", "true") if spec.format == "csv" else reader
-        wanted = inferred(spec, inferring.format(str(spec.format)).load(list(uris)).schema)
-    if not uris:
-        return spark.createDataFrame([], wanted)
-    if spec.format in ("json", "csv"):
-        text = StructType([*wanted.fields]).add(CORRUPT, StringType())
-        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT).schema(text)
-    else:
-        reader = reader.schema(wanted)
-    frame = reader.format(str(spec.format)).load(list(uris))
-    return frame.select("*", F.col("_metadata.file_path").alias(FILE))
+    few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
+    records = few or Records(spark, read(spark, spec, uris, stored), _count(spec, filesystem, fresh, size))
+    return Arrival(records, {"files": {n: list(s) for n, s in kept.items()}}, whole=whole)
 
 
 def _listing(filesystem: pafs.FileSystem, info: pafs.FileInfo) -> dict[str, tuple[int, int]]:
@@ -155,45 +128,3 @@ def _check_parquet(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequenc
 
 def _compatible(one: str, other: str) -> bool:
     return one == other or {one, other} == {"timestamp", "timestamp_ntz"} or one.startswith("{")
-
-
-def _grown(
-    spark: SparkSession,
-    storage: Storage,
-    spec: SourceSpec,
-    filesystem: pafs.FileSystem,
-    info: pafs.FileInfo,
-    progress: Mapping[str, Any],
-    stored: Schema | None,
-) -> Arrival | None:
-    """The whole lines that have been appended since, copied aside so that what is read does not move."""
-    offset = int(progress.get("offset", 0))
-    with filesystem.open_input_file(info.path) as file:
-        prefix = hashlib.sha256(file.read(min(_PREFIX, offset))).hexdigest()
-        if info.size < offset or (offset and prefix != progress.get("prefix")):
-            raise SourceError(
-                f"source {spec.name}: file {spec.path} was replaced or cut after {offset} bytes of it had been read",
-                "A growing file may only be appended to. Give the new file a name of its own.",
-            )
-        if info.size == offset and stored is not None:
-            return None
-        file.seek(offset)
-        tail = file.read(info.size - offset)
-        end = tail.rfind(b"\n") + 1
-        if not end and stored is not None:
-            return None
-        tail = tail[:end]
-        file.seek(0)
-        prefix = hashlib.sha256(file.read(min(_PREFIX, offset + end))).hexdigest()
-        header = b""
-        if offset and spec.format == "csv" and spec.options.get("header") == "true":
-            file.seek(0)
-            header = file.read(_PREFIX).split(b"\n", 1)[0] + b"\n"
-    scratch = storage.scratch("tail")
-    target, path = storage.filesystem(scratch)
-    target.create_dir(path, recursive=True)
-    with target.open_output_stream(f"{path}/tail.txt") as out:
-        out.write(header + tail)
-    frame = read(spark, spec, [f"{scratch}/tail.txt"] if tail else [], stored)
-    lines = tail.count(b"\n")
-    return Arrival(frame.drop(FILE), {"offset": offset + end, "prefix": prefix}, lines, scratch=(scratch,))

@@ -11,24 +11,22 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from dbt_incremental_dd.core.errors import SourceError, StateError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources import append, changelog, debezium, delta_table, files, snapshot, table, upsert
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.exchange import as_local, write
+from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
-from dbt_incremental_dd.trace.read import quoted, schema_of, struct
+from dbt_incremental_dd.trace.read import schema_of, struct
 from dbt_incremental_dd.trace.write import remove_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 ENVELOPES: Mapping[str, ModuleType] = {
     "append": append,
@@ -116,16 +114,15 @@ class _Intaking:
         return found
 
     def _take(self, arrival: Arrival) -> Intake:
-        records, note = good_records(self._spark, self._place, self._spec, arrival, self._t)
-        names = record_names(records)
-        record_schema = schema_of(records.select(*map(quoted, names)).schema)
-        schema = self._visible(records, names)
+        records, note = good_records(self._place, self._spec, arrival, self._t)
+        record_schema = schema_of(records.schema).select(record_names(records))
+        schema = self._visible(record_schema)
         inner = dict(self._manifest.get("inner", {}))
         taking = Taking(self._spark, self._spec, self._place, self._log, schema, arrival, records, self._t, inner)
         change: Change = ENVELOPES[self._spec.envelope].change(taking)
-        local, frame = as_local(self._spark, change.updates, change.estimate)
-        stored = Schema((*schema_of(frame.schema).columns[:-1], TIME_COLUMN, DIFF_COLUMN))
-        batch = self._write(local, frame, stored)
+        updates = change.updates.localized()
+        stored = Schema((*schema_of(updates.schema).columns[:-1], TIME_COLUMN, DIFF_COLUMN))
+        batch = self._write(updates, stored)
         inner.update(change.finish())
         manifest = {
             "kind": "source",
@@ -147,9 +144,8 @@ class _Intaking:
             self._report(f"source {self._spec.name}: {notes}")
         return Intake(self._spec.name, log.commit(commit), schema, total_rows(batch), notes)
 
-    def _visible(self, records: DataFrame, names: tuple[str, ...]) -> Schema:
+    def _visible(self, schema: Schema) -> Schema:
         """The columns that queries see. Raises SourceError where a key column is not among them."""
-        schema = schema_of(records.select(*map(quoted, names)).schema)
         if self._spec.envelope == "debezium":
             schema = schema_of(debezium.row_fields(struct(schema)))
         elif self._spec.envelope == "changelog":
@@ -162,8 +158,8 @@ class _Intaking:
                 )
         return schema
 
-    def _write(self, local: pa.Table | None, frame: DataFrame, stored: Schema) -> tuple[Any, ...]:
+    def _write(self, updates: Records, stored: Schema) -> tuple[Any, ...]:
         keyed = self._spec.envelope in ("upsert", "debezium")
         sort_by = self._spec.key if keyed else ()
         bounded = [column.name for column in stored if column.type in _BOUNDED][:16]
-        return write(self._place.storage, self._place.trace_uri, local, frame, stored, self._t, bounded, sort_by)
+        return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, sort_by)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
@@ -12,13 +11,10 @@ from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Sch
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.exchange import as_local
+from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _NOTHING = {False: ("",), True: ("", "null")}
 """Records that say nothing; of a Debezium feed also its tombstones."""
@@ -27,33 +23,41 @@ _WIDTH = 120
 _SET_ASIDE = Schema((Column("file", "string"), Column("record", "string"), TIME_COLUMN, DIFF_COLUMN))
 
 
-def good_records(
-    spark: SparkSession, place: Place, spec: SourceSpec, arrival: Arrival, t: Time
-) -> tuple[DataFrame, str]:
+def good_records(place: Place, spec: SourceSpec, arrival: Arrival, t: Time) -> tuple[Records, str]:
     """The records that fit, and a note on those that do not. Raises SourceError where these are not to be set aside."""
-    frame = arrival.records
-    if CORRUPT not in frame.columns:
-        return frame, ""
-    _, frame = as_local(spark, frame, arrival.estimate)
-    names = [name for name in (FILE, CORRUPT) if name in frame.columns]
-    # All columns are read: Spark refuses to read the corrupt text alone.
-    bad = frame.where(F.col(CORRUPT).isNotNull() & ~F.trim(CORRUPT).isin(*_NOTHING[spec.envelope == "debezium"]))
-    table = bad.toArrow()
+    if CORRUPT not in arrival.records.names:
+        return arrival.records, ""
+    records = arrival.records.localized()
+    good, table = _split(records, _NOTHING[spec.envelope == "debezium"])
     if table.num_rows == 0:
-        return frame.drop(CORRUPT), ""
-    files = table[FILE].to_pylist() if FILE in names else [spec.path] * table.num_rows
-    records = table[CORRUPT].to_pylist()
+        return good, ""
+    files = table[FILE].to_pylist() if FILE in table.column_names else [spec.path] * table.num_rows
+    texts = table[CORRUPT].to_pylist()
     if spec.malformed == "error":
         shown = "\n".join(
-            f"    {file}: {record[:_WIDTH]}" for file, record in list(zip(files, records, strict=True))[:_SHOWN]
+            f"    {file}: {record[:_WIDTH]}" for file, record in list(zip(files, texts, strict=True))[:_SHOWN]
         )
         raise SourceError(
             f"source {spec.name}: {table.num_rows} record(s) do not fit its columns:\n{shown}",
             "Correct them, or set `malformed: set_aside` to put such records into a table of their own.",
         )
-    _set_aside(place, spec, files, records, t)
+    _set_aside(place, spec, files, texts, t)
     note = f"{table.num_rows} malformed record(s) set aside in {spec.name}__malformed"
-    return frame.where(F.col(CORRUPT).isNull()).drop(CORRUPT), note
+    return good, note
+
+
+def _split(records: Records, nothing: tuple[str, ...]) -> tuple[Records, pa.Table]:
+    """The records that fit, and the rows of those that do not."""
+    kept = tuple(name for name in records.names if name != CORRUPT)
+    table = records.local
+    if table is None:
+        # All columns are read: Spark refuses to read the corrupt text alone.
+        bad = records.frame.where(F.col(CORRUPT).isNotNull() & ~F.trim(CORRUPT).isin(*nothing))
+        return records.where(F.col(CORRUPT).isNull()).select(kept), bad.toArrow()
+    texts = pc.utf8_trim_whitespace(table[CORRUPT])
+    says = pc.invert(pc.fill_null(pc.is_in(texts, pa.array(nothing)), False))
+    is_bad = pc.and_(pc.is_valid(texts), says)
+    return records.replaced(table.filter(pc.is_null(texts))).select(kept), table.filter(is_bad)
 
 
 def _set_aside(place: Place, spec: SourceSpec, files: list[str | None], records: list[str], t: Time) -> None:

@@ -12,9 +12,9 @@ def change(taking: Taking) -> Change:
     """New minus stored: both directions of EXCEPT ALL in one pass."""
     fresh = taking.plus_minus()
     if not taking.arrival.whole or taking.log is None or not taking.log.files:
-        return Change(fresh, taking.arrival.estimate, taking.arrival.removed is None)
+        return Change(fresh, taking.arrival.removed is None)
     schema = Schema((*taking.schema.columns, DIFF_COLUMN))
     stored = updates(taking.spark, taking.log.uri, taking.log.files, schema)
     stored = stored.selectExpr(*(f"`{name.replace('`', '``')}`" for name in taking.schema.names), "-dd_diff AS dd_diff")
-    estimate = taking.arrival.estimate + total_rows(taking.log.files)
-    return Change(consolidate(fresh.unionByName(stored)), estimate, False)
+    estimate = fresh.estimate + total_rows(taking.log.files)
+    return Change(taking.changed(consolidate(fresh.frame.unionByName(stored)), estimate), False)

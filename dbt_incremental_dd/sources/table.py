@@ -15,6 +15,7 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
 
@@ -39,7 +40,7 @@ def arrivals(
     if mark is not None and mark == progress.get("files") and stored is not None:
         return None
     if spec.envelope == "snapshot":
-        return Arrival(frame, {"files": mark}, _LARGE, whole=True)
+        return Arrival(Records(spark, frame, _LARGE), {"files": mark}, whole=True)
     return _appended(spark, spec, frame, mark, progress)
 
 
@@ -101,4 +102,4 @@ def _appended(
         ["endswith(_metadata.file_path, '" + name.rsplit("/", 1)[-1].replace("'", "\\'") + "')" for name in fresh]
     )
     new = frame.where(where) if seen else frame
-    return Arrival(new.select(*map(quoted, frame.columns)), {"files": mark}, _LARGE)
+    return Arrival(Records(spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
-from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.read import consolidate, quoted
+from dbt_incremental_dd.trace.read import consolidate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 class Change:
     """The collection's updates: stored columns and ``dd_diff``, consolidated. ``finish`` runs before the commit."""
 
-    updates: DataFrame
-    estimate: int
+    updates: Records
     inserts_only: bool
     notes: tuple[str, ...] = ()
     finish: Callable[[], dict[str, int]] = dict
@@ -41,24 +39,24 @@ class Taking:
     log: Log | None
     schema: Schema
     arrival: Arrival
-    records: DataFrame
+    records: Records
     t: Time
     inner: dict[str, int] = field(default_factory=dict)
 
-    def plus_minus(self) -> DataFrame:
+    def changed(self, frame: DataFrame, estimate: int | None = None) -> Records:
+        """Updates that Spark computes; by default at most as many as there are records."""
+        return Records(self.spark, frame, self.records.estimate if estimate is None else estimate)
+
+    def plus_minus(self) -> Records:
         """The visible columns of new records with +1, and of removed ones with -1; what was only moved cancels."""
         names = self.schema.names
-        updates = counted(self.records.select(*map(quoted, names)), 1)
+        updates = self.records.select(names).counted(1)
         if self.arrival.removed is None:
             return updates
-        return consolidate(updates.unionByName(counted(self.arrival.removed.select(*map(quoted, names)), -1)))
+        gone = Records(self.spark, self.arrival.removed).select(names).counted(-1)
+        return self.changed(consolidate(updates.frame.unionByName(gone.frame)))
 
 
-def counted(frame: DataFrame, diff: int) -> DataFrame:
-    """The rows with that diff each."""
-    return frame.withColumn(DIFF, F.lit(diff).cast("bigint"))
-
-
-def record_names(frame: DataFrame) -> tuple[str, ...]:
+def record_names(records: Records) -> tuple[str, ...]:
     """The columns of records, without those that connectors add."""
-    return tuple(name for name in frame.columns if name not in (FILE, CORRUPT))
+    return tuple(name for name in records.names if name not in (FILE, CORRUPT))

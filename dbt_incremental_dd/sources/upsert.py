@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.sources.arrival import FILE
-from dbt_incremental_dd.sources.exchange import as_local, write
+from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.taking import Change, Taking
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.log import Commit, Log
@@ -46,19 +46,20 @@ class Candidates:
 def change(taking: Taking) -> Change:
     """Each key's latest record against what is stored of the key."""
     spec = taking.spec
-    frame = taking.records
+    frame = taking.records.frame
     order = [quoted(name) for name in spec.order_by]
     position = F.struct(*order) if order else F.lit(None).cast("struct<dd_none:int>")
     deleted = F.expr(spec.deleted_when) if spec.deleted_when else F.lit(False)
     frame = frame.withColumns({POSITION: position, _DELETED: F.coalesce(deleted, F.lit(False))})
-    return merge(taking, Candidates(frame, taking.arrival.estimate))
+    return merge(taking, Candidates(frame, taking.records.estimate))
 
 
 def merge(taking: Taking, candidates: Candidates) -> Change:
     """The stored rows' updates that the candidates imply. Raises SourceError for a NULL key."""
     latest = _latest(taking, candidates)
-    local, frame = as_local(taking.spark, latest, candidates.estimate)
-    _require_keys(taking, frame)
+    kept = taking.changed(latest, candidates.estimate).localized()
+    frame, local = kept.frame, kept.local
+    _require_keys(taking, kept)
     keys = frame.select(*map(quoted, taking.spec.key))
     values = local_keys(local, taking.spec.key) if local is not None else {}
     if taking.log is None or not taking.log.files:
@@ -92,7 +93,7 @@ def _latest(taking: Taking, candidates: Candidates) -> DataFrame:
     return ranked.select(*map(quoted, taking.schema.names), POSITION, _DELETED)
 
 
-def _require_keys(taking: Taking, frame: DataFrame) -> None:
+def _require_keys(taking: Taking, latest: Records) -> None:
     missing = [name for name in taking.spec.key if taking.schema.find(name) is None]
     if missing:
         names = ", ".join(taking.schema.names)
@@ -101,16 +102,15 @@ def _require_keys(taking: Taking, frame: DataFrame) -> None:
             "Correct `key` in the source's settings.",
         )
     for name in taking.spec.key:
-        count = frame.where(quoted(name).isNull()).count() if _may_be_null(frame, name) else 0
+        if latest.local is not None:
+            count = latest.local[name].null_count
+        else:
+            count = latest.frame.where(quoted(name).isNull()).count()
         if count:
             raise SourceError(
                 f"source {taking.spec.name}: key column {name} is NULL in {count} new record(s)",
                 "Every record of an upsert needs its key. Correct the feed, or choose another key.",
             )
-
-
-def _may_be_null(frame: DataFrame, name: str) -> bool:
-    return frame.schema[name].nullable
 
 
 def _stored_form(taking: Taking, frame: DataFrame) -> DataFrame:
@@ -222,7 +222,7 @@ def _with_tombstones(
         return _bury(taking, frame, buried) if ordered and may_delete else {}
 
     estimate = candidates.estimate * (1 if first else 2)
-    return Change(rows, estimate, first, finish=finish)
+    return Change(taking.changed(rows, estimate), first, finish=finish)
 
 
 def _bury(taking: Taking, frame: DataFrame, buried: DataFrame | None) -> dict[str, int]:
@@ -235,14 +235,14 @@ def _bury(taking: Taking, frame: DataFrame, buried: DataFrame | None) -> dict[st
         names = [f"dd_k{i}" for i in range(len(taking.spec.key))]
         best = dead.drop(DIFF).unionByName(buried.drop(DIFF)).groupBy(*names).agg(latest)
         dead = consolidate(best.withColumn(DIFF, F.lit(1).cast("bigint")).unionByName(old))
-    local, rows = as_local(taking.spark, dead, 2 * taking.arrival.estimate)
+    rows = taking.changed(dead, 2 * taking.records.estimate).localized()
     log = _tombstone_log(taking)
-    if local is not None and local.num_rows == 0:
+    if rows.local is not None and rows.local.num_rows == 0:
         return {"tombstones": log.version} if log else {}
     place = taking.place.inner("tombstones")
     schema = schema_of(rows.schema)
     stored = Schema((*schema.columns, TIME_COLUMN))
-    files = write(taking.place.storage, place.trace_uri, local, rows, stored, taking.t, ())
+    files = write(taking.place.storage, place.trace_uri, rows, stored, taking.t, ())
     newest = place.create(stored)
     extra = tuple(f for f in newest.files if log is None or f.path not in {own.path for own in log.files})
     back = tuple(f for f in log.files if f.path not in {own.path for own in newest.files}) if log else ()

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
+_ONE_TASK = 4 << 20
+"""Bytes of files that one task reads sooner than several would be scheduled; what follows needs no exchange."""
+
+
 def struct(schema: Schema) -> StructType:
     """Spark's form of a schema, all columns nullable."""
     import json
@@ -34,7 +38,8 @@ def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Sc
     wanted = struct(schema)
     if not files:
         return spark.createDataFrame([], wanted)
-    return spark.read.schema(wanted).parquet(*(f"{uri}/{file.path}" for file in files))
+    frame = spark.read.schema(wanted).parquet(*(f"{uri}/{file.path}" for file in files))
+    return frame.coalesce(1) if sum(file.bytes for file in files) <= _ONE_TASK else frame
 
 
 def in_interval(frame: DataFrame, files: Iterable[DataFile], after: Time, up_to: Time) -> DataFrame:

@@ -1,0 +1,93 @@
+"""One file of lines that grows as a source: read from where it was left.
+
+Progress is how many of its bytes have been read, and a hash of its beginning, by which a replaced file is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.arrival import FILE, Arrival
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.reader import read
+from dbt_incremental_dd.trace.layout import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PREFIX = 4096
+"""Bytes of the file's beginning that are remembered."""
+_BLOCK = 1 << 24
+"""Bytes that are held at a time."""
+
+
+def arrivals(
+    spark: SparkSession,
+    storage: Storage,
+    spec: SourceSpec,
+    filesystem: pafs.FileSystem,
+    info: pafs.FileInfo,
+    progress: Mapping[str, Any],
+    stored: Schema | None,
+) -> Arrival | None:
+    """The whole lines that have been appended since, copied aside so that what is read does not move."""
+    offset = int(progress.get("offset", 0))
+    with filesystem.open_input_file(info.path) as file:
+        if info.size < offset or (offset and _hash(file, offset) != progress.get("prefix")):
+            raise SourceError(
+                f"source {spec.name}: file {spec.path} was replaced or cut after {offset} bytes of it had been read",
+                "A growing file may only be appended to. Give the new file a name of its own.",
+            )
+        end = _end_of_lines(file, offset, info.size)
+        if end == offset and stored is not None:
+            return None
+        header = b""
+        if offset and spec.format == "csv" and spec.options.get("header") == "true":
+            file.seek(0)
+            header = file.read(_PREFIX).split(b"\n", 1)[0] + b"\n"
+        scratch = storage.scratch("tail")
+        lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
+        prefix = _hash(file, end)
+    frame = read(spark, spec, [f"{scratch}/tail.txt"] if end > offset else [], stored)
+    return Arrival(Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(scratch,))
+
+
+def _hash(file: BinaryIO, read_so_far: int) -> str:
+    file.seek(0)
+    return hashlib.sha256(file.read(min(_PREFIX, read_so_far))).hexdigest()
+
+
+def _end_of_lines(file: BinaryIO, start: int, size: int) -> int:
+    """The position behind the last line's end; ``start`` where there is none after it."""
+    stop = size
+    while stop > start:
+        begin = max(start, stop - _BLOCK)
+        file.seek(begin)
+        found = file.read(stop - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        stop = begin
+    return start
+
+
+def _copy(storage: Storage, uri: str, header: bytes, file: BinaryIO, start: int, end: int) -> int:
+    """Copies a part of the file; the number of its lines."""
+    filesystem, path = storage.filesystem(uri)
+    filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
+    lines = 0
+    with filesystem.open_output_stream(path) as out:
+        out.write(header)
+        file.seek(start)
+        while start < end:
+            block = file.read(min(_BLOCK, end - start))
+            out.write(block)
+            lines += block.count(b"\n")
+            start += len(block)
+    return lines

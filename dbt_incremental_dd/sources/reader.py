@@ -1,0 +1,83 @@
+"""Reading files' records: by Spark, or on the driver where a few rows of Parquet mean the same to Arrow."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructType
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.exchange import LOCAL_ROWS, Records
+from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.trace.local import arrow_type, is_readable
+from dbt_incremental_dd.trace.read import struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FIRST_DATE = {"date": datetime.date(1582, 10, 15), "timestamp": datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
+"""Older ones are a matter of calendars, which Spark settles by what wrote the file."""
+
+
+def read(spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Schema | None) -> DataFrame:
+    """The files' records in the stored columns, or the declared ones, or those that Spark finds in them."""
+    reader = spark.read.options(**dict(spec.options))
+    wanted = declared(spark, spec) if stored is None else struct(stored)
+    if wanted is None:
+        if not uris:
+            raise SourceError(
+                f"source {spec.name}: there are no files at {spec.path} yet, and no columns are declared",
+                "Declare the source's columns with their data_type, or wait for the first file.",
+            )
+        inferring = reader.option("inferSchema", "true") if spec.format == "csv" else reader
+        wanted = inferred(spec, inferring.format(str(spec.format)).load(list(uris)).schema)
+    if not uris:
+        return spark.createDataFrame([], wanted)
+    if spec.format in ("json", "csv"):
+        text = StructType([*wanted.fields]).add(CORRUPT, StringType())
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT).schema(text)
+    else:
+        reader = reader.schema(wanted)
+    frame = reader.format(str(spec.format)).load(list(uris))
+    return frame.select("*", F.col("_metadata.file_path").alias(FILE))
+
+
+def read_few(
+    spark: SparkSession, spec: SourceSpec, filesystem: pafs.FileSystem, paths: Sequence[str], stored: Schema
+) -> Records | None:
+    """The records of small Parquet files, without a Spark job; None where that might not be what Spark reads."""
+    if spec.format != "parquet" or spec.options:
+        return None
+    if not is_readable(stored):
+        return None
+    wanted = [(column.name, arrow_type(column.type)) for column in stored]
+    tables, rows = [], 0
+    for path in paths:
+        with pq.ParquetFile(path, filesystem=filesystem) as file:
+            rows += file.metadata.num_rows
+            if rows > LOCAL_ROWS or [(f.name, f.type) for f in file.schema_arrow] != wanted:
+                return None
+            table = file.read().replace_schema_metadata(None)
+        tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
+    table = pa.concat_tables(tables)
+    if any(_is_ancient(table[name], first) for name, first in _old_dates(stored)):
+        return None
+    return Records(spark, local=table, schema=StructType(struct(stored).fields).add(FILE, StringType()))
+
+
+def _old_dates(stored: Schema) -> list[tuple[str, Any]]:
+    return [(column.name, _FIRST_DATE[column.type]) for column in stored if column.type in _FIRST_DATE]
+
+
+def _is_ancient(column: pa.ChunkedArray, first: Any) -> bool:
+    return bool(pc.any(pc.less(column, pa.scalar(first, column.type))).as_py())

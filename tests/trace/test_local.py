@@ -1,0 +1,47 @@
+"""Tables on the driver: read, consolidated, looked up, and handed to Spark without losing a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.types import LongType, StringType, StructType
+
+from dbt_incremental_dd.trace.local import consolidate_local, local_frame, lookup_local
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = StructType().add("k", LongType()).add("v", StringType())
+
+
+def table(*chunks: list[tuple[int | None, str | None]]) -> pa.Table:
+    """A table of these chunks, empty ones included."""
+    types = pa.schema([("k", pa.int64()), ("v", pa.string())])
+    batches = [pa.record_batch([[k for k, _ in rows], [v for _, v in rows]], schema=types) for rows in chunks]
+    return pa.Table.from_batches(batches, types)
+
+
+def test_an_empty_first_chunk_loses_no_rows(spark: SparkSession) -> None:
+    rows = table([], [(1, "a"), (2, None)], [], [(3, "c")])
+    found = local_frame(spark, rows, SCHEMA)
+    assert sorted(tuple(row) for row in found.collect()) == [(1, "a"), (2, None), (3, "c")]
+
+
+def test_an_empty_table_keeps_its_columns(spark: SparkSession) -> None:
+    assert local_frame(spark, table(), SCHEMA).schema == SCHEMA
+
+
+def test_equal_rows_are_summed_and_zeros_dropped() -> None:
+    rows = table([(1, "a"), (None, None), (2, "b")], [(1, "a"), (None, None), (2, "b")])
+    rows = rows.append_column("dd_diff", pa.array([1, 1, 1, 2, 1, -1]))
+    found = consolidate_local(rows, ["dd_diff"])
+    assert sorted(map(repr, found.to_pylist())) == [
+        "{'k': 1, 'v': 'a', 'dd_diff': 3}",
+        "{'k': None, 'v': None, 'dd_diff': 2}",
+    ]
+
+
+def test_lookup_finds_null_keys_and_leaves_gaps() -> None:
+    found = lookup_local(table([(2, "x"), (None, "y"), (9, "z")]), table([(None, "n"), (2, "b")]), ["k"], ["v"])
+    assert found["v"].to_pylist() == ["b", "n", None]
