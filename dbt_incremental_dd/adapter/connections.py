@@ -7,7 +7,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.spark import SparkConnectionManager
+from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -25,17 +27,24 @@ class DifferentialConnectionManager(SparkConnectionManager):
     @classmethod
     def open(cls, connection: Any) -> Any:
         credentials = connection.credentials
-        settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
-        with _LOCK:
-            open_session(credentials.root(_invocation_dir()), settings)
+        _session(credentials)
         return super().open(connection)
 
     def session(self) -> SparkSession:
         """The session; opened if nobody has."""
-        credentials = self.profile.credentials
-        settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
-        with _LOCK:
-            return open_session(credentials.root(_invocation_dir()), settings)
+        return _session(self.profile.credentials)
+
+
+def _session(credentials: Any) -> SparkSession:
+    """The process's session. Raises DbtRuntimeError where nothing could be stored."""
+    settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
+    folder = _invocation_dir()
+    with _LOCK:
+        try:
+            storage_of(credentials, folder).require_writable()
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+        return open_session(credentials.root(folder), settings)
 
 
 def _invocation_dir() -> str:

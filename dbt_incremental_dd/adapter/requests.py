@@ -62,7 +62,14 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
     arranged = settings.get("arranged_by") or ()
     if any(isinstance(item, str) for item in arranged):
         raise ConfigError(f"model {name}: arranged_by is a list of lists of columns", "Write [[col, ...], ...].")
+    on_schema_change = settings.get("on_schema_change") or "ignore"
+    if on_schema_change == "append_new_columns":
+        raise ConfigError(
+            f"model {name}: on_schema_change is append_new_columns, but a differential model has its SQL's columns",
+            "Use sync_all_columns, which does that, or fail.",
+        )
     return ModelConfig(
+        fixed_columns=on_schema_change == "fail",
         retain_history=parse_duration(settings.get("retain_history") or "1 day"),
         fallback=fallback,
         arranged_by=tuple(tuple(columns) for columns in arranged),

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.differential.explain import explain
+from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.progress import size_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def _amount(files: Sequence[DataFile]) -> str:
+    size = size_text(sum(file.bytes for file in files))
+    return f"{total_rows(files):,} updates, {size} in {len(files)} file{'' if len(files) == 1 else 's'}"
+
+
 def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
-    """The plan as a tree, and for each input its updates: all, and those that the next run would read as a delta."""
+    """The plan as a tree; each input's updates, all and those that the next run reads as a delta; what is stored."""
     log, _ = require(storage, name)
     manifest = storage.collection(name).read_manifest(log.manifest)
     if manifest.get("kind") != "model":
@@ -30,6 +39,10 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
     t = log.frontiers.last
     lines = [f"{name} at {format_time(t)}", explain(compiled.plan)]
     for key, (other, _) in given.items():
-        new = total_rows(between(other.files, t, other.frontiers.last))
-        lines.append(f"Input {key}: {total_rows(other.files)} updates in {len(other.files)} files, {new} to read next")
+        lines.append(
+            f"Input {key}: {_amount(other.files)}; next: {_amount(between(other.files, t, other.frontiers.last))}"
+        )
+    for state in (state for node in compiled.plan.root.walk() for state in stores(node)):
+        inner = storage.collection(name).inner(state.name).log()
+        lines.append(f"State {state.name}: {_amount(inner.files if inner else ())}")
     return "\n".join(lines)

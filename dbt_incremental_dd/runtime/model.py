@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.errors import ConfigError, FrontierError, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
@@ -25,6 +25,7 @@ from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run import Run
@@ -99,16 +100,38 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
         raise UnsupportedSQL(
             f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."
         )
+    _require_columns(request, current, compiled)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
     work = _Work(run, request, current, given, compiled, t1)
     try:
-        return replace(work.do(strategy), held_back_by=held_back_by)
+        with progress(run.storage, current.place.uri, f"{request.name}, {strategy}", run.report):
+            return replace(work.do(strategy), held_back_by=held_back_by)
     except StateError as error:
         if strategy != "delta":
             raise
         run.report(f"{request.name}: {error.message}; building it anew")
         return replace(work.do("rebuild"), held_back_by=held_back_by)
+
+
+def _require_columns(request: ModelRequest, current: Current, compiled: Compiled) -> None:
+    """Raises ConfigError where columns changed that must not."""
+    if not request.config.fixed_columns or current.log is None or not current.is_built:
+        return
+    have = {c.name: c.type for c in visible_schema(dict(current.manifest), current.log)}
+    want = {c.name: c.type for c in compiled.schema}
+    if have == want:
+        return
+    changes = {
+        "new": [name for name in want if name not in have],
+        "gone": [name for name in have if name not in want],
+        "other type": [name for name in want if have.get(name, want[name]) != want[name]],
+    }
+    shown = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in changes.items() if names)
+    raise ConfigError(
+        f"{request.name}: its columns have changed ({shown}), and on_schema_change is fail",
+        "Give it its former columns, or set on_schema_change: sync_all_columns.",
+    )
 
 
 def _resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:

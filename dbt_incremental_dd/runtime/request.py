@@ -12,11 +12,15 @@ from dbt_incremental_dd.sources.config import SourceSpec
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A model's own settings. ``retain_history`` in ms; ``arranged_by`` lists of column names."""
+    """A model's own settings. ``retain_history`` in ms; ``arranged_by`` lists of column names.
+
+    With ``fixed_columns`` other columns than those that are stored are an error.
+    """
 
     retain_history: int = 86_400_000
     fallback: Literal["recompute", "error"] = "recompute"
     arranged_by: tuple[tuple[str, ...], ...] = ()
+    fixed_columns: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.progress import progress
 from dbt_incremental_dd.trace.read import schema_of, struct
 from dbt_incremental_dd.trace.write import remove_folder
 
@@ -97,8 +98,10 @@ class _Intaking:
             assert self._log is not None
             log = self._log.commit(Commit(upper=self._t + 1))
             return Intake(self._spec.name, log, Schema.from_json(str(self._manifest["schema"])), 0)
+        what = f"taking in source {self._spec.name}"
         try:
-            return self._take(arrival)
+            with progress(self._place.storage, self._place.trace_uri, what, self._report):
+                return self._take(arrival)
         finally:
             for uri in arrival.scratch:
                 remove_folder(self._place.storage, uri)

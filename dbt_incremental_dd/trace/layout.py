@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,9 +82,10 @@ class Storage:
         try:
             filesystem, path = self.filesystem(self.root)
             filesystem.create_dir(path, recursive=True)
-            with filesystem.open_output_stream(f"{path}/.writable") as out:
+            probe = f"{path}/.writable-{uuid.uuid4().hex}"
+            with filesystem.open_output_stream(probe) as out:
                 out.write(b"")
-            filesystem.delete_file(f"{path}/.writable")
+            filesystem.delete_file(probe)
         except OSError as error:
             raise StateError(
                 f"state_root {self.root} cannot be written: {error}",

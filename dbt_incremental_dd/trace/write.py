@@ -6,13 +6,11 @@ A file is not visible until a commit names it.
 from __future__ import annotations
 
 import datetime
-import os
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
@@ -91,18 +89,8 @@ def _usable(value: Any) -> bool:
     return isinstance(value, int | datetime.date) and not isinstance(value, bool | datetime.datetime)
 
 
-def only_zero(table: pa.Table, column: str) -> bool:
-    """Whether a column holds nothing but zeros."""
-    return not pc.any(pc.not_equal(table[column], 0)).as_py()
-
-
 def remove_folder(storage: Storage, uri: str) -> None:
     """Deletes a scratch folder; quietly where it is gone already."""
     filesystem, path = storage.filesystem(uri)
     if filesystem.get_file_info(path).type == pafs.FileType.Directory:
         filesystem.delete_dir(path)
-
-
-def local_size(path: str) -> int:
-    """Bytes of all files below a local folder."""
-    return sum(os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)
