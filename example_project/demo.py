@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--projects", nargs="*", default=list(PROJECTS), choices=PROJECTS)
-    parser.add_argument("--days", type=int, default=120, help="days of flights in the first state")
+    parser.add_argument("--days", type=int, default=300, help="days of flights in the first state")
     options = parser.parse_args()
     started = time.monotonic()
     tallies = {name: _run_project(name, options.rounds, options.days) for name in options.projects}
