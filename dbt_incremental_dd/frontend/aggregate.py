@@ -1,28 +1,42 @@
-"""GROUP BY and aggregate calls."""
+"""Aggregate calls and group keys: a Reduce, and how what stands above it refers to its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.functions import AGGREGATES
-from dbt_incremental_dd.frontend.resolve import resolve
-from dbt_incremental_dd.frontend.scope import Ids, Scope
+from dbt_incremental_dd.frontend.resolve import resolved_column
+from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Id, Map, Node, Reduce
 
-Items = Sequence[tuple[str, exp.Expression]]
+Rewrite = Callable[[exp.Expression], exp.Expression]
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """The plan, and how a clause over its input becomes one over its output."""
+    """The plan, and the column of each key and call, by their ``form``."""
 
     node: Node
-    rewrite: Callable[[exp.Expression], exp.Expression]
+    known: Mapping[str, Id]
+
+    def known_id(self, tree: exp.Expression) -> Id:
+        """The column of a key or call."""
+        return self.known[form(tree)]
+
+    def rewrite(self, tree: exp.Expression, allowed: Iterable[Id] = ()) -> exp.Expression:
+        """A clause over the input as one over the output: keys and calls become columns.
+
+        Nothing else of the input may be left; ``allowed`` are columns that come from elsewhere.
+        """
+        result = replaced(tree.copy(), self.known)
+        if Expr.of(result).refs - set(self.node.columns) - set(allowed):
+            raise UnsupportedSQL("a column that is neither grouped nor aggregated")
+        return result
 
 
 def is_aggregate(tree: exp.Expression) -> bool:
@@ -35,8 +49,8 @@ def is_aggregate(tree: exp.Expression) -> bool:
     return isinstance(inner, exp.Anonymous) and str(inner.this).lower() in AGGREGATES
 
 
-def find_aggregates(clauses: Sequence[exp.Expression]) -> list[exp.Expression]:
-    """The outermost aggregate calls; what OVER makes a window function is none, but its arguments may hold some."""
+def find_aggregates(clauses: Iterable[exp.Expression]) -> list[exp.Expression]:
+    """The outermost aggregate calls. One that OVER makes a window function is none, but its arguments may hold some."""
     found: list[exp.Expression] = []
     for clause in clauses:
         _find(clause, found)
@@ -44,79 +58,67 @@ def find_aggregates(clauses: Sequence[exp.Expression]) -> list[exp.Expression]:
 
 
 def _find(tree: exp.Expression, found: list[exp.Expression]) -> None:
+    if isinstance(tree, exp.Query):
+        return
+    if is_aggregate(tree):
+        found.append(tree)
+        return
+    children = list(tree.iter_expressions())
     if isinstance(tree, exp.Window):
         inner = tree.this
-        for child in inner.iter_expressions() if is_aggregate(inner) else (inner,):
-            _find(child, found)
-        for key in ("partition_by", "order", "spec"):
-            value = tree.args.get(key)
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, exp.Expression):
-                    _find(child, found)
-    elif is_aggregate(tree):
-        found.append(tree)
-    else:
-        for child in tree.iter_expressions():
-            _find(child, found)
+        while isinstance(inner, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+            children += [child for child in inner.iter_expressions() if child is not inner.this]
+            inner = inner.this
+        children = [child for child in children if child is not tree.this]
+        children += inner.iter_expressions() if is_aggregate(inner) else [inner]
+    for child in children:
+        _find(child, found)
 
 
-def lower_aggregation(
-    node: Node,
-    group: exp.Group | None,
-    calls: Sequence[exp.Expression],
-    items: Items,
-    scope: Scope,
-    aliases: Mapping[str, exp.Expression],
-    ids: Ids,
-) -> Aggregation:
-    """Group keys as columns, then the Reduce."""
-    keys: dict[str, Id] = {}
+def form(tree: exp.Expression) -> str:
+    """Equal for expressions that differ in parentheses and in the case of names only."""
+    holder = exp.Tuple(expressions=[tree.copy()])
+    for paren in list(holder.find_all(exp.Paren)):
+        paren.replace(paren.this)
+    for call in holder.find_all(exp.Anonymous):
+        call.set("this", str(call.this).lower())
+    for name in holder.find_all(exp.Identifier):
+        name.set("this", name.name.lower())
+        name.set("quoted", False)
+    return repr(holder)
+
+
+def with_columns(node: Node, computed: Sequence[tuple[Id, Expr]]) -> Node:
+    """The plan with further columns."""
+    return Map(node, (*((id, Expr.column(id)) for id in node.columns), *computed)) if computed else node
+
+
+def key_columns(node: Node, keys: Sequence[exp.Expression], ids: Ids) -> tuple[Node, dict[str, Id]]:
+    """The plan with every group key as a column, and the columns by the keys' forms."""
+    known: dict[str, Id] = {}
     computed: list[tuple[Id, Expr]] = []
-    for expr in _keys(group, items, scope, aliases):
-        if expr.sql in keys:
+    for key in keys:
+        expr = Expr.of(key)
+        if form(key) in known:
             continue
-        keys[expr.sql] = expr.as_column or ids.new()
+        known[form(key)] = expr.as_column or ids.new()
         if expr.as_column is None:
-            computed.append((keys[expr.sql], expr))
-    if computed:
-        node = Map(node, (*((id, Expr.column(id)) for id in node.columns), *computed))
+            computed.append((known[form(key)], expr))
+    return with_columns(node, computed), known
+
+
+def aggregation(
+    node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expression], global_row: bool, ids: Ids
+) -> Aggregation:
+    """The Reduce by columns that are there already."""
     aggregates: dict[str, Aggregate] = {}
     for call in calls:
-        sql = Expr.of(call).sql
-        if sql not in aggregates:
-            aggregates[sql] = _aggregate(call, ids.new())
-    reduce = Reduce(
-        node, tuple(dict.fromkeys(keys.values())), tuple(aggregates.values()), global_row=not keys and group is None
-    )
-    known = {**keys, **{sql: a.id for sql, a in aggregates.items()}}
-    return Aggregation(reduce, lambda clause: _rewritten(clause, known, set(reduce.columns)))
-
-
-def _keys(group: exp.Group | None, items: Items, scope: Scope, aliases: Mapping[str, exp.Expression]) -> list[Expr]:
-    if group is None:
-        return []
-    for clause, name in (
-        ("rollup", "ROLLUP"),
-        ("cube", "CUBE"),
-        ("grouping_sets", "GROUPING SETS"),
-        ("totals", "TOTALS"),
-    ):
-        if group.args.get(clause):
-            raise UnsupportedSQL(name)
-    if group.args.get("all"):
-        return [Expr.of(value) for _, value in items if not find_aggregates([value])]
-    return [Expr.of(_key(tree, items, scope, aliases)) for tree in group.expressions]
-
-
-def _key(tree: exp.Expression, items: Items, scope: Scope, aliases: Mapping[str, exp.Expression]) -> exp.Expression:
-    if isinstance(tree, exp.Rollup | exp.Cube | exp.GroupingSets):
-        raise UnsupportedSQL({exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}.get(type(tree), "GROUPING SETS"))
-    if isinstance(tree, exp.Literal) and tree.is_int:
-        value = items[int(tree.this) - 1][1]
-        if find_aggregates([value]):
-            raise UnsupportedSQL("GROUP BY of an aggregate")
-        return value
-    return resolve(tree, scope, aliases)
+        if form(call) not in aggregates:
+            aggregates[form(call)] = _aggregate(call, ids.new())
+    if not keys and not aggregates:
+        aggregates["count"] = _aggregate(exp.Anonymous(this="count", expressions=[exp.Star()]), ids.new())
+    reduce = Reduce(node, tuple(dict.fromkeys(keys.values())), tuple(aggregates.values()), global_row)
+    return Aggregation(reduce, {**keys, **{sql: a.id for sql, a in aggregates.items()}})
 
 
 def _aggregate(call: exp.Expression, id: Id) -> Aggregate:
@@ -136,29 +138,19 @@ def _aggregate(call: exp.Expression, id: Id) -> Aggregate:
         arguments = list(arguments[0].expressions)
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         arguments = []
-    if any(a.find(exp.Star) for a in arguments):
-        raise UnsupportedSQL("* as an argument of an aggregate")
+    if any(isinstance(a, exp.IgnoreNulls | exp.RespectNulls | exp.Order) for a in arguments):
+        plain = False
     parts = tuple(Expr.of(argument) for argument in arguments)
     return Aggregate(id, Expr.of(call), str(inner.this).lower(), parts, distinct, condition, plain)
 
 
-def _rewritten(tree: exp.Expression, known: Mapping[str, Id], columns: set[Id]) -> exp.Expression:
-    """Keys and aggregate calls become columns; nothing else of the input may be left."""
-    result = _replace(tree.copy(), known)
-    stray = Expr.of(result).refs - columns
-    if stray:
-        raise UnsupportedSQL("a column that is neither grouped nor aggregated")
-    return result
-
-
-def _replace(tree: exp.Expression, known: Mapping[str, Id]) -> exp.Expression:
-    id = known.get(Expr.of(tree).sql)
+def replaced(tree: exp.Expression, known: Mapping[str, Id]) -> exp.Expression:
+    """The tree with subtrees of a known form replaced by columns, the outermost first; changes ``tree``."""
+    id = known.get(form(tree))
     if id is not None:
-        return exp.column(id)
-    if isinstance(tree, exp.Paren) and (id := known.get(Expr.of(tree.this).sql)) is not None:
-        return exp.column(id)
+        return resolved_column(id)
     for child in list(tree.iter_expressions()):
-        made = _replace(child, known)
+        made = replaced(child, known)
         if made is not child:
             child.replace(made)
     return tree

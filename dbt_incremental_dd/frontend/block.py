@@ -7,9 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.frontend.relations import is_local
 from dbt_incremental_dd.frontend.scope import Ids, Named
-from dbt_incremental_dd.logical.nodes import Get, Node
+from dbt_incremental_dd.frontend.template import block_template
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Get, Id, Map, Node
 
 
 @dataclass(frozen=True)
@@ -31,15 +35,27 @@ class Block:
     plan: Node
     columns: tuple[Named, ...]
 
+    @property
+    def only(self) -> Node:
+        """The plan with exactly these columns, in their order."""
+        wanted = tuple(column.id for column in self.columns)
+        return (
+            self.plan if wanted == self.plan.columns else Map(self.plan, tuple((id, Expr.column(id)) for id in wanted))
+        )
+
 
 @dataclass(frozen=True)
 class Environment:
-    """``ctes``: the visible common table expressions, each with the environment of its definition."""
+    """``ctes``: the visible common table expressions, each with the environment of its definition.
+
+    ``types`` are those of columns that are known without asking Spark, as Spark's JSON text.
+    """
 
     inputs: Mapping[str, Input]
     analyze: Analyze
     ids: Ids
     ctes: Mapping[str, tuple[exp.CTE, Environment]] = field(default_factory=dict)
+    types: dict[Id, str] = field(default_factory=dict)
 
     def with_ctes(self, with_: exp.With | None) -> Environment:
         """With the definitions of a WITH clause added, each seeing those before it."""
@@ -53,4 +69,54 @@ class Environment:
         """A fresh reading of a base relation."""
         given = self.inputs[key]
         columns = tuple(Named(column.name, self.ids.new()) for column in given.schema)
+        self.types.update(zip((c.id for c in columns), (c.type for c in given.schema), strict=True))
         return Get(given.collection, tuple((c.id, c.name) for c in columns)), columns
+
+    def text(self, tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
+        """A query block as a query of its own, and the keys of the relations that it reads as ``{0}``, ..."""
+        return block_template(closed(tree, self))
+
+    def shape(self, tree: exp.Expression) -> Schema:
+        """The columns that Spark sees in a block. Raises UnsupportedSQL for one that refers to what is outside."""
+        text, keys = self.text(tree)
+        try:
+            return self.analyze(text, keys)
+        except UnsupportedSQL:
+            raise
+        except Exception as error:  # whatever the analyser raises; the enclosing block is tried next
+            raise UnsupportedSQL(f"Spark does not understand a part of it ({str(error).splitlines()[0]})") from error
+
+
+def closed(tree: exp.Expression, environment: Environment) -> exp.Expression:
+    """A copy of the block with the CTEs that it sees in front, under names that hide nothing."""
+    definitions: dict[int, tuple[str, exp.CTE]] = {}
+    tree = _closed(tree.copy(), environment, definitions)
+    if not definitions:
+        return tree
+    own = tree.args.get("with_")
+    before = [cte for _, cte in definitions.values()]
+    tree.set(
+        "with_",
+        exp.With(expressions=before + (own.expressions if own else []), recursive=bool(own and own.recursive)),
+    )
+    return tree
+
+
+def _closed(
+    tree: exp.Expression, environment: Environment, definitions: dict[int, tuple[str, exp.CTE]]
+) -> exp.Expression:
+    for table in list(tree.find_all(exp.Table)):
+        if len(table.parts) != 1 or is_local(table) or table.name.lower() not in environment.ctes:
+            continue
+        cte, outer = environment.ctes[table.name.lower()]
+        if id(cte) not in definitions:
+            body = _closed(cte.copy(), outer, definitions)
+            name = f"dd_cte_{len(definitions) + 1}"
+            body.args["alias"].set("this", exp.to_identifier(name))
+            definitions[id(cte)] = (name, body)
+        if not table.alias:
+            alias = table.args.get("alias") or exp.TableAlias()
+            alias.set("this", exp.to_identifier(table.name, quoted=True))
+            table.set("alias", alias)
+        table.set("this", exp.to_identifier(definitions[id(cte)][0]))
+    return tree

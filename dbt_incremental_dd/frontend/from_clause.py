@@ -1,4 +1,4 @@
-"""FROM: relations, derived tables, joins, and LATERAL VIEWs."""
+"""FROM: relations, derived tables and joins."""
 
 from __future__ import annotations
 
@@ -7,30 +7,27 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.frontend.aggregate import with_columns
 from dbt_incremental_dd.frontend.block import Block, Environment
-from dbt_incremental_dd.frontend.functions import GENERATORS
+from dbt_incremental_dd.frontend.generators import Part, lateral_join, lateral_views
 from dbt_incremental_dd.frontend.relations import relation_of
-from dbt_incremental_dd.frontend.resolve import resolve
+from dbt_incremental_dd.frontend.resolve import in_scope, resolve
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
-from dbt_incremental_dd.frontend.template import block_template
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Constant, FlatMap, Join, Map, Node, OuterJoin, SemiJoin
+from dbt_incremental_dd.logical.nodes import Constant, Join, Node, OuterJoin, SemiJoin
 
 LowerQuery = Callable[[exp.Expression, Environment], Block]
-Part = tuple[Node, Scope]
 
 
 def lower_from(select: exp.Select, environment: Environment, lower_query: LowerQuery) -> Part:
-    """All of FROM with its joins and lateral views."""
+    """All of FROM with its joins and lateral views; without FROM, one row without columns that can be named."""
     from_ = select.args.get("from_")
     if from_ is None:
-        raise UnsupportedSQL("a SELECT without FROM")
+        return Constant("SELECT 1 AS one", (environment.ids.new(),)), Scope()
     part = _item(from_.this, environment, lower_query)
     for join in select.args.get("joins") or ():
         part = _join(part, join, environment, lower_query)
-    for lateral in select.args.get("laterals") or ():
-        part = _lateral_view(part, lateral, environment)
-    return part
+    return lateral_views(select, part, environment)
 
 
 def _item(tree: exp.Expression, environment: Environment, lower_query: LowerQuery) -> Part:
@@ -39,17 +36,17 @@ def _item(tree: exp.Expression, environment: Environment, lower_query: LowerQuer
     if isinstance(tree, exp.Subquery):
         part = _subquery(tree, environment, lower_query)
     elif isinstance(tree, exp.Values):
-        part = _aliased(_values(tree, environment), tree)
+        part = _aliased(_constant(tree, environment), tree)
     elif isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier):
         part = _table(tree, environment, lower_query)
     elif isinstance(tree, exp.Table):
-        part = _aliased(_constant(exp.select("*").from_(tree.copy()), environment), tree)
+        part = _aliased(_constant(tree, environment), tree)
     else:
-        raise UnsupportedSQL(f"{type(tree).__name__} in FROM")
+        raise UnsupportedSQL(f"{type(tree).__name__.upper()} in FROM")
     for join in tree.args.get("joins") or ():
         part = _join(part, join, environment, lower_query)
-    for lateral in tree.args.get("laterals") or ():
-        part = _lateral_view(part, lateral, environment)
+    if tree.args.get("laterals"):
+        raise UnsupportedSQL("LATERAL VIEW of a relation in parentheses")
     return part
 
 
@@ -71,25 +68,28 @@ def _table(tree: exp.Table, environment: Environment, lower_query: LowerQuery) -
 
 
 def _subquery(tree: exp.Subquery, environment: Environment, lower_query: LowerQuery) -> Part:
-    if isinstance(tree.this, exp.Table | exp.Subquery) and not isinstance(tree.this, exp.Query):
-        return _item(tree.this, environment, lower_query)
+    if isinstance(tree.this, exp.Table | exp.Subquery):
+        node, scope = _item(tree.this, environment, lower_query)
+        if not tree.args.get("alias"):
+            return node, scope
+        return _aliased(Block(node, scope.visible), tree)
     if tree.args.get("order") or tree.args.get("limit"):
         raise UnsupportedSQL("ORDER BY after a parenthesis")
     return _aliased(lower_query(tree.this, environment), tree)
 
 
-def _values(tree: exp.Values, environment: Environment) -> Block:
-    values = tree.copy()
-    values.set("alias", None)
-    return _constant(exp.select("*").from_(values), environment)
-
-
-def _constant(query: exp.Expression, environment: Environment) -> Block:
-    text, keys = block_template(query)
+def _constant(tree: exp.Expression, environment: Environment) -> Block:
+    """VALUES, and functions that make a table."""
+    item = tree.copy()
+    for clause in ("alias", "joins", "laterals"):
+        item.set(clause, None)
+    query = exp.select("*").from_(item)
+    text, keys = environment.text(query)
     if keys:
         raise UnsupportedSQL("a table function over a relation")
-    schema = environment.analyze(text, keys)
+    schema = environment.shape(query)
     columns = tuple(Named(name, environment.ids.new()) for name in schema.names)
+    environment.types.update(zip((c.id for c in columns), (c.type for c in schema), strict=True))
     return Block(Constant(text.format(), tuple(column.id for column in columns)), columns)
 
 
@@ -108,33 +108,34 @@ def _renamed(columns: tuple[Named, ...], names: list[str]) -> tuple[Named, ...]:
 
 def _join(left: Part, join: exp.Join, environment: Environment, lower_query: LowerQuery) -> Part:
     if isinstance(join.this, exp.Lateral):
-        raise UnsupportedSQL("LATERAL join")
+        return lateral_join(left, join, environment)
     right = _item(join.this, environment, lower_query)
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     names = [column.name for column in join.args.get("using") or ()]
     if str(join.args.get("method") or "").upper() == "NATURAL":
         theirs = {column.name.lower() for column in right[1].visible}
         names = [column.name for column in left[1].visible if column.name.lower() in theirs]
-    on = _using(left[1], right[1], names) if names else _on(join, left[1] + right[1])
-    node, scope = _joined(left, right, side, kind, on)
-    return _merged(node, scope, left[1], right[1], names, side, environment) if names else (node, scope)
+    if names:
+        pairs = _using(left[1], right[1], names)
+        on = tuple(Expr(f"{a} = {b}") for a, b in pairs)
+        node, _ = _joined(left, right, side, kind, on)
+        return _merged(node, left[1], right[1], names, pairs, kind or side, environment)
+    return _joined(left, right, side, kind, _on(join, left[1] + right[1]))
 
 
 def _on(join: exp.Join, scope: Scope) -> tuple[Expr, ...]:
     on = join.args.get("on")
-    if on is None:
-        return ()
-    return tuple(c for c in Expr.of(resolve(on, scope)).conjuncts())
+    return Expr.of(resolve(on, in_scope(scope), scope)).conjuncts() if on is not None else ()
 
 
-def _using(left: Scope, right: Scope, names: list[str]) -> tuple[Expr, ...]:
+def _using(left: Scope, right: Scope, names: list[str]) -> list[tuple[str, str]]:
     pairs = []
     for name in names:
         a, b = left.find((name,)), right.find((name,))
         if a is None or b is None:
             raise UnsupportedSQL(f"USING column {name} cannot be resolved", "Both sides must have it.")
-        pairs.append(Expr(f"{a[0]} = {b[0]}"))
-    return tuple(pairs)
+        pairs.append((a[0], b[0]))
+    return pairs
 
 
 def _joined(left: Part, right: Part, side: str, kind: str, on: tuple[Expr, ...]) -> Part:
@@ -154,43 +155,29 @@ def _joined(left: Part, right: Part, side: str, kind: str, on: tuple[Expr, ...])
 
 
 def _merged(
-    node: Node, scope: Scope, left: Scope, right: Scope, names: list[str], side: str, environment: Environment
+    node: Node,
+    left: Scope,
+    right: Scope,
+    names: list[str],
+    pairs: list[tuple[str, str]],
+    how: str,
+    environment: Environment,
 ) -> Part:
     """USING: each of the columns once, in front; its value is of the side that always has one."""
-    if scope.sources == left.sources:
-        return node, scope
-    merged, computed = [], []
-    for name in names:
-        a, b = left.find((name,)), right.find((name,))
-        assert a is not None and b is not None
-        if side == "FULL":
-            id = environment.ids.new()
-            computed.append((id, Expr(f"coalesce({a[0]}, {b[0]})")))
-        else:
-            id = b[0] if side == "RIGHT" else a[0]
-        merged.append(Named(name, id))
-    if computed:
-        node = Map(node, (*((id, Expr.column(id)) for id in node.columns), *computed))
     using = {name.lower() for name in names}
-    rest = tuple(c for c in left.visible + right.visible if c.name.lower() not in using)
-    return node, Scope(scope.sources, (*merged, *rest))
+    a_keys, b_keys = [a for a, _ in pairs], [b for _, b in pairs]
+    sources = tuple(source.keys_first(a_keys) for source in left.sources)
+    rest = tuple(c for c in left.visible if c.name.lower() not in using)
+    ids = {"RIGHT": b_keys, "FULL": [environment.ids.new() for _ in pairs]}.get(how, a_keys)
+    merged = tuple(Named(name, id) for name, id in zip(names, ids, strict=True))
+    if how in ("SEMI", "ANTI"):
+        return node, Scope(sources, merged + rest)
+    if how == "FULL":
+        values = [Expr(f"coalesce({a}, {b})") for a, b in pairs]
+        node = with_columns(node, list(zip(ids, values, strict=True)))
+    sources += tuple(source.keys_first(b_keys) for source in right.sources)
+    rest += tuple(c for c in right.visible if c.name.lower() not in using)
+    return node, Scope(sources, merged + rest)
 
 
-def _lateral_view(part: Part, lateral: exp.Lateral, environment: Environment) -> Part:
-    node, scope = part
-    call = lateral.this
-    name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
-    if name not in GENERATORS:
-        raise UnsupportedSQL(f"LATERAL VIEW {name or type(call).__name__}")
-    alias = lateral.args.get("alias")
-    names = [column.name for column in alias.columns] if alias is not None else []
-    if not names:
-        raise UnsupportedSQL("LATERAL VIEW without column names", "Name its columns: LATERAL VIEW explode(x) t AS y.")
-    columns = tuple(Named(name, environment.ids.new()) for name in names)
-    generator = Expr.of(resolve(call, scope))
-    outer = bool(lateral.args.get("outer"))
-    flat = FlatMap(node, generator, outer, tuple(column.id for column in columns))
-    return flat, scope + Scope.of(Source((alias.name,) if alias.name else (), columns))
-
-
-__all__ = ["LowerQuery", "lower_from"]
+__all__ = ["LowerQuery", "Part", "lower_from"]

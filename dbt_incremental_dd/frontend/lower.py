@@ -1,33 +1,25 @@
-"""Lowering a query: set operations, WITH, and SELECTs; a block that is not understood is kept as text."""
+"""Lowering a whole query, or a block of one; a block that is not understood is kept as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input
+from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, closed
 from dbt_incremental_dd.frontend.now import uses_now
-from dbt_incremental_dd.frontend.order import lower_order
-from dbt_incremental_dd.frontend.relations import base_tables, parse
+from dbt_incremental_dd.frontend.order import limited
+from dbt_incremental_dd.frontend.relations import base_tables, parse, uses_pipes
+from dbt_incremental_dd.frontend.resolve import in_scope
 from dbt_incremental_dd.frontend.scope import Ids, Named, Scope, Source
 from dbt_incremental_dd.frontend.select import lower_select
-from dbt_incremental_dd.frontend.template import block_template, template
-from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import (
-    Constant,
-    Distinct,
-    Fallback,
-    Id,
-    Map,
-    Negate,
-    Node,
-    Threshold,
-    Union,
-)
+from dbt_incremental_dd.frontend.set_operation import lower_set_operation
+from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.nodes import Constant, Fallback, Node
 
 
 @dataclass(frozen=True)
@@ -45,14 +37,20 @@ def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyz
     """
     if uses_now(sql):
         return whole(sql, inputs, output, "dd_now() moves with time", temporal=True)
-    environment = Environment(inputs, analyze, Ids())
+    if uses_pipes(sql):
+        return whole(sql, inputs, output, "pipe syntax |>")
     try:
-        block = lower_query(parse(sql), environment)
+        block = _lower(parse(sql), Environment(inputs, analyze, Ids()))
     except UnsupportedSQL as error:
         return whole(sql, inputs, output, error.construct)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
+        return whole(sql, inputs, output, f"{_UNFORESEEN} ({type(error).__name__}: {error})")
     if len(block.columns) != len(output):
-        return whole(sql, inputs, output, "its columns are counted otherwise")
-    return Query(_only(block), output.names)
+        return whole(sql, inputs, output, f"{_UNFORESEEN} (it has {len(block.columns)} columns)")
+    return Query(block.only, output.names)
+
+
+_UNFORESEEN = "its plan could not be made"
 
 
 def whole(sql: str, inputs: Mapping[str, Input], output: Schema, reason: str, temporal: bool = False) -> Query:
@@ -63,15 +61,28 @@ def whole(sql: str, inputs: Mapping[str, Input], output: Schema, reason: str, te
 
 
 def lower_query(tree: exp.Expression, environment: Environment) -> Block:
-    """A closed query block. One that has no plan is kept as text, if Spark can tell its columns."""
+    """A block inside a query. One that has no plan is kept as text, if Spark can tell its columns.
+
+    Raises UnsupportedSQL where it cannot, for example because the block refers to what is outside of it.
+    """
     try:
-        return _lower(tree, environment)
+        block = _lower(tree, environment)
     except UnsupportedSQL as error:
         reason = error.construct
-    text, keys = _block_text(tree, environment)
-    schema = environment.analyze(text, keys)
+    else:
+        return block if all(column.name for column in block.columns) else _named(block, tree, environment)
+    schema = environment.shape(tree)
+    text, keys = environment.text(tree)
     node = _fallback(text, keys, schema, environment, reason, temporal=False)
     return Block(node, tuple(Named(name, id) for name, id in zip(schema.names, node.columns, strict=True)))
+
+
+def _named(block: Block, tree: exp.Expression, environment: Environment) -> Block:
+    """Columns without a name of their own get the one that Spark gives them."""
+    names = environment.shape(tree).names
+    if len(names) != len(block.columns):
+        raise UnsupportedSQL("its columns cannot be counted")
+    return Block(block.plan, tuple(replace(c, name=name) for c, name in zip(block.columns, names, strict=True)))
 
 
 def _lower(tree: exp.Expression, environment: Environment) -> Block:
@@ -80,78 +91,33 @@ def _lower(tree: exp.Expression, environment: Environment) -> Block:
         raise UnsupportedSQL("WITH RECURSIVE")
     inner = environment.with_ctes(with_)
     if isinstance(tree, exp.Subquery):
-        block = lower_query(tree.this, inner)
-        return _limited(tree, block, inner)
+        return _limited(tree, lower_query(tree.this, inner), inner)
     if isinstance(tree, exp.SetOperation):
-        return _limited(tree, _set_operation(tree, inner), inner)
-    if not any(True for _ in base_tables(tree)) and not inner.ctes:
+        return _limited(tree, lower_set_operation(tree, inner, lower_query), inner)
+    if _is_constant(tree, inner):
         return _constant(tree, inner)
     if isinstance(tree, exp.Select):
         return lower_select(tree, inner, lower_query)
-    raise UnsupportedSQL(type(tree).__name__)
+    raise UnsupportedSQL(type(tree).__name__.upper())
+
+
+def _is_constant(tree: exp.Expression, environment: Environment) -> bool:
+    """Whether the block reads nothing at all."""
+    return not any(True for _ in base_tables(closed(tree, environment)))
 
 
 def _constant(tree: exp.Expression, environment: Environment) -> Block:
-    """A query over no relation at all."""
-    text, keys = block_template(tree)
-    schema = environment.analyze(text, keys)
+    schema = environment.shape(tree)
+    text, _ = environment.text(tree)
     columns = tuple(Named(name, environment.ids.new()) for name in schema.names)
+    environment.types.update(zip((c.id for c in columns), (c.type for c in schema), strict=True))
     return Block(Constant(text.format(), tuple(column.id for column in columns)), columns)
 
 
 def _limited(tree: exp.Expression, block: Block, environment: Environment) -> Block:
     """ORDER BY and LIMIT of a set operation or a parenthesized query: over its output columns."""
     scope = Scope.of(Source((), block.columns))
-    return Block(lower_order(tree, block.plan, block.columns, scope, {}), block.columns)
-
-
-def _set_operation(tree: exp.SetOperation, environment: Environment) -> Block:
-    if tree.args.get("by_name"):
-        raise UnsupportedSQL("UNION BY NAME")
-    left, right = lower_query(tree.left, environment), lower_query(tree.right, environment)
-    sides = (_only(left), _only(right))
-    if len(sides[0].columns) != len(sides[1].columns):
-        raise UnsupportedSQL("a set operation over different numbers of columns")
-    every = tree.args.get("distinct") is False
-    combine = {exp.Union: _union, exp.Except: _except, exp.Intersect: _intersect}[type(tree)]
-    plan = combine(sides[0], sides[1], every, environment.ids)
-    return Block(plan, tuple(Named(c.name, id) for c, id in zip(left.columns, plan.columns, strict=True)))
-
-
-def _union(left: Node, right: Node, every: bool, ids: Ids) -> Node:
-    both = _plus(left, right, ids)
-    return both if every else Distinct(both)
-
-
-def _except(left: Node, right: Node, every: bool, ids: Ids) -> Node:
-    """L - R, at least nothing; over distinct rows where not every row counts."""
-    if every:
-        return Threshold(_plus(left, Negate(right), ids))
-    return Threshold(_plus(Distinct(left), Negate(Distinct(right)), ids))
-
-
-def _intersect(left: Node, right: Node, every: bool, ids: Ids) -> Node:
-    """L - (L - R)."""
-    a, b = (left, right) if every else (Distinct(left), Distinct(right))
-    return Threshold(_plus(a, Negate(Threshold(_plus(a, Negate(b), ids))), ids))
-
-
-def _plus(left: Node, right: Node, ids: Ids) -> Node:
-    return Union((left, right), tuple(ids.new() for _ in left.columns))
-
-
-def _only(block: Block) -> Node:
-    """The plan with exactly the block's columns, in their order."""
-    wanted: tuple[Id, ...] = tuple(column.id for column in block.columns)
-    if wanted == block.plan.columns:
-        return block.plan
-    fresh = Ids()
-    seen: set[Id] = set()
-    outputs = []
-    for id in wanted:
-        outputs.append((id if id not in seen else f"{id}_{fresh.new()}", Expr.column(id)))
-        seen.add(id)
-    return Map(block.plan, tuple(outputs))
+    return Block(limited(tree, block.only, block.columns, in_scope(scope)), block.columns)
 
 
 def _fallback(
@@ -160,21 +126,5 @@ def _fallback(
     operands = [environment.get(key) for key in keys]
     names = tuple(tuple(column.name for column in columns) for _, columns in operands)
     ids = tuple(environment.ids.new() for _ in schema)
+    environment.types.update(zip(ids, (c.type for c in schema), strict=True))
     return Fallback(text, tuple(get for get, _ in operands), names, ids, reason, temporal)
-
-
-def _block_text(tree: exp.Expression, environment: Environment) -> tuple[str, tuple[str, ...]]:
-    """The block with the CTEs that it sees in front."""
-    tree = tree.copy()
-    names = {table.name.lower() for table in tree.find_all(exp.Table) if len(table.parts) == 1}
-    needed: list[exp.CTE] = []
-    for name, (cte, _) in reversed(list(environment.ctes.items())):
-        if name in names:
-            needed.insert(0, cte.copy())
-            names |= {table.name.lower() for table in cte.find_all(exp.Table) if len(table.parts) == 1}
-    own = tree.args.get("with_")
-    if needed:
-        if own is not None:
-            needed += own.expressions
-        tree.set("with_", exp.With(expressions=needed, recursive=bool(own and own.recursive)))
-    return block_template(tree)

@@ -2,58 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.frontend.resolve import resolve
-from dbt_incremental_dd.frontend.scope import Named, Scope
+from dbt_incremental_dd.frontend.resolve import Lookup, resolve, resolved_column
+from dbt_incremental_dd.frontend.scope import Named
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Node, Order, TopK
 
+Key = tuple[exp.Ordered, exp.Expression]
+"""An item of ORDER BY, and what it orders by, over ids."""
 
-def lower_order(
-    tree: exp.Expression,
-    plan: Node,
-    columns: Sequence[Named],
-    scope: Scope,
-    aliases: Mapping[str, exp.Expression],
-) -> Node:
-    """The plan limited as the query says; ``columns`` are what ordinals count."""
-    limit, offset = number(tree, "limit"), number(tree, "offset") or 0
-    if limit is None and not offset:
+
+def limited(tree: exp.Expression, plan: Node, columns: Sequence[Named], look: Lookup) -> Node:
+    """A set operation or a query in parentheses, limited as it says; ``columns`` are what ordinals count."""
+    if not is_limited(tree):
         return plan
-    return TopK(plan, (), orders(tree, columns, scope, aliases), limit, offset)
+    values = [resolved_column(column.id) for column in columns]
+    return top(tree, plan, keys_of(tree, values, look))
 
 
-def orders(
-    tree: exp.Expression, columns: Sequence[Named], scope: Scope, aliases: Mapping[str, exp.Expression]
-) -> tuple[Order, ...]:
-    """The items of ORDER BY over ids."""
-    items = []
-    for ordered in ordered_items(tree):
-        target = ordered.this
-        if isinstance(target, exp.Literal) and target.is_int:
-            resolved: exp.Expression = exp.column(columns[int(target.this) - 1].id)
-        elif isinstance(target, exp.Column) and target.name.lower() == "all" and scope.find(("all",)) is None:
-            items += [
-                Order(Expr.column(c.id), bool(ordered.args.get("desc")), not ordered.args.get("desc")) for c in columns
-            ]
-            continue
-        else:
-            resolved = resolve(target, scope, aliases)
-        descending = bool(ordered.args.get("desc"))
-        items.append(Order(Expr.of(resolved), descending, bool(ordered.args.get("nulls_first"))))
-    return tuple(items)
+def top(tree: exp.Expression, plan: Node, keys: Sequence[Key]) -> Node:
+    """The plan's first rows, as LIMIT and OFFSET of ``tree`` say."""
+    orders = tuple(order_of(item, Expr.of(value)) for item, value in keys)
+    return TopK(plan, (), orders, number(tree, "limit"), number(tree, "offset") or 0)
 
 
-def ordered_items(tree: exp.Expression) -> list[exp.Ordered]:
-    """The items of the query's own ORDER BY."""
+def order_of(item: exp.Ordered, expr: Expr) -> Order:
+    """The direction of an ORDER BY item over that expression."""
+    return Order(expr, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+
+
+def keys_of(tree: exp.Expression, values: Sequence[exp.Expression], look: Lookup) -> list[Key]:
+    """The items of ORDER BY; ``values`` are the select list's, which ordinals and ALL stand for."""
     if tree.args.get("sort") or tree.args.get("cluster") or tree.args.get("distribute"):
         return []
     order = tree.args.get("order")
-    return list(order.expressions) if order is not None else []
+    found: list[Key] = []
+    for item in order.expressions if order is not None else ():
+        target = item.this
+        if isinstance(target, exp.Literal) and target.is_int:
+            found.append((item, values[int(target.this) - 1].copy()))
+        elif isinstance(target, exp.Var) and target.name.lower() == "all":
+            found += [(item, value.copy()) for value in values]
+        else:
+            found.append((item, resolve(target, look)))
+    return found
+
+
+def is_limited(tree: exp.Expression) -> bool:
+    """Whether LIMIT or OFFSET leave out rows."""
+    return number(tree, "limit") is not None or bool(number(tree, "offset"))
 
 
 def number(tree: exp.Expression, clause: str) -> int | None:
@@ -61,9 +62,21 @@ def number(tree: exp.Expression, clause: str) -> int | None:
     node = tree.args.get(clause)
     if node is None:
         return None
-    value = node.expression if isinstance(node, exp.Limit | exp.Offset) else None
-    if isinstance(value, exp.Column) and value.name.lower() == "all":
+    value = node.expression
+    if isinstance(value, exp.Var) and value.name.lower() == "all":
         return None
-    if not isinstance(value, exp.Literal) or not value.is_int:
-        raise UnsupportedSQL(f"{clause.upper()} of an expression")
-    return int(value.this)
+    return _constant(value, clause)
+
+
+def _constant(value: exp.Expression, clause: str) -> int:
+    """The value of a sum or product of whole numbers."""
+    if isinstance(value, exp.Paren):
+        return _constant(value.this, clause)
+    if isinstance(value, exp.Literal) and value.is_int:
+        return int(value.this)
+    if isinstance(value, exp.Add | exp.Sub | exp.Mul):
+        left, right = _constant(value.left, clause), _constant(value.right, clause)
+        return (
+            left + right if isinstance(value, exp.Add) else left - right if isinstance(value, exp.Sub) else left * right
+        )
+    raise UnsupportedSQL(f"{clause.upper()} of an expression", "Write a number.")

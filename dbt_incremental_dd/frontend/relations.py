@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
@@ -44,6 +45,11 @@ def parse(sql: str) -> exp.Expression:
     return trees[0]
 
 
+def uses_pipes(sql: str) -> bool:
+    """Whether the query is written with ``|>``."""
+    return "|>" in sql and any(token.token_type is TokenType.PIPE_GT for token in VerbatimSpark().tokenize(sql))
+
+
 def relations(sql: str) -> tuple[Relation, ...]:
     """Base tables of the query, subqueries included, each once; names of CTEs are not among them."""
     found = (relation_of(table) for table in base_tables(parse(sql)))
@@ -58,12 +64,12 @@ def relation_of(table: exp.Table) -> Relation:
 def base_tables(tree: exp.Expression) -> Iterator[exp.Table]:
     """References to base tables, in the order of the text."""
     for table in tree.find_all(exp.Table, bfs=False):
-        if isinstance(table.this, exp.Identifier) and not _names_cte(table):
+        if isinstance(table.this, exp.Identifier) and not is_local(table):
             yield table
 
 
-def _names_cte(table: exp.Table) -> bool:
-    """Whether the reference is to a CTE that is visible where it stands."""
+def is_local(table: exp.Table) -> bool:
+    """Whether the reference is to a CTE that is visible where it stands in its tree."""
     if len(table.parts) != 1:
         return False
     below: exp.Expression = table

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.logical.nodes import Id
+
+CATALOG = "spark_catalog"
+"""The session's own catalog, which a full name may begin with."""
 
 
 class Ids:
@@ -23,7 +26,7 @@ class Ids:
 
 @dataclass(frozen=True)
 class Named:
-    """A column under the name that a query has for it."""
+    """A column under the name that a query has for it; the name is empty where only Spark knows it."""
 
     name: str
     id: Id
@@ -39,7 +42,14 @@ class Source:
     def answers_to(self, names: tuple[str, ...]) -> bool:
         """Whether a qualifier of a column means this source."""
         own = tuple(part.lower() for part in self.qualifier)
+        if len(own) == 2 and len(names) == 3 and names[0] == CATALOG:
+            names = names[1:]
         return bool(own) and len(names) <= len(own) and own[-len(names) :] == names
+
+    def keys_first(self, keys: Sequence[Id]) -> Source:
+        """With the columns of USING in front, where ``t.*`` has them."""
+        first = tuple(c for key in keys for c in self.columns if c.id == key)
+        return replace(self, columns=first + tuple(c for c in self.columns if c.id not in keys))
 
 
 @dataclass(frozen=True)

@@ -2,37 +2,209 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.frontend.aggregate import find_aggregates, lower_aggregation
+from dbt_incremental_dd.frontend.aggregate import find_aggregates, form, replaced
 from dbt_incremental_dd.frontend.block import Block, Environment
 from dbt_incremental_dd.frontend.from_clause import LowerQuery, lower_from
-from dbt_incremental_dd.frontend.functions import GENERATORS
-from dbt_incremental_dd.frontend.order import number, ordered_items
-from dbt_incremental_dd.frontend.resolve import resolve
+from dbt_incremental_dd.frontend.generators import flat_map, names_in_select
+from dbt_incremental_dd.frontend.group_by import Grouping, lower_aggregation, time_window
+from dbt_incremental_dd.frontend.order import Key, is_limited, keys_of, top
+from dbt_incremental_dd.frontend.resolve import (
+    Found,
+    Lookup,
+    first_of,
+    in_aliases,
+    in_scope,
+    resolve,
+    resolved_column,
+)
 from dbt_incremental_dd.frontend.scope import Named, Scope
-from dbt_incremental_dd.frontend.window import lower_windows
+from dbt_incremental_dd.frontend.select_list import Item, SelectList
+from dbt_incremental_dd.frontend.subquery import Scalar, Subqueries
+from dbt_incremental_dd.frontend.window import lower_windows, with_windows_written_out
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Distinct, Filter, FlatMap, Map, Node, Order, TopK
+from dbt_incremental_dd.logical.nodes import Distinct, Filter, Id, Map, Node
 
-_UNUSUAL = ("connect", "cluster", "distribute", "sort", "into", "match", "prewhere", "sample")
+_UNUSUAL = ("connect", "into", "match", "prewhere", "kind", "operation_modifiers")
 
 
 def lower_select(select: exp.Select, environment: Environment, lower_query: LowerQuery) -> Block:
     """The block of one SELECT. Raises UnsupportedSQL, naming the construct, where it has no plan."""
     for clause in _UNUSUAL:
-        if select.args.get(clause) and clause not in ("cluster", "distribute", "sort"):
-            raise UnsupportedSQL(clause.upper())
-    if select.args.get("kind") or (
-        isinstance(select.args.get("distinct"), exp.Distinct) and select.args["distinct"].args.get("on")
-    ):
-        raise UnsupportedSQL("SELECT of another kind")
+        if select.args.get(clause):
+            raise UnsupportedSQL(f"SELECT with {clause.upper()}")
     node, scope = lower_from(select, environment, lower_query)
+    subqueries = Subqueries(scope, environment, lower_query)
     where = select.args.get("where")
     if where is not None:
-        node = _filtered(node, Expr.of(resolve(where.this, scope)))
-    return _Projection(select, environment, node, scope).lower()
+        node = subqueries.filtered(node, where.this)
+    return _Projection(with_windows_written_out(select), select, environment, node, scope, subqueries).lower()
+
+
+class _Projection:
+    """The clauses of a SELECT that follow WHERE; each step replaces the plan, and what was computed by column ids."""
+
+    def __init__(
+        self,
+        select: exp.Select,
+        written: exp.Select,
+        environment: Environment,
+        node: Node,
+        scope: Scope,
+        subqueries: Subqueries,
+    ) -> None:
+        self._select = select
+        self._written = written
+        self._environment = environment
+        self._node = node
+        self._scope = scope
+        self._subqueries = subqueries
+        self._scalars: list[Scalar] = []
+        self._having: exp.Expression | None = None
+        self._qualify: exp.Expression | None = None
+        self._orders: list[Key] = []
+        self._generator: exp.Expression | None = None
+        self._generated: tuple[Id, ...] = ()
+
+    def lower(self) -> Block:
+        """All steps in order."""
+        self._resolve()
+        if self._grouping.is_given or self._having is not None or find_aggregates(self._all()):
+            self._aggregate()
+        else:
+            self._join_scalars(lambda scalar: True)
+        if self._having is not None:
+            self._node = _filtered(self._node, Expr.of(self._having))
+        self._node, rewrite = lower_windows(self._node, self._all(), self._environment.ids)
+        self._each(rewrite)
+        if self._qualify is not None:
+            self._node = _filtered(self._node, Expr.of(self._qualify))
+        self._generate()
+        return self._project()
+
+    def _resolve(self) -> None:
+        """Every clause over ids; aliases of the select list stand for what they name."""
+        inputs = first_of(in_scope(self._scope), time_window(self._select.args.get("group"), in_scope(self._scope)))
+        environment = self._environment
+        made = SelectList(self._scope, inputs, environment.ids, environment.types, self._without_scalars)
+        made.read(self._select.expressions, lambda at, others: self._generator_names(at, others))
+        self._items, self._generator, self._generated = made.items, made.generator, made.generated
+        aliases = in_aliases(made.aliases)
+        self._grouping = Grouping(
+            self._select.args.get("group"), [(i.name, i.value) for i in self._items], first_of(inputs, aliases)
+        )
+        having, qualify = self._select.args.get("having"), self._select.args.get("qualify")
+        if having is not None:
+            tree = self._without_scalars(having.this)
+            self._having = _resolved_outside_aggregates(
+                tree, inputs, self._grouping.in_having(inputs, aliases), self._scope
+            )
+        if qualify is not None:
+            self._qualify = resolve(qualify.this, first_of(inputs, aliases), self._scope)
+        self._is_distinct = self._select.args.get("distinct") is not None
+        self._is_limited = is_limited(self._select)
+        if self._is_limited and not self._is_distinct:
+            values = [item.value for item in self._items]
+            self._orders = keys_of(self._select, values, self._in_order(inputs))
+
+    def _generator_names(self, at: int, others: int) -> tuple[str, ...]:
+        return names_in_select(self._written, at, others, self._environment)
+
+    def _without_scalars(self, tree: exp.Expression) -> exp.Expression:
+        tree, scalars = self._subqueries.without_scalars(tree)
+        self._scalars += scalars
+        return tree
+
+    def _in_order(self, inputs: Lookup) -> Lookup:
+        """ORDER BY sees the select list's names first, then the input's; a qualified name is the input's first."""
+
+        def outputs(parts: tuple[str, ...]) -> Found | None:
+            values = {form(item.value): item.value for item in self._items if item.name.lower() == parts[0].lower()}
+            if len(values) > 1:
+                raise UnsupportedSQL(f"ORDER BY {parts[0]} is ambiguous", "Give the columns different aliases.")
+            return in_aliases({parts[0].lower(): next(iter(values.values()))})(parts) if values else None
+
+        return lambda parts: first_of(*((inputs, outputs) if len(parts) > 1 else (outputs, inputs)))(parts)
+
+    def _each(self, change: Callable[[exp.Expression], exp.Expression]) -> None:
+        """Applies a rewriting to every clause that is still to come."""
+        self._items = [Item(item.name, change(item.value)) for item in self._items]
+        self._having = change(self._having) if self._having is not None else None
+        self._qualify = change(self._qualify) if self._qualify is not None else None
+        self._orders = [(ordered, change(value)) for ordered, value in self._orders]
+        self._generator = change(self._generator) if self._generator is not None else None
+
+    def _all(self) -> list[exp.Expression]:
+        clauses = [item.value for item in self._items] + [value for _, value in self._orders]
+        return clauses + [c for c in (self._having, self._qualify, self._generator) if c is not None]
+
+    def _aggregate(self) -> None:
+        """Scalars inside aggregates and keys are joined below the Reduce, the others above it."""
+        calls = find_aggregates(self._all())
+        below = frozenset(ref for tree in (*calls, *self._grouping.keys) for ref in Expr.of(tree).refs)
+        self._join_scalars(lambda scalar: scalar.id in below)
+        made = lower_aggregation(self._node, self._grouping, calls, self._environment.ids)
+        allowed = {scalar.id for scalar in self._scalars if scalar.id not in below}
+        self._each(lambda tree: made.rewrite(tree, allowed | set(self._generated)))
+        self._node = made.node
+        if any(scalar.id in allowed and scalar.closed is None for scalar in self._scalars):
+            raise UnsupportedSQL("correlated subquery")
+        self._join_scalars(lambda scalar: scalar.id in allowed)
+
+    def _join_scalars(self, wanted: Callable[[Scalar], bool]) -> None:
+        for scalar in self._scalars:
+            if wanted(scalar):
+                self._node = scalar.join(self._node)
+
+    def _generate(self) -> None:
+        """A generator of the select list is a FlatMap over what lies below it."""
+        if self._generator is not None:
+            self._node = flat_map(self._node, self._generator, False, self._generated)
+
+    def _project(self) -> Block:
+        ids = self._environment.ids
+        outputs = [(ids.new(), Expr.of(item.value)) for item in self._items]
+        columns = tuple(Named(item.name, id) for item, (id, _) in zip(self._items, outputs, strict=True))
+        self._note_types(outputs)
+        hidden = [(ids.new(), Expr.of(value)) for _, value in self._orders]
+        node: Node = Map(self._node, (*outputs, *hidden))
+        if self._is_distinct:
+            node = Distinct(node)
+        if not self._is_limited:
+            return Block(node, columns)
+        if self._is_distinct:
+            keys = self._ordered_distinct(columns, outputs)
+        else:
+            keys = [(item, resolved_column(id)) for (item, _), (id, _) in zip(self._orders, hidden, strict=True)]
+        limited = top(self._select, node, keys)
+        return Block(Map(limited, tuple((id, Expr.column(id)) for id, _ in outputs)) if hidden else limited, columns)
+
+    def _ordered_distinct(self, columns: tuple[Named, ...], outputs: list[tuple[Id, Expr]]) -> list[Key]:
+        """With DISTINCT, ORDER BY is over what is selected, by its name or by what it was computed from."""
+        known = {form(item.value): id for item, (id, _) in zip(self._items, outputs, strict=True)}
+        by_name = {column.name.lower(): resolved_column(column.id) for column in columns}
+        look = first_of(in_aliases(by_name), in_scope(self._scope))
+        keys = keys_of(self._select, [resolved_column(column.id) for column in columns], look)
+        keys = [(item, replaced(value, known)) for item, value in keys]
+        if any(not Expr.of(value).refs <= {column.id for column in columns} for _, value in keys):
+            raise UnsupportedSQL("ORDER BY of what SELECT DISTINCT leaves out")
+        return keys
+
+    def _note_types(self, outputs: list[tuple[Id, Expr]]) -> None:
+        types = self._environment.types
+        for id, expr in outputs:
+            if expr.as_column in types:
+                types[id] = types[str(expr.as_column)]
+            elif isinstance(expr.tree, exp.Literal):
+                types[id] = "string" if expr.tree.is_string else "integer" if _is_small(expr.tree) else ""
+
+
+def _is_small(literal: exp.Literal) -> bool:
+    return literal.is_int and int(literal.this) < 2**31
 
 
 def _filtered(node: Node, predicate: Expr) -> Node:
@@ -41,148 +213,9 @@ def _filtered(node: Node, predicate: Expr) -> Node:
     return node
 
 
-class _Projection:
-    """The clauses of a SELECT that follow WHERE; each step replaces the plan, and what was computed by column ids."""
-
-    def __init__(self, select: exp.Select, environment: Environment, node: Node, scope: Scope) -> None:
-        self._select = select
-        self._environment = environment
-        self._node = node
-        self._scope = scope
-        self._items: list[tuple[str, exp.Expression]] = []
-        self._having: exp.Expression | None = None
-        self._qualify: exp.Expression | None = None
-        self._orders: list[tuple[exp.Ordered, exp.Expression]] = []
-
-    def lower(self) -> Block:
-        """All steps in order."""
-        self._resolve()
-        self._aggregate()
-        if self._having is not None:
-            self._node = _filtered(self._node, Expr.of(self._having))
-        self._windows()
-        if self._qualify is not None:
-            self._node = _filtered(self._node, Expr.of(self._qualify))
-        self._generators()
-        return self._project()
-
-    def _resolve(self) -> None:
-        """Every clause over ids; aliases of the select list stand for what they name."""
-        aliases: dict[str, exp.Expression] = {}
-        for tree in self._select.expressions:
-            for name, resolved in self._expanded(tree, aliases):
-                self._items.append((name, resolved))
-                if isinstance(tree, exp.Alias):
-                    aliases[name.lower()] = resolved
-        self._aliases = aliases
-        having, qualify = self._select.args.get("having"), self._select.args.get("qualify")
-        self._having = resolve(having.this, self._scope, aliases) if having is not None else None
-        self._qualify = resolve(qualify.this, self._scope, aliases) if qualify is not None else None
-        if number(self._select, "limit") is not None or number(self._select, "offset"):
-            self._orders = [item for o in ordered_items(self._select) for item in self._order(o)]
-
-    def _expanded(self, tree: exp.Expression, aliases: dict[str, exp.Expression]) -> list[tuple[str, exp.Expression]]:
-        star = tree.this if isinstance(tree, exp.Column) else tree
-        if isinstance(star, exp.Star):
-            return self._star(tree, star)
-        if isinstance(tree, exp.Aliases):
-            raise UnsupportedSQL("a generator with several columns in the select list", "Use LATERAL VIEW.")
-        value = tree.this if isinstance(tree, exp.Alias) else tree
-        return [(tree.alias_or_name or value.sql(), resolve(value, self._scope, aliases))]
-
-    def _star(self, tree: exp.Expression, star: exp.Star) -> list[tuple[str, exp.Expression]]:
-        if star.args.get("replace") or star.args.get("rename"):
-            raise UnsupportedSQL("* REPLACE or RENAME")
-        qualifier = tuple(part.name for part in tree.parts[:-1]) if isinstance(tree, exp.Column) else ()
-        columns = self._scope.star(qualifier)
-        if columns is None:
-            raise UnsupportedSQL(f"{'.'.join(qualifier)}.* over a struct", "Name its fields.")
-        left_out = {item.name.lower() for item in star.args.get("except_") or ()}
-        return [(c.name, exp.column(c.id)) for c in columns if c.name.lower() not in left_out]
-
-    def _order(self, ordered: exp.Ordered) -> list[tuple[exp.Ordered, exp.Expression]]:
-        """ORDER BY sees the select list's names first, then the input's."""
-        target = ordered.this
-        if isinstance(target, exp.Literal) and target.is_int:
-            return [(ordered, self._items[int(target.this) - 1][1])]
-        names = {name.lower(): value for name, value in reversed(self._items)}
-        if isinstance(target, exp.Column) and len(target.parts) == 1:
-            if target.name.lower() in names:
-                return [(ordered, names[target.name.lower()])]
-            if target.name.lower() == "all":
-                return [(ordered, value) for _, value in self._items]
-        return [(ordered, resolve(target, self._scope, self._aliases))]
-
-    def _each(self, change) -> None:  # type: ignore[no-untyped-def]
-        """Applies a rewriting to every clause that is still to come."""
-        self._items = [(name, change(value)) for name, value in self._items]
-        self._having = change(self._having) if self._having is not None else None
-        self._qualify = change(self._qualify) if self._qualify is not None else None
-        self._orders = [(ordered, change(value)) for ordered, value in self._orders]
-
-    def _all(self) -> list[exp.Expression]:
-        clauses = [value for _, value in self._items] + [value for _, value in self._orders]
-        return clauses + [clause for clause in (self._having, self._qualify) if clause is not None]
-
-    def _aggregate(self) -> None:
-        group = self._select.args.get("group")
-        calls = find_aggregates(self._all())
-        if group is None and not calls and self._having is None:
-            return
-        made = lower_aggregation(
-            self._node, group, calls, self._items, self._scope, self._aliases, self._environment.ids
-        )
-        self._node = made.node
-        self._each(made.rewrite)
-
-    def _windows(self) -> None:
-        windows = {w.name.lower(): w for w in self._select.args.get("windows") or ()}
-        self._node, rewrite = lower_windows(self._node, self._all(), windows, self._scope, self._environment.ids)
-        self._each(rewrite)
-
-    def _generators(self) -> None:
-        """A generator of the select list is a FlatMap over what lies below it."""
-        found = [i for i, (_, value) in enumerate(self._items) if _is_generator(value)]
-        if len(found) > 1:
-            raise UnsupportedSQL("several generators in one select list", "Use LATERAL VIEW.")
-        for i in found:
-            name, call = self._items[i]
-            if str(call.this).lower() not in ("explode", "explode_outer"):
-                raise UnsupportedSQL(f"{call.this} in the select list", "Use LATERAL VIEW.")
-            id = self._environment.ids.new()
-            outer = str(call.this).lower().endswith("_outer")
-            self._node = FlatMap(self._node, Expr.of(call), outer, (id,))
-            self._items[i] = (name, exp.column(id))
-        if any(_is_generator(call) for value in self._all() for call in value.find_all(exp.Anonymous)):
-            raise UnsupportedSQL("a generator inside an expression", "Use LATERAL VIEW.")
-
-    def _project(self) -> Block:
-        ids = self._environment.ids
-        outputs = [(ids.new(), Expr.of(value)) for _, value in self._items]
-        columns = tuple(Named(name, id) for (name, _), (id, _) in zip(self._items, outputs, strict=True))
-        distinct = self._select.args.get("distinct") is not None
-        hidden = [] if distinct else [(ids.new(), Expr.of(value)) for _, value in self._orders]
-        node: Node = Map(self._node, (*outputs, *hidden))
-        node = Distinct(node) if distinct else node
-        limit, offset = number(self._select, "limit"), number(self._select, "offset") or 0
-        if limit is None and not offset:
-            return Block(node, columns)
-        keys = [id for id, _ in hidden] if not distinct else self._among(outputs)
-        order = tuple(
-            Order(Expr.column(id), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
-            for id, (o, _) in zip(keys, self._orders, strict=True)
-        )
-        top: Node = TopK(node, (), order, limit, offset)
-        return Block(Map(top, tuple((id, Expr.column(id)) for id, _ in outputs)) if hidden else top, columns)
-
-    def _among(self, outputs: list[tuple[str, Expr]]) -> list[str]:
-        """With DISTINCT, what is ordered by must be among what is selected."""
-        by_sql = {expr.sql: id for id, expr in outputs}
-        found = [by_sql.get(Expr.of(value).sql) for _, value in self._orders]
-        if None in found:
-            raise UnsupportedSQL("ORDER BY of what SELECT DISTINCT leaves out")
-        return [str(id) for id in found]
-
-
-def _is_generator(value: exp.Expression) -> bool:
-    return isinstance(value, exp.Anonymous) and str(value.this).lower() in GENERATORS
+def _resolved_outside_aggregates(tree: exp.Expression, inputs: Lookup, outside: Lookup, scope: Scope) -> exp.Expression:
+    """HAVING: an aggregate's argument is over the input, everything else over the groups."""
+    holder = exp.Tuple(expressions=[tree.copy()])
+    for call in find_aggregates([holder]):
+        call.replace(resolve(call, inputs, scope))
+    return resolve(holder.expressions[0], outside, scope)

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.relations import base_tables, parse, relation_of
+from dbt_incremental_dd.frontend.scope import CATALOG
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 
 
@@ -34,14 +35,15 @@ def block_template(tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
     """The same for a part of a query, given as a tree of its own: its text is printed from the tree."""
     tree = tree.copy()
     order: dict[str, int] = {}
+    full = _full_names(tree)
     for column in tree.find_all(exp.Column):
-        if column.args.get("db"):
-            column.set("db", None)
-            column.set("catalog", None)
+        _unqualify(column, _superfluous(column, full))
     for table in list(base_tables(tree)):
         number = order.setdefault(relation_of(table).key, len(order))
         if not table.alias:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+            alias = table.args.get("alias") or exp.TableAlias()
+            alias.set("this", exp.to_identifier(table.name, quoted=True))
+            table.set("alias", alias)
         table.set("this", exp.to_identifier(f"dd_input_{number}_"))
         table.set("db", None)
         table.set("catalog", None)
@@ -52,17 +54,34 @@ def block_template(tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
     return text, tuple(order)
 
 
+def _full_names(tree: exp.Expression) -> set[tuple[str, ...]]:
+    """Names of more than one part under which base tables stand in FROM."""
+    found = {tuple(part.name.lower() for part in table.parts) for table in base_tables(tree) if len(table.parts) > 1}
+    return found | {(CATALOG, *name) for name in found if len(name) == 2}
+
+
+def _superfluous(column: exp.Column, full: set[tuple[str, ...]]) -> int:
+    """How many parts of a column's name stand before its table."""
+    names = tuple(part.name.lower() for part in column.parts)
+    return next((length - 1 for length in (3, 2) if len(names) > length and names[:length] in full), 0)
+
+
+def _unqualify(column: exp.Column, count: int) -> None:
+    rest = list(column.parts[count:]) if count else []
+    for key, part in zip(("this", "table", "db", "catalog"), reversed(rest), strict=False):
+        column.set(key, part)
+    for key in ("table", "db", "catalog")[len(rest) - 1 :] if rest else ():
+        column.set(key, None)
+
+
 def _qualifiers(tree: exp.Expression) -> list[tuple[int, int, str]]:
     """Columns qualified by a base table's full name lose all of it but the table."""
-    full = {tuple(part.name.lower() for part in table.parts) for table in base_tables(tree) if len(table.parts) > 1}
+    full = _full_names(tree)
     edits = []
     for column in tree.find_all(exp.Column):
-        names = tuple(part.name.lower() for part in column.parts)
-        for length in (2, 3):
-            if names[:length] in full and len(names) > length:
-                start, _ = _span(column.parts[:1])
-                end = _span(column.parts[length - 1 : length])[0]
-                edits.append((start, end, ""))
+        count = _superfluous(column, full)
+        if count:
+            edits.append((column.parts[0].meta["start"], column.parts[count].meta["start"], ""))
     return edits
 
 

@@ -6,12 +6,19 @@ meaning is Spark's alone, so here a call ``f(x)`` is nothing but a name and its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.tokens import Token, TokenType
 
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
+_WITH_UNITS = ("DATEADD", "DATE_ADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPADD", "TIMESTAMPDIFF")
+_UNITS = (
+    *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND"),
+    *("MILLISECOND", "MICROSECOND"),
+)
 _REWRITTEN = (exp.Select, exp.From, exp.Pivot, exp.WithinGroup, exp.Array, exp.Table)
 
 
@@ -28,8 +35,35 @@ def _variant_path(generator: Spark.Generator, extract: exp.JSONExtract) -> str:
     return f"{generator.sql(extract, 'this')}:{path}"
 
 
+def _with_unit(name: str) -> Callable[[Spark.Parser], exp.Expression]:
+    """``dateadd(DAY, 1, x)``: its unit is a word, not a column."""
+
+    def parse(parser: Spark.Parser) -> exp.Expression:
+        word, after = parser._curr, parser._next
+        unit = word is not None and word.text.upper() in _UNITS and after is not None and after.text == ","
+        arguments = []
+        if unit:
+            arguments.append(exp.var(word.text))
+            parser._advance(2)
+        arguments += parser._parse_csv(parser._parse_lambda)
+        if unit and len(arguments) != 3:
+            arguments[0] = exp.column(word.text)
+        return exp.Anonymous(this=name.lower(), expressions=arguments)
+
+    return parse
+
+
 class VerbatimSpark(Spark):
     """``sum(x)`` parses to ``Anonymous(this='sum')``; CAST, EXTRACT, CASE, ... keep their own syntax."""
+
+    def tokenize(self, sql: str, **options: Any) -> list[Token]:
+        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows."""
+        tokens: list[Token] = super().tokenize(sql, **options)
+        for i, token in enumerate(tokens):
+            following = [t.token_type for t in tokens[i + 2 : i + 4]]
+            if token.token_type is TokenType.WINDOW and following != [TokenType.ALIAS, TokenType.L_PAREN]:
+                token.token_type = TokenType.VAR
+        return tokens
 
     class Tokenizer(Spark.Tokenizer):
         # A doubled quote stands for itself, as a backslash before it does.
@@ -39,13 +73,15 @@ class VerbatimSpark(Spark):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         # Only calls whose arguments have a syntax of their own; the others are plain calls in Spark.
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+            **{name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX},
+            **{name: _with_unit(name) for name in _WITH_UNITS},
         }
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         COLON_IS_VARIANT_EXTRACT = True
 
     class Generator(Spark.Generator):
-        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type]] = set()
+        TRANSFORMS: ClassVar = {
             **{kind: print_ for kind, print_ in Spark.Generator.TRANSFORMS.items() if kind not in _REWRITTEN},
             exp.JSONExtract: _variant_path,
         }

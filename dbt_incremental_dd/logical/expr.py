@@ -42,6 +42,18 @@ class Expr:
         return frozenset(_id(column) for column in _columns(self.tree))
 
     @cached_property
+    def tree_refs(self) -> tuple[str, ...]:
+        """The same, as often as each is read; one inside a lambda counts twice, for it is read for every element."""
+        columns = _columns(self.tree)
+        return tuple(_id(c) for c in columns) + tuple(_id(c) for c in columns if c.find_ancestor(exp.Lambda))
+
+    @cached_property
+    def keeps_rows(self) -> bool:
+        """Whether it makes one value of one row. ``window(ts, ...)`` makes several rows of one, or none."""
+        calls = self.tree.find_all(exp.Anonymous)
+        return not any(str(call.this).lower() in ("window", "session_window") for call in calls)
+
+    @cached_property
     def as_column(self) -> str | None:
         """The id, where the expression is nothing but a column."""
         tree = self.tree

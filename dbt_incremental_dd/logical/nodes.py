@@ -299,10 +299,14 @@ class Window(Node):
 
 @dataclass(frozen=True)
 class Union(Node):
-    """The sum of multisets, column by position; types are widened as Spark's UNION ALL does."""
+    """The sum of multisets, column by position.
+
+    ``widens``: the inputs' types may differ, and are widened as Spark's UNION ALL does.
+    """
 
     operands: tuple[Node, ...]
     ids: tuple[Id, ...]
+    widens: bool = True
 
     def __post_init__(self) -> None:
         if any(len(operand.columns) != len(self.ids) for operand in self.operands):

@@ -18,14 +18,15 @@ def merge_maps(plan: Node) -> Node:
     while isinstance(node, Map) and isinstance(node.input, Map) and _may_merge(node, node.input):
         by = dict(node.input.outputs)
         node = Map(node.input.input, tuple((id, expr.substitute(by)) for id, expr in node.outputs))
-    if isinstance(node, Map) and _is_identity(node) and node is not plan:
-        return node.input
-    return node
+    return node.input if isinstance(node, Map) and _is_identity(node) else node
 
 
 def _may_merge(above: Map, below: Map) -> bool:
-    uses = Counter(ref for _, expr in above.outputs for ref in expr.refs)
-    computed = {id for id, expr in below.outputs if expr.as_column is None}
+    """Whether no column that is computed below is read twice above; constants cost nothing."""
+    if not all(expr.keeps_rows for _, expr in below.outputs):
+        return False
+    uses = Counter(ref for _, expr in above.outputs for ref in expr.tree_refs)
+    computed = {id for id, expr in below.outputs if expr.as_column is None and expr.refs}
     return all(uses[id] <= 1 for id in computed)
 
 

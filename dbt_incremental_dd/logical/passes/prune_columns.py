@@ -8,6 +8,7 @@ Threshold, Negate, set operations, TopK by its ties) keep all of theirs.
 
 from __future__ import annotations
 
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import (
     Filter,
     FlatMap,
@@ -30,8 +31,6 @@ def prune_columns(plan: Node) -> Node:
 
 
 def _exactly(node: Node, columns: tuple[Id, ...]) -> Node:
-    from dbt_incremental_dd.logical.expr import Expr
-
     return node if node.columns == columns else Map(node, tuple((id, Expr.column(id)) for id in columns))
 
 
@@ -41,7 +40,7 @@ def _prune(node: Node, wanted: frozenset[Id]) -> Node:
             outputs = tuple(output for output in node.outputs if output[0] in wanted)
             return Get(node.collection, outputs or node.outputs[:1])
         case Map():
-            outputs_ = tuple(output for output in node.outputs if output[0] in wanted) or node.outputs[:1]
+            outputs_ = tuple(o for o in node.outputs if o[0] in wanted or not o[1].keeps_rows) or node.outputs[:1]
             refs = frozenset(ref for _, expr in outputs_ for ref in expr.refs)
             return Map(_prune(node.input, refs), outputs_)
         case Filter():
@@ -59,7 +58,9 @@ def _prune(node: Node, wanted: frozenset[Id]) -> Node:
         case Reduce():
             return _prune_reduce(node, wanted)
         case Window():
-            functions = tuple(f for f in node.functions if f[0] in wanted) or node.functions[:1]
+            functions = tuple(f for f in node.functions if f[0] in wanted)
+            if not functions:
+                return _prune(node.input, wanted)
             refs = frozenset(ref for _, expr in functions for ref in expr.refs)
             needed = (wanted | refs | frozenset(node.keys)) & frozenset(node.input.columns)
             return Window(_prune(node.input, needed), node.keys, functions)
@@ -72,6 +73,8 @@ def _prune(node: Node, wanted: frozenset[Id]) -> Node:
 
 def _prune_reduce(node: Reduce, wanted: frozenset[Id]) -> Node:
     aggregates = tuple(a for a in node.aggregates if a.id in wanted)
+    if not node.keys and not aggregates:
+        aggregates = node.aggregates[:1]
     refs = frozenset(ref for a in aggregates for ref in a.sql.refs) | frozenset(node.keys)
     return Reduce(_prune(node.input, refs), node.keys, aggregates, node.global_row)
 
@@ -82,4 +85,4 @@ def _prune_union(node: Union, wanted: frozenset[Id]) -> Node:
     for operand in node.operands:
         columns = tuple(operand.columns[i] for i in kept)
         operands.append(_exactly(_prune(operand, frozenset(columns)), columns))
-    return Union(tuple(operands), tuple(node.ids[i] for i in kept))
+    return Union(tuple(operands), tuple(node.ids[i] for i in kept), node.widens)

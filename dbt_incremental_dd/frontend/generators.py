@@ -1,0 +1,81 @@
+"""Generators (explode, inline, ...): LATERAL VIEW, LATERAL in FROM, and in the select list."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.frontend.block import Environment
+from dbt_incremental_dd.frontend.functions import GENERATORS
+from dbt_incremental_dd.frontend.resolve import in_scope, resolve
+from dbt_incremental_dd.frontend.scope import Named, Scope, Source
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import FlatMap, Node
+
+Part = tuple[Node, Scope]
+_MAY_BE_EMPTY = ("explode", "posexplode", "inline", "variant_explode")
+"""Generators that may make no row of one; OUTER means nothing to the others."""
+
+
+def is_generator(tree: exp.Expression) -> bool:
+    """Whether it is a call of a generator."""
+    return isinstance(tree, exp.Anonymous) and str(tree.this).lower() in GENERATORS
+
+
+def flat_map(node: Node, call: exp.Expression, outer: bool, outputs: tuple[str, ...]) -> FlatMap:
+    """Each row with what the resolved call makes of it."""
+    name = str(call.this).lower()
+    kept = name.endswith("_outer") or (outer and name in _MAY_BE_EMPTY)
+    return FlatMap(node, Expr.of(call), kept, outputs)
+
+
+def lateral_views(select: exp.Select, part: Part, environment: Environment) -> Part:
+    """The plan with all of a SELECT's LATERAL VIEWs."""
+    laterals = select.args.get("laterals") or ()
+    for i, lateral in enumerate(laterals):
+        query = exp.select()
+        for clause in ("from_", "joins"):
+            query.set(clause, select.args.get(clause) and _copied(select.args[clause]))
+        query.set("laterals", [before.copy() for before in laterals[:i]])
+        part = _lateral(lateral, bool(lateral.args.get("outer")), part, query, environment)
+    return part
+
+
+def _copied(value: exp.Expression | list[exp.Expression]) -> exp.Expression | list[exp.Expression]:
+    return [item.copy() for item in value] if isinstance(value, list) else value.copy()
+
+
+def _lateral(lateral: exp.Lateral, outer: bool, part: Part, query: exp.Select | None, environment: Environment) -> Part:
+    node, scope = part
+    call = lateral.this
+    if not is_generator(call):
+        raise UnsupportedSQL("LATERAL of something else than explode and the like")
+    alias = lateral.args.get("alias")
+    names = [column.name for column in alias.columns] if alias is not None else []
+    if not names:
+        if query is None:
+            raise UnsupportedSQL("LATERAL without column names", "Name its columns: LATERAL explode(x) AS t(y).")
+        query.set("expressions", [call.copy()])
+        names = list(environment.shape(query).names)
+    columns = tuple(Named(name, environment.ids.new()) for name in names)
+    flat = flat_map(node, resolve(call, in_scope(scope), scope), outer, tuple(column.id for column in columns))
+    return flat, scope + Scope.of(Source((alias.name,) if alias is not None and alias.name else (), columns))
+
+
+def lateral_join(part: Part, join: exp.Join, environment: Environment) -> Part:
+    """``FROM t, LATERAL explode(t.x) AS e(y)``, also as LEFT JOIN ... ON true."""
+    on, side = join.args.get("on"), str(join.args.get("side") or "").upper()
+    always = on is None or (isinstance(on, exp.Boolean) and on.this)
+    if not isinstance(join.this.this, exp.Anonymous):
+        raise UnsupportedSQL("a LATERAL subquery")
+    if side not in ("", "LEFT") or (side and not always):
+        raise UnsupportedSQL("an outer LATERAL join with a condition")
+    if not always:
+        raise UnsupportedSQL("a LATERAL join with a condition", "Put the condition into WHERE.")
+    return _lateral(join.this, side == "LEFT", part, None, environment)
+
+
+def names_in_select(select: exp.Select, position: int, others: int, environment: Environment) -> tuple[str, ...]:
+    """Spark's names of the columns that the generator at ``position`` makes among ``others`` columns."""
+    names = environment.shape(select).names
+    return names[position : position + len(names) - others]

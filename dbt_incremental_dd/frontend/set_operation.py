@@ -1,0 +1,83 @@
+"""Set operations through sums of multisets, negated where they take away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.frontend.block import Block, Environment
+from dbt_incremental_dd.frontend.scope import Named
+from dbt_incremental_dd.logical.nodes import Distinct, Negate, Node, Threshold, Union
+
+LowerQuery = Callable[[exp.Expression, Environment], Block]
+
+
+def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_query: LowerQuery) -> Block:
+    """UNION, EXCEPT (MINUS) and INTERSECT, each of all rows or of distinct ones."""
+    if tree.args.get("by_name"):
+        raise UnsupportedSQL("UNION BY NAME")
+    every = tree.args.get("distinct") is False
+    trees = _chain(tree) if every and isinstance(tree, exp.Union) else [tree.left, tree.right]
+    blocks = [lower_query(side, environment) for side in trees]
+    sides = [block.only for block in blocks]
+    if len({len(side.columns) for side in sides}) > 1:
+        raise UnsupportedSQL("a set operation over different numbers of columns")
+    alike = _alike(trees, blocks, environment)
+    if isinstance(tree, exp.Union):
+        plan = _plus(sides, environment, alike)
+        plan = plan if every else Distinct(plan)
+    else:
+        if not every and not alike:
+            raise UnsupportedSQL("EXCEPT or INTERSECT of different types", "Cast both sides to the same types.")
+        a, b = (side if every else Distinct(side) for side in sides)
+        combine = _except if isinstance(tree, exp.Except) else _intersect
+        plan = combine(a, b, environment, alike)
+    _note_types(plan, blocks[0], environment, alike)
+    return Block(plan, tuple(Named(c.name, id) for c, id in zip(blocks[0].columns, plan.columns, strict=True)))
+
+
+def _except(left: Node, right: Node, environment: Environment, alike: bool) -> Node:
+    """L - R, where that is positive."""
+    return Threshold(_plus([left, Negate(right)], environment, alike))
+
+
+def _intersect(left: Node, right: Node, environment: Environment, alike: bool) -> Node:
+    """L - (L - R)."""
+    return Threshold(_plus([left, Negate(_except(left, right, environment, alike))], environment, alike))
+
+
+def _plus(sides: list[Node], environment: Environment, alike: bool) -> Node:
+    return Union(tuple(sides), tuple(environment.ids.new() for _ in sides[0].columns), widens=not alike)
+
+
+def _chain(tree: exp.Expression) -> list[exp.Expression]:
+    """The operands of a chain of UNION ALL."""
+    return [operand for side in (tree.left, tree.right) for operand in (_chain(side) if _goes_on(side) else [side])]
+
+
+def _goes_on(side: exp.Expression) -> bool:
+    if not isinstance(side, exp.Union) or side.args.get("distinct") is not False or side.args.get("by_name"):
+        return False
+    return not any(side.args.get(clause) for clause in ("with_", "order", "limit", "offset"))
+
+
+def _alike(trees: list[exp.Expression], blocks: list[Block], environment: Environment) -> bool:
+    """Whether all sides have the same types; asks Spark where they are not known."""
+    types = [_types(tree, block, environment) for tree, block in zip(trees, blocks, strict=True)]
+    return all(other == types[0] for other in types)
+
+
+def _types(tree: exp.Expression, block: Block, environment: Environment) -> tuple[str, ...]:
+    known = tuple(environment.types.get(column.id, "") for column in block.columns)
+    return known if all(known) else tuple(column.type for column in environment.shape(tree))
+
+
+def _note_types(plan: Node, first: Block, environment: Environment, alike: bool) -> None:
+    for id, column in zip(plan.columns, first.columns, strict=True):
+        if alike and column.id in environment.types:
+            environment.types[id] = environment.types[column.id]
+
+
+__all__ = ["LowerQuery", "lower_set_operation"]

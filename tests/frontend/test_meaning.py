@@ -1,0 +1,145 @@
+"""Lowering is exact: for every query of ``meaning/*.sql`` the plan has Spark's own rows, names and types."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.lower import lower
+from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.explain import explain
+from dbt_incremental_dd.logical.nodes import Fallback
+from dbt_incremental_dd.logical.passes import optimize
+from dbt_incremental_dd.render.types import SparkTypes
+from dbt_incremental_dd.trace.read import schema_of
+from tests.frontend.interpreter import frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = """id INT, k INT, v BIGINT, s STRING, d DECIMAL(8,2), f DOUBLE, ts TIMESTAMP, day DATE, b BOOLEAN,
+    arr ARRAY<INT>, m MAP<STRING,INT>, st STRUCT<x: INT, y: STRING, deep: STRUCT<z: BIGINT>>,
+    items ARRAY<STRUCT<x: INT, y: STRING>>"""
+U = "k INT, w STRING, n DECIMAL(10,3), t STRUCT<k: INT, q: STRING>"
+SALES = "id INT, k INT, amount DECIMAL(12,2), `a b` STRING"
+
+
+class Case(NamedTuple):
+    """A query; ``fallback``: the reason why (a part of) it is kept as text, empty where nothing is."""
+
+    name: str
+    sql: str
+    fallback: str
+
+
+def cases() -> list[Case]:
+    """Blocks of ``-- title`` or ``-- title | fallback: reason``, the query, and an empty line."""
+    found = []
+    for path in sorted((Path(__file__).parent / "meaning").glob("*.sql")):
+        for block in re.split(r"\n\s*\n", path.read_text().strip()):
+            title, _, sql = block.strip().partition("\n")
+            name, _, fallback = title.removeprefix("-- ").partition(" | fallback: ")
+            found.append(Case(f"{path.stem}: {name}", sql.strip(), fallback.strip()))
+    return found
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> dict[str, Input]:
+    """``t`` (ids are distinct), ``u`` (whole rows repeat), ``e`` (empty), and ``shop.sales`` in a schema."""
+    rng = random.Random(7)
+    spark.createDataFrame([_row_t(rng, i) for i in range(40)], T).coalesce(1).createOrReplaceTempView("t")
+    spark.createDataFrame([_row_u(rng) for _ in range(14)], U).coalesce(1).createOrReplaceTempView("u")
+    spark.createDataFrame([], "k INT, v BIGINT").createOrReplaceTempView("e")
+    spark.sql("CREATE DATABASE IF NOT EXISTS shop")
+    sales = [(i, rng.choice([1, 2, 3, None]), Decimal(i), rng.choice("xy")) for i in range(12)]
+    spark.createDataFrame(sales, SALES).coalesce(1).write.mode("overwrite").saveAsTable("shop.sales")
+    return {key: Input(key, schema_of(spark.table(key).schema)) for key in ("t", "u", "e", "shop.sales")}
+
+
+def _row_t(rng: random.Random, i: int) -> tuple[Any, ...]:
+    def some(*values: Any) -> Any:
+        return rng.choice([*values, None])
+
+    x, y = some(1, 2), some("p", "q")
+    return (
+        i,
+        some(1, 2, 3, 4),
+        some(1, 2, 5, 9, -3),
+        some("x", "y", "Zed", "", "a%b"),
+        some(Decimal("1.25"), Decimal("-3.10"), Decimal("0.00")),
+        some(0.5, -2.0, float("nan"), 0.0),
+        some(datetime(2020, 1, 1, 10), datetime(2020, 1, 2, 23, 59)),
+        some(date(2020, 1, 1), date(2020, 2, 29)),
+        some(True, False),
+        some([1, 2], [], [3, None], [2]),
+        some({"p": 1}, {"q": 2, "p": 3}, {}),
+        some((x, y, (some(7, 8),)), (x, y, None)),
+        some([(1, "one"), (2, "two")], [], [(3, None)]),
+    )
+
+
+def _row_u(rng: random.Random) -> tuple[Any, ...]:
+    k = rng.choice([1, 2, 3, 7, None])
+    w = rng.choice(["p", "x", None])
+    return (k, w, rng.choice([Decimal("1.250"), Decimal("2")]), (rng.choice([1, 5]), w))
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, Input], case: Case) -> None:
+    wanted = spark.sql(case.sql)
+    inputs = {relation.key: tables[relation.key] for relation in relations(case.sql)}
+    types = SparkTypes(spark, {given.collection: given.schema for given in inputs.values()})
+    text, keys = template(case.sql, inputs)
+    output = types.of_sql(text, [inputs[key].schema for key in keys])
+    query = lower(case.sql, inputs, output, lambda text, keys: types.of_sql(text, [inputs[key].schema for key in keys]))
+    plans = {"lowered": query.plan, "optimized": optimize(query.plan)}
+    shown = "\n".join(f"{name}:\n{explain(plan)}" for name, plan in plans.items())
+    sides = {"spark": wanted}
+    for name, plan in plans.items():
+        assert plan.columns == query.plan.columns, shown
+        sides[name] = frame(plan, spark).toDF(*query.names)
+        assert _types(sides[name]) == _types(wanted), f"{name}\n{shown}"
+    found = _rows(sides)
+    for name in plans:
+        extra, missing = found[name] - found["spark"], found["spark"] - found[name]
+        assert not extra and not missing, f"{name}: extra {extra}, missing {missing}\n{shown}"
+    reasons = {node.reason for node in plans["optimized"].walk() if isinstance(node, Fallback)}
+    assert reasons == ({case.fallback} if case.fallback else set()), shown
+
+
+def _types(rows: Any) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in rows.schema]
+
+
+def _rows(sides: dict[str, Any]) -> dict[str, Counter[str]]:
+    """The multisets of all sides, by one job."""
+    width = len(next(iter(sides.values())).columns)
+    names = [f"column_{i}" for i in range(width)]
+    union = None
+    for side, rows in sides.items():
+        marked = rows.toDF(*names).withColumn("side", F.lit(side))
+        union = marked if union is None else union.union(marked)
+    found: dict[str, Counter[str]] = {side: Counter() for side in sides}
+    assert union is not None
+    for row in union.collect():
+        found[row["side"]][repr([_plain(value) for value in row[:-1]])] += 1
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Maps have no order."""
+    if isinstance(value, dict):
+        return sorted((str(key), _plain(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
