@@ -74,6 +74,25 @@ class World:
         run = Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
         return {name: run.model(self._request(name, **options)) for name in self.models}
 
+    def step_and_check_each(self) -> list[str]:
+        """One run and check of each model by itself; what went wrong, beginning with the model's name."""
+        self.time += 1
+        for name in self.tables:
+            self._store(name)
+        run = Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
+        failures = []
+        everything = self.models
+        for name in everything:
+            try:
+                run.model(self._request(name))
+                self.models = {name: everything[name]}
+                self.check()
+            except Exception as error:
+                failures.append(f"{name}: {everything[name]}\n{type(error).__name__}: {str(error)[:800]}")
+            finally:
+                self.models = everything
+        return failures
+
     def check(self) -> None:
         """Each model's relation against the batch answer of its SQL over plain tables, EXCEPT ALL both ways."""
         for name, sql in self.models.items():

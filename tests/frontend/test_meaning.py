@@ -57,16 +57,18 @@ def cases() -> list[Case]:
 def tables(spark: SparkSession) -> dict[str, Input]:
     """``t`` (ids are distinct), ``u`` (whole rows repeat), ``e`` (empty), and ``shop.sales`` in a schema."""
     rng = random.Random(7)
-    spark.createDataFrame([_row_t(rng, i) for i in range(40)], T).coalesce(1).createOrReplaceTempView("t")
-    spark.createDataFrame([_row_u(rng) for _ in range(14)], U).coalesce(1).createOrReplaceTempView("u")
+    spark.createDataFrame([row_t(rng, i) for i in range(40)], T).coalesce(1).createOrReplaceTempView("t")
+    spark.createDataFrame([row_u(rng, i) for i in range(14)], U).coalesce(1).createOrReplaceTempView("u")
     spark.createDataFrame([], "k INT, v BIGINT").createOrReplaceTempView("e")
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
-    sales = [(i, rng.choice([1, 2, 3, None]), Decimal(i), rng.choice("xy")) for i in range(12)]
+    sales = [row_sales(rng, i) for i in range(12)]
     spark.createDataFrame(sales, SALES).coalesce(1).write.mode("overwrite").saveAsTable("shop.sales")
     return {key: Input(key, schema_of(spark.table(key).schema)) for key in ("t", "u", "e", "shop.sales")}
 
 
-def _row_t(rng: random.Random, i: int) -> tuple[Any, ...]:
+def row_t(rng: random.Random, i: int) -> tuple[Any, ...]:
+    """A row of ``t`` with NULLs, whose values often repeat."""
+
     def some(*values: Any) -> Any:
         return rng.choice([*values, None])
 
@@ -88,7 +90,13 @@ def _row_t(rng: random.Random, i: int) -> tuple[Any, ...]:
     )
 
 
-def _row_u(rng: random.Random) -> tuple[Any, ...]:
+def row_sales(rng: random.Random, i: int) -> tuple[Any, ...]:
+    """A row of ``shop.sales``."""
+    return (i, rng.choice([1, 2, 3, None]), Decimal(i), rng.choice("xy"))
+
+
+def row_u(rng: random.Random, i: int) -> tuple[Any, ...]:
+    """A row of ``u``."""
     k = rng.choice([1, 2, 3, 7, None])
     w = rng.choice(["p", "x", None])
     return (k, w, rng.choice([Decimal("1.250"), Decimal("2")]), (rng.choice([1, 5]), w))
