@@ -17,6 +17,7 @@ DEV = [
     "pytest>=8.0",
     "pytest-timeout>=2.3",
     "ruff>=0.12",
+    "tpchgen-cli>=4.0",
 ]
 
 setup(

@@ -17,7 +17,7 @@ from dbt_incremental_dd.sources import growing
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.reader import read, read_few
+from dbt_incremental_dd.sources.reader import as_spark_writes, read, read_few
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import schema_of
 
@@ -106,7 +106,8 @@ def _check_parquet(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequenc
 
     for name in names:
         try:
-            own = {c.name: c.type for c in schema_of(from_arrow_schema(pq.read_schema(name, filesystem=filesystem)))}
+            arrow = as_spark_writes(pq.read_schema(name, filesystem=filesystem))
+            own = {c.name: c.type for c in schema_of(from_arrow_schema(arrow))}
         except OSError as error:
             raise SourceError(
                 f"source {spec.name}: {name} is not a Parquet file: {error}", "Remove or replace it."

@@ -65,14 +65,22 @@ def read_few(
     for path in paths:
         with pq.ParquetFile(path, filesystem=filesystem) as file:
             rows += file.metadata.num_rows
-            if rows > LOCAL_ROWS or [(f.name, f.type) for f in file.schema_arrow] != wanted:
+            found = as_spark_writes(file.schema_arrow)
+            if rows > LOCAL_ROWS or [(field.name, field.type) for field in found] != wanted:
                 return None
-            table = file.read().replace_schema_metadata(None)
+            table = file.read().cast(found).replace_schema_metadata(None)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
     table = pa.concat_tables(tables)
     if any(_is_ancient(table[name], first) for name, first in _old_dates(stored)):
         return None
     return Records(spark, local=table, schema=StructType(struct(stored).fields).add(FILE, StringType()))
+
+
+def as_spark_writes(schema: pa.Schema) -> pa.Schema:
+    """The schema with strings and bytes in one Arrow form each; other writers note others, of the same Parquet type."""
+    forms = {"string_view": pa.string(), "large_string": pa.string()}
+    forms |= {"binary_view": pa.binary(), "large_binary": pa.binary()}
+    return pa.schema([(field.name, forms.get(str(field.type), field.type)) for field in schema])
 
 
 def _old_dates(stored: Schema) -> list[tuple[str, Any]]:

@@ -92,9 +92,9 @@ def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:
     found = None
     for name, values in keys.items():
         column = pc.field(name)
-        part = column.isin(list(values))
+        part = pc.scalar(False)
         if values:
-            part = (column >= values[0]) & (column <= values[-1]) & part
+            part = (column >= values[0]) & (column <= values[-1]) & column.isin(list(values))
         found = part if found is None else found & part
     return found
 

@@ -23,6 +23,9 @@ _SLICE = 40
 _ORDERED = ("first", "last", "any_value", "collect_", "array_agg", "listagg", "string_agg", "_by(", "mode(", "approx_")
 """Functions whose answer depends on the order of rows, or that are not exact by themselves."""
 
+_TWO_OF_A_NAME = "has more than one column called"
+"""What a query may do, but not a relation."""
+
 
 def deterministic() -> list[Case]:
     """The cases that have one answer for one content."""
@@ -66,7 +69,7 @@ def run(spark: SparkSession, folder: Path, chosen: list[Case], steps: int, seed:
             fresh = [make(rng, number + i) for i in range(rng.randint(0, 6) + (10 if step == 0 else 0))]
             number += len(fresh)
             world.insert(name, fresh)
-        failures += world.step_and_check_each()
+        failures += [failure for failure in world.step_and_check_each() if _TWO_OF_A_NAME not in failure]
     named = {f"m{i}": case for i, case in enumerate(chosen)}
     shown = [f"{named[f.split(':')[0]].name}: {f}" for f in failures]
     assert not shown, "\n\n".join(shown)

@@ -259,6 +259,21 @@ def test_changed_file_and_changed_type(spark: SparkSession, folder: Path) -> Non
         reader.take()
 
 
+def test_parquet_of_other_writers(spark: SparkSession, folder: Path) -> None:
+    """Strings as views and as large strings are strings; a dictionary too."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    reader = Reader(spark, folder, {}, envelope="append", format="parquet")
+    kinds = [pa.string(), pa.string_view(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+    for i, kind in enumerate(kinds):
+        values = pa.array([f"v{i}", None], pa.string())
+        values = values.dictionary_encode().cast(kind) if i == 3 else values.cast(kind)
+        pq.write_table(pa.table({"k": [i, i], "v": values}), folder / "in" / f"{i}.parquet")
+        assert reader.take().rows == 2
+    assert reader.rows() == Counter({(i, v): 1 for i in range(4) for v in (f"v{i}", None)})
+
+
 WRONG_SETTINGS = {
     "unknown key": ({"envelop": "append"}, "unknown setting differential.envelop", "Did you mean envelope"),
     "unknown envelope": ({"envelope": "upserts"}, "envelope is 'upserts'", "Did you mean upsert"),

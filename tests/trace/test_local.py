@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
-from dbt_incremental_dd.trace.local import consolidate_local, local_frame, lookup_local
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import consolidate_local, local_frame, lookup_local, read_local
+from dbt_incremental_dd.trace.write import write_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +44,17 @@ def test_equal_rows_are_summed_and_zeros_dropped() -> None:
         "{'k': 1, 'v': 'a', 'dd_diff': 3}",
         "{'k': None, 'v': None, 'dd_diff': 2}",
     ]
+
+
+def test_no_values_match_nothing(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    schema = Schema((Column("k", "long"), Column("v", "string")))
+    file = write_arrow(storage, str(tmp_path), table([(1, "a"), (2, "b"), (None, "c")]), schema)
+    found = {name: read_local(storage, str(tmp_path), [file], schema, {name: values}).num_rows for name, values in KEYS}
+    assert found == {"v": 0, "k": 1}
+
+
+KEYS: list[tuple[str, list[object]]] = [("v", []), ("k", [2, 9])]
 
 
 def test_lookup_finds_null_keys_and_leaves_gaps() -> None:
