@@ -45,6 +45,11 @@ def parse(sql: str) -> exp.Expression:
     return trees[0]
 
 
+def words(sql: str) -> list[list[str]]:
+    """The query's tokens by type and text: the same for queries that differ in spaces and comments only."""
+    return [[token.token_type.name, token.text] for token in VerbatimSpark().tokenize(sql)]
+
+
 def uses_pipes(sql: str) -> bool:
     """Whether the query is written with ``|>``."""
     return "|>" in sql and any(token.token_type is TokenType.PIPE_GT for token in VerbatimSpark().tokenize(sql))

@@ -45,12 +45,12 @@ class Context:
         """Whether the old contents of everything are empty."""
         return self.t0 == BEGINNING
 
-    def localized(self, rows: Rows) -> Rows:
+    def localized(self, rows: Rows, limit: int = LOCAL_ROWS) -> Rows:
         """The same rows, computed and on the driver if they are few; otherwise as they were."""
-        if rows.local is not None or rows.estimate > LOCAL_ROWS:
+        if rows.local is not None or rows.estimate > limit:
             return rows
-        table = rows.frame.limit(LOCAL_ROWS + 1).toArrow()
-        return self.local(table, rows) if table.num_rows <= LOCAL_ROWS else replace(rows, estimate=LOCAL_ROWS + 1)
+        table = rows.frame.limit(limit + 1).toArrow()
+        return self.local(table, rows) if table.num_rows <= limit else replace(rows, estimate=limit + 1)
 
     def materialize(self, rows: Rows) -> Rows:
         """The same rows computed once: on the driver where they are few, else in scratch files."""

@@ -13,6 +13,7 @@ from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, Step
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.local_join import join_locally
 from dbt_incremental_dd.render.rows import BROADCAST_ROWS, LOCAL_ROWS, Rows, plus
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def delta(node: Node, r: Renderer) -> Rows | None:
         if r.context.from_nothing and path.start != len(node.operands) - 1:
             continue
         start = r.delta(node.operands[path.start])
+        if start is not None and not r.context.from_nothing and start.estimate <= LOCAL_ROWS:
+            start = r.small_delta(node.operands[path.start])
         if start is not None:
             parts.append(_follow(node, path, start, r, None))
     return plus(parts)
@@ -72,6 +75,9 @@ def _probe(operand: Node, step: Step, rows: Rows, r: Renderer, new: bool) -> Row
     other = r.contents(operand, new=new, keys=keys)
     if other is None:
         return None
+    joined = None if step.residual or r.context.from_nothing else join_locally(r.context, rows, other, step.equalities)
+    if joined is not None:
+        return joined
     frame = join_on(rows, other, step.equalities, step.residual, "inner")
     frame = frame.withColumn(DIFF, F.col(DIFF) * F.col(_OTHER)).drop(_OTHER)
     estimate = rows.estimate if rows.is_small else max(rows.estimate, other.estimate)

@@ -20,6 +20,7 @@ from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.lower import Query, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
 from dbt_incremental_dd.frontend.now import bind_now
+from dbt_incremental_dd.frontend.relations import words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
@@ -27,7 +28,7 @@ from dbt_incremental_dd.render.types import SparkTypes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 """Raised whenever the same SQL may compile to a plan with other states."""
 
 
@@ -41,9 +42,9 @@ class Compiled:
 
 
 def fingerprint(sql: str, inputs: Mapping[str, Input]) -> str:
-    """Of the SQL's text, the inputs' schemas and the plan version."""
+    """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas and the plan version."""
     schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
-    text = json.dumps([PLAN_VERSION, " ".join(sql.split()), schemas])
+    text = json.dumps([PLAN_VERSION, words(sql), schemas])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

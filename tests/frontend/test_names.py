@@ -7,7 +7,7 @@ import pytest
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.now import bind_now, uses_now
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.relations import relations, words
 from dbt_incremental_dd.frontend.template import template
 
 
@@ -60,3 +60,16 @@ def test_refused_with_place_and_remedy(sql: str, construct: str, remedy: str) ->
 
 def test_deterministic_relatives_are_allowed() -> None:
     check("SELECT unix_timestamp(ts), date_add(d, 1), hash(k), to_timestamp('2020-01-01') FROM t")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("select 1 as x", "select\n  1   as x -- one", True),
+        ("select 'a b' as x", "select 'a  b' as x", False),
+        ("select 1 -- c\n + 2 as x", "select 1 -- c + 2 as x\n as x", False),
+        ("select `a` from t", "select a from t", False),
+    ],
+)
+def test_spaces_and_comments_change_nothing_but_literals_do(one: str, other: str, same: bool) -> None:
+    assert (words(one) == words(other)) is same
