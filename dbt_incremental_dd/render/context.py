@@ -12,7 +12,8 @@ import pyarrow as pa
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.render.inner import InnerTraces
-from dbt_incremental_dd.render.rows import LOCAL_ROWS, Local, Rows
+from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.write import describe_folder, remove_folder
@@ -45,8 +46,9 @@ class Context:
         """Whether the old contents of everything are empty."""
         return self.t0 == BEGINNING
 
-    def localized(self, rows: Rows, limit: int = LOCAL_ROWS) -> Rows:
-        """The same rows, computed and on the driver if they are few; otherwise as they were."""
+    def localized(self, rows: Rows, limit: int | None = None) -> Rows:
+        """The same rows, computed and on the driver if they are few (``limit``); otherwise as they were."""
+        limit = limits.LOCAL_ROWS if limit is None else limit
         if rows.local is not None or rows.estimate > limit:
             return rows
         table = rows.frame.limit(limit + 1).toArrow()

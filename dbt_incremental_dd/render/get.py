@@ -14,7 +14,8 @@ from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.nodes import Get, Node
 from dbt_incremental_dd.render.inner import pruned
 from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.rows import LOCAL_ROWS, Local, Rows
+from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
 from dbt_incremental_dd.trace.local import is_readable, read_local
 from dbt_incremental_dd.trace.log import total_rows
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.renderer import Renderer
-
-_PROBED_ROWS = 8_000_000
-"""Stored rows that are filtered on the driver at most: sooner done than a job on them is planned."""
-_PROBED_BYTES = 128 << 20
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
@@ -40,7 +37,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     if not files:
         return None
     wanted = _stored(node, schema)
-    if total_rows(files) <= LOCAL_ROWS and is_readable(wanted):
+    if total_rows(files) <= limits.LOCAL_ROWS and is_readable(wanted):
         return _read_locally(node, r, files, wanted)
     frame = in_interval(updates(r.context.spark, log.uri, files, wanted), files, r.context.t0, r.context.t1)
     return Rows(_renamed(frame, node), total_rows(files), positive=inserts_only(files))
@@ -73,7 +70,7 @@ def _probed_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time
     """The few rows of the keys, filtered on the driver; None where that would be too much for it."""
     log, schema = r.context.inputs[node.collection]
     wanted = _stored(node, schema)
-    if total_rows(files) > _PROBED_ROWS or sum(f.bytes for f in files) > _PROBED_BYTES:
+    if total_rows(files) > limits.PROBED_ROWS or sum(f.bytes for f in files) > limits.PROBED_BYTES:
         return None
     if not is_readable(wanted):
         return None
@@ -82,7 +79,7 @@ def _probed_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time
     table = read_local(r.context.storage, log.uri, files, wanted, values)
     if any(file.last > t for file in files):
         table = table.filter(pc.less_equal(table[TIME], t))
-    if table.num_rows > 10 * LOCAL_ROWS:
+    if table.num_rows > limits.FOUND_ROWS:
         return None
     rows = _of_table(node, r, table, wanted, inserts_only(files))
     return rows if keys.advisory else keys.restricted(rows)

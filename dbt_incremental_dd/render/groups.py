@@ -13,6 +13,7 @@ from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.rows import Local, Rows, consolidated, expanded, negated, plus, positive
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import inserts_only, matching
 from dbt_incremental_dd.trace.local import is_readable, read_local
 from dbt_incremental_dd.trace.log import total_rows
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.renderer import Renderer
-
-
-PROBED_OUTPUT = 200_000
-"""Stored output rows that are read on the driver at most."""
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
@@ -153,7 +150,7 @@ def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows |
         return None
     wanted = Schema((*(schema.select((name,)).columns[0] for name in names.values()), DIFF_COLUMN))
     inserts = inserts_only(files)
-    if total_rows(files) <= PROBED_OUTPUT and is_readable(wanted):
+    if total_rows(files) <= limits.FOUND_ROWS and is_readable(wanted):
         values = {names[id]: v for id, v in keys.values.items()} if keys else {}
         table = read_local(r.context.storage, log.uri, files, wanted, values)
         rows = Rows(Local(r.context.spark, table, wanted), table.num_rows, positive=inserts)

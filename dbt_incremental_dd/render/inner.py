@@ -20,7 +20,8 @@ from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.rows import LOCAL_ROWS, Local, Rows
+from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.local import consolidate_local, is_plain, read_local
@@ -171,7 +172,7 @@ class InnerTrace:
 
 def _limit(keys: Keys | None) -> int:
     """How many stored rows are read on the driver: more where only some of them are kept."""
-    return LOCAL_ROWS if keys is None or not keys.values else 50 * LOCAL_ROWS
+    return limits.LOCAL_ROWS if keys is None or not keys.values else limits.PROBED_ROWS // 8
 
 
 def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:

@@ -14,7 +14,8 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.local_join import join_locally
-from dbt_incremental_dd.render.rows import BROADCAST_ROWS, LOCAL_ROWS, Rows, plus
+from dbt_incremental_dd.render.rows import Rows, plus
+from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,7 +33,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
         if r.context.from_nothing and path.start != len(node.operands) - 1:
             continue
         start = r.delta(node.operands[path.start])
-        if start is not None and not r.context.from_nothing and start.estimate <= LOCAL_ROWS:
+        if start is not None and not r.context.from_nothing and start.estimate <= limits.LOCAL_ROWS:
             start = r.small_delta(node.operands[path.start])
         if start is not None:
             parts.append(_follow(node, path, start, r, None))
@@ -91,7 +92,7 @@ def probe_keys(rows: Rows, equalities: Sequence[Equality], advisory: bool = True
         column = equality.right.as_column
         if column is not None and column not in pairs:
             pairs[column] = equality.left
-    if not pairs or rows.estimate > BROADCAST_ROWS:
+    if not pairs or rows.estimate > limits.BROADCAST_ROWS:
         return None
     plain = {right: left.as_column for right, left in pairs.items() if left.as_column}
     found = keys_of(rows, tuple(dict.fromkeys(plain.values()))).values if rows.local is not None else {}
@@ -108,7 +109,7 @@ def join_on(rows: Rows, other: Rows, equalities: Sequence[Equality], residual: S
     left, right = rows.frame, other.frame.withColumnRenamed(DIFF, _OTHER)
     if rows.is_small and how == "inner" and rows.estimate <= other.estimate:
         left = F.broadcast(left)
-    elif other.is_small and other.estimate <= LOCAL_ROWS:
+    elif other.is_small and other.estimate <= limits.LOCAL_ROWS:
         right = F.broadcast(right)
     return left.join(right, condition(equalities, residual), how)
 

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.logical.nodes import Id
-from dbt_incremental_dd.render.rows import BROADCAST_ROWS, Local, Rows
+from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import is_plain, member_mask
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Keys:
     @property
     def is_few(self) -> bool:
         """Whether a restriction by them is worth assuming."""
-        return self.estimate <= BROADCAST_ROWS
+        return self.estimate <= limits.BROADCAST_ROWS
 
     def renamed(self, to: Mapping[Id, Id]) -> Keys:
         """The same restriction in terms of other columns."""
@@ -67,7 +68,7 @@ class Keys:
     def semi_join(self, frame: DataFrame) -> DataFrame:
         """The rows of ``frame`` that it admits."""
         other = self.frame.select(*(F.col(id).alias(f"dd_key_{id}") for id in self.columns))
-        if self.estimate <= BROADCAST_ROWS:
+        if self.estimate <= limits.BROADCAST_ROWS:
             other = F.broadcast(other)
         return frame.join(other, null_safe({id: f"dd_key_{id}" for id in self.columns}), "left_semi")
 

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.join import Equality
-from dbt_incremental_dd.render.rows import LOCAL_ROWS, Local, Rows
+from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import is_readable
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 _KEY_TYPES = ("byte", "short", "integer", "long", "string", "date")
 """Types of which Arrow and Spark agree on ``=``."""
 _OTHER = "dd_diff_other"
-_LARGEST = 50 * LOCAL_ROWS
-"""Rows of a result at most."""
 
 
 def join_locally(context: Context, rows: Rows, other: Rows, equalities: Sequence[Equality]) -> Rows | None:
@@ -32,13 +31,13 @@ def join_locally(context: Context, rows: Rows, other: Rows, equalities: Sequence
     left = rows.source
     if not isinstance(left, Local) or len(pairs) < len(equalities) or not pairs:
         return None
-    if any(a is None or b is None for a, b in pairs) or other.estimate > 10 * LOCAL_ROWS:
+    if any(a is None or b is None for a, b in pairs) or other.estimate > limits.FOUND_ROWS:
         return None
     columns = [(str(a), str(b)) for a, b in pairs]
     if not _agree(rows.schema, other.schema, columns):
         return None
-    right = context.localized(other, 10 * LOCAL_ROWS).source
-    if not isinstance(right, Local) or left.table.num_rows * _most_equal(right.table, columns) > _LARGEST:
+    right = context.localized(other, limits.FOUND_ROWS).source
+    if not isinstance(right, Local) or left.table.num_rows * _most_equal(right.table, columns) > limits.JOINED_ROWS:
         return None
     return _joined(left, right, columns, rows.positive and other.positive)
 

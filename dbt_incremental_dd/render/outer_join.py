@@ -12,7 +12,8 @@ from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.join import join_on, probe_keys
 from dbt_incremental_dd.render.keys import Keys, keys_of
-from dbt_incremental_dd.render.rows import BROADCAST_ROWS, Rows, negated, plus, positive
+from dbt_incremental_dd.render.rows import Rows, negated, plus, positive
+from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
@@ -52,7 +53,7 @@ def _touched(node: LeftLinearJoin, changed: Rows) -> tuple[Keys | None, Keys | N
     Both sides must be restricted alike, by all equalities that are between plain columns.
     """
     pairs = {e.left.as_column: e.right.as_column for e in node.equalities if e.left.as_column and e.right.as_column}
-    if not pairs or changed.estimate > BROADCAST_ROWS or len(set(pairs.values())) < len(pairs):
+    if not pairs or changed.estimate > limits.BROADCAST_ROWS or len(set(pairs.values())) < len(pairs):
         return None, None
     right = keys_of(changed, tuple(str(column) for column in pairs.values()))
     return right.renamed({str(right): str(left) for left, right in pairs.items()}), right

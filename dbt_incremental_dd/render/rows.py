@@ -13,16 +13,12 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import arrow_schema, consolidate_local, is_plain, local_frame
 from dbt_incremental_dd.trace.read import consolidate, schema_of, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-LOCAL_ROWS = 20_000
-"""Deltas of at most so many rows are brought to the driver, where they become literals and small files."""
-BROADCAST_ROWS = 500_000
-"""A side of at most so many rows is sent to every task instead of being shuffled."""
 
 
 class Local:
@@ -93,7 +89,7 @@ class Rows:
     @property
     def is_small(self) -> bool:
         """Whether it can be broadcast."""
-        return self.estimate <= BROADCAST_ROWS
+        return self.estimate <= limits.BROADCAST_ROWS
 
 
 def positive(rows: Rows) -> Rows:
@@ -147,4 +143,4 @@ def _union(parts: Sequence[Rows], estimate: int) -> DataFrame | Local:
     if isinstance(first, Local) and all(part.local is not None and part.schema == first.schema for part in parts):
         return first.with_table(pa.concat_tables([part.local for part in parts]))
     frame = fold(lambda a, b: a.unionByName(b), (part.frame for part in parts))
-    return frame.coalesce(1) if estimate <= LOCAL_ROWS else frame
+    return frame.coalesce(1) if estimate <= limits.LOCAL_ROWS else frame

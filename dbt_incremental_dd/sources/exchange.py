@@ -13,6 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import local_frame
 from dbt_incremental_dd.trace.read import quoted
@@ -20,8 +21,6 @@ from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-LOCAL_ROWS = 20_000
 
 
 class Records:
@@ -64,10 +63,10 @@ class Records:
 
     def localized(self) -> Records:
         """The same rows, computed and on the driver if they are few."""
-        if self.local is not None or self.estimate > 20 * LOCAL_ROWS:
+        if self.local is not None or self.estimate > 20 * limits.LOCAL_ROWS:
             return self
-        table = self.frame.limit(LOCAL_ROWS + 1).toArrow()
-        if table.num_rows > LOCAL_ROWS:
+        table = self.frame.limit(limits.LOCAL_ROWS + 1).toArrow()
+        if table.num_rows > limits.LOCAL_ROWS:
             return self
         return Records(self._spark, local=table, schema=self.schema)
 

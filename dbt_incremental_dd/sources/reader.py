@@ -17,8 +17,9 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.exchange import LOCAL_ROWS, Records
+from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import arrow_type, is_readable
 from dbt_incremental_dd.trace.read import struct
 
@@ -66,7 +67,7 @@ def read_few(
         with pq.ParquetFile(path, filesystem=filesystem) as file:
             rows += file.metadata.num_rows
             found = as_spark_writes(file.schema_arrow)
-            if rows > LOCAL_ROWS or [(field.name, field.type) for field in found] != wanted:
+            if rows > limits.LOCAL_ROWS or [(field.name, field.type) for field in found] != wanted:
                 return None
             table = file.read().cast(found).replace_schema_metadata(None)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))

@@ -19,7 +19,7 @@ from tests.oracle import Table, World
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SLICE = 40
+_SLICE = 20
 _ORDERED = ("first", "last", "any_value", "collect_", "array_agg", "listagg", "string_agg", "_by(", "mode(", "approx_")
 """Functions whose answer depends on the order of rows, or that are not exact by themselves."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.trace import limits
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -118,15 +119,22 @@ def shuffle(world: World, rng: random.Random, inserts: int = 6, deletes: int = 4
         world.delete(name, [rows[i] for i in gone])
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_exact_after_every_step(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    """All queries as models of one world."""
+@pytest.mark.parametrize("driver", [True, False], ids=["on the driver", "in Spark"])
+def test_exact_after_every_step(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: bool
+) -> None:
+    """All queries as models of one world; every third with deltas that count as too large for the driver."""
+    queries = QUERIES if driver else dict(list(QUERIES.items())[::3])
+    if not driver:
+        for name in ("LOCAL_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
+            monkeypatch.setattr(limits, name, 1)
+    seed = 1 if driver else 2
     rng = random.Random(seed)
     world = World(spark, tmp_path, {"a": Table(A), "b": Table(B)})
-    for name, sql in QUERIES.items():
+    for name, sql in queries.items():
         world.model(name, sql.replace("{{", "{").replace("}}", "}"))
     failures: list[str] = []
-    for _ in range(4):
+    for _ in range(3):
         world.step()
         for name in list(world.models):
             try:
