@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-slow tpch lint format bench clean
+.PHONY: help setup java demo test test-slow fuzz tpch lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -46,6 +46,9 @@ lint: setup ## style, types, import layers
 format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+fuzz: setup ## random queries over random changes, each compared with Spark's batch answer: CASES=2000 SEED=
+	$(BIN)/python -m tests.fuzz.run $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
 tpch: setup ## runs TPC-H's queries as models, every round checked against Spark's batch answer
 	$(BIN)/python -m benchmarks.tpch.run

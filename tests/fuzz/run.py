@@ -1,0 +1,91 @@
+"""``make fuzz``: random (query, data, changes) cases against Spark's batch answer after every step.
+
+``python -m tests.fuzz.run --cases 2000 --seed 1``; the seed is printed, and says everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.fuzz.grammar import DDL, Grammar
+from tests.oracle import Table, World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TOGETHER = 20
+"""Cases that share their data and changes."""
+
+
+def main() -> int:
+    """0 when every case was exact after every step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--depth", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=3)
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    from dbt_incremental_dd.runtime.session import open_session
+
+    with tempfile.TemporaryDirectory() as folder:
+        spark = open_session(folder, {})
+        started, done, failures = time.monotonic(), 0, 0
+        while done < options.cases:
+            seed = options.seed + done
+            size = min(_TOGETHER, options.cases - done)
+            for failure in group(spark, Path(folder) / str(seed), seed, size, options.depth, options.steps):
+                failures += 1
+                print(f"FAILED (seed {seed}): {failure}\n", flush=True)
+            done += size
+            print(f"{done} cases, {failures} failures, {time.monotonic() - started:.0f} s", flush=True)
+    return 1 if failures else 0
+
+
+def group(spark: SparkSession, folder: Path, seed: int, size: int, depth: int, steps: int) -> list[str]:
+    """Cases of one world; of each that failed, how it did first."""
+    rng = random.Random(seed)
+    grammar = Grammar(rng)
+    world = World(spark, folder, {"a": Table(DDL), "b": Table(DDL)})
+    for i in range(size):
+        world.model(f"m{i}", grammar.query(rng.randint(1, depth)))
+    failures: dict[str, str] = {}
+    for step in range(steps):
+        for name in world.tables:
+            _change(world, name, rng, step)
+        for failure in world.step_and_check_each():
+            name = failure.split(":")[0]
+            failures.setdefault(name, f"step {step}, {failure}")
+            world.models.pop(name)
+    return list(failures.values())
+
+
+def _change(world: World, name: str, rng: random.Random, step: int) -> None:
+    """Some rows come and some go; sometimes none, and sometimes all."""
+    rows = world.tables[name].rows
+    how = rng.random()
+    if step and how < 0.15:
+        return
+    gone = list(rows) if step and how > 0.95 else rng.sample(rows, min(len(rows), rng.randint(0, 5)))
+    world.delete(name, gone)
+    world.insert(name, [_row(rng) for _ in range(rng.randint(0, 6) + (0 if step else 6))])
+
+
+def _row(rng: random.Random) -> tuple[Any, ...]:
+    return (
+        rng.choice([None, 0, 1, 2, 3]),
+        rng.choice([None, -1, 0, 1, 7, 2**40]),
+        rng.choice([None, Decimal("0.00"), Decimal("1.05"), Decimal("-99999999.99")]),
+        rng.choice([None, "", "a", "b", "ü"]),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
