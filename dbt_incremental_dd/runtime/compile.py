@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,7 +96,11 @@ def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
 def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> Schema:
     """What Spark says the query's columns are. Raises UnsupportedSQL where they cannot be a relation's."""
     text, keys = template(sql, inputs)
-    schema = types.of_sql(bind_now(text, 0), [inputs[key].schema for key in keys])
+    try:
+        schema = types.of_sql(bind_now(text, 0), [inputs[key].schema for key in keys])
+    except AnalysisException as error:
+        reason = re.sub(r"; line \d+ pos \d+;?$", "", str(error).strip().splitlines()[0])
+        raise UnsupportedSQL(reason, "Correct the query.") from error
     lowered = [column.name.lower() for column in schema]
     twice = sorted({column for column in lowered if lowered.count(column) > 1})
     if twice:

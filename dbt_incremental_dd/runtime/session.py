@@ -21,7 +21,7 @@ def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
     """The process's session; ``settings`` are the user's and come before the defaults."""
     from pyspark.sql import SparkSession
 
-    logging.getLogger("pyspark").setLevel(logging.ERROR)
+    _quiet()
     if is_remote():
         # dbt-spark asks for Hive support with every statement, which a server does not take.
         warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
@@ -29,6 +29,15 @@ def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
     builder = _configured(SparkSession.builder, {**_defaults(root, settings), **settings})
     with _stderr_to(f"{local_folder(root)}/spark.log"):
         return builder.enableHiveSupport().getOrCreate()
+
+
+def _quiet() -> None:
+    """Errors that are raised need no log besides; compiling a query tries parts of it that Spark may refuse."""
+    from pyspark.logger import PySparkLogger
+
+    logging.getLogger("pyspark").setLevel(logging.ERROR)
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    PySparkLogger.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
 
 
 @contextmanager

@@ -145,6 +145,13 @@ def test_refusals_name_the_construct(world: World) -> None:
     assert world.storage.collection(f"{world.schema}.r").log() is None
 
 
+def test_what_spark_does_not_accept_is_told_in_a_line(world: World) -> None:
+    world.model("r", "SELECT no_such FROM {a}")
+    with pytest.raises(UnsupportedSQL, match=rf"{world.schema}\.r: .*`no_such` cannot be resolved") as raised:
+        world.step()
+    assert len(str(raised.value).splitlines()) == 2
+
+
 def test_new_sql_at_a_final_time_is_refused(world: World) -> None:
     world.step()
     world.model("m", "SELECT k, count(*) AS n, sum(v) AS s, max(v) AS hi FROM {a} WHERE v > 1 GROUP BY k")
@@ -204,3 +211,11 @@ def test_the_delta_reads_only_new_files(world: World) -> None:
     log = world.storage.collection(f"{world.schema}.a").log()
     assert log is not None
     assert between(log.files, world.time, world.time + 1) == ()
+
+
+def test_a_query_of_which_parts_cannot_stand_alone_is_compiled_quietly(
+    world: World, capfd: pytest.CaptureFixture[str]
+) -> None:
+    world.model("q", "SELECT v FROM {a} x WHERE v < (SELECT max(y.w) FROM {b} y WHERE y.k = x.k)")
+    world.step()
+    assert "ERROR" not in capfd.readouterr().err
