@@ -68,18 +68,12 @@ class World:
 
     def step(self, **options: Any) -> dict[str, Outcome]:
         """One run over all tables' changes, every model in order."""
-        self.time += 1
-        for name in self.tables:
-            self._store(name)
-        run = Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
+        run = self._next_run()
         return {name: run.model(self._request(name, **options)) for name in self.models}
 
     def step_and_check_each(self) -> list[str]:
         """One run and check of each model by itself; what went wrong, beginning with the model's name."""
-        self.time += 1
-        for name in self.tables:
-            self._store(name)
-        run = Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
+        run = self._next_run()
         failures = []
         everything = self.models
         for name in everything:
@@ -101,6 +95,12 @@ class World:
             assert found.dtypes == answer.dtypes, name
             missing, unexpected = difference(answer, found)
             assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
+
+    def _next_run(self) -> Run:
+        self.time += 1
+        for name in self.tables:
+            self._store(name)
+        return Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
 
     def _store(self, name: str) -> None:
         place = self.storage.collection(f"{self.schema}.{name}")

@@ -41,10 +41,9 @@ def _session(credentials: Any) -> SparkSession:
     folder = _invocation_dir()
     with _LOCK:
         try:
-            storage_of(credentials, folder).require_writable()
+            return open_session(credentials.root(folder), settings)
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
-        return open_session(credentials.root(folder), settings)
 
 
 def _invocation_dir() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -45,9 +46,10 @@ def parse(sql: str) -> exp.Expression:
     return trees[0]
 
 
-def words(sql: str) -> list[list[str]]:
+@lru_cache(maxsize=1_000)
+def words(sql: str) -> tuple[tuple[str, str], ...]:
     """The query's tokens by type and text: the same for queries that differ in spaces and comments only."""
-    return [[token.token_type.name, token.text] for token in VerbatimSpark().tokenize(sql)]
+    return tuple((token.token_type.name, token.text) for token in VerbatimSpark().tokenize(sql))
 
 
 def uses_pipes(sql: str) -> bool:

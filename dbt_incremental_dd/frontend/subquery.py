@@ -10,9 +10,9 @@ from sqlglot import exp
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import aggregation, find_aggregates, key_columns
 from dbt_incremental_dd.frontend.block import Block, Environment
-from dbt_incremental_dd.frontend.from_clause import LowerQuery, Part, lower_from
+from dbt_incremental_dd.frontend.from_clause import LowerQuery, lower_from
 from dbt_incremental_dd.frontend.order import is_limited, number
-from dbt_incremental_dd.frontend.resolve import Lookup, first_of, in_scope, resolve, resolved_column
+from dbt_incremental_dd.frontend.resolve import first_of, in_scope, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Scope
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Distinct, Filter, Id, Join, Map, Node, OuterJoin, SemiJoin
@@ -256,6 +256,3 @@ def _over_nothing(call: exp.Expression) -> int | None:
 def _without(node: Node, scalars: list[Scalar]) -> Node:
     left_out = {scalar.id for scalar in scalars}
     return Map(node, tuple((id, Expr.column(id)) for id in node.columns if id not in left_out))
-
-
-__all__ = ["Lookup", "Part", "Scalar", "Subqueries", "conjuncts"]

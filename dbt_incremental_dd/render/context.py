@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pyarrow as pa
-
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.render.inner import InnerTraces
-from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import if_few
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.write import describe_folder, remove_folder
 
@@ -51,8 +50,10 @@ class Context:
         limit = limits.LOCAL_ROWS if limit is None else limit
         if rows.local is not None or rows.estimate > limit:
             return rows
-        table = rows.frame.limit(limit + 1).toArrow()
-        return self.local(table, rows) if table.num_rows <= limit else replace(rows, estimate=limit + 1)
+        few = if_few(self.spark, rows.frame, limit)
+        if few is None:
+            return replace(rows, estimate=limit + 1)
+        return replace(rows, source=few, estimate=few.table.num_rows)
 
     def materialize(self, rows: Rows) -> Rows:
         """The same rows computed once: on the driver where they are few, else in scratch files."""
@@ -73,10 +74,6 @@ class Context:
         """No rows, of columns with these SQL types."""
         columns = ", ".join(f"CAST(NULL AS {dtype}) AS {name}" for name, dtype in types)
         return self.spark.sql(f"SELECT {columns or 'NULL AS dd_none'} LIMIT 0")
-
-    def local(self, table: pa.Table, like: Rows) -> Rows:
-        """Rows that are on the driver already."""
-        return replace(like, source=Local(self.spark, table, like.schema), estimate=table.num_rows)
 
     def view(self, frame: DataFrame) -> str:
         """A temporary view of the frame, of a name that nobody else uses; dropped at the end of the run."""

@@ -15,8 +15,9 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
-from dbt_incremental_dd.render.rows import Local, Rows, positive
-from dbt_incremental_dd.trace.local import is_plain, lookup_local
+from dbt_incremental_dd.render.rows import Rows, positive
+from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.local import Local, lookup_local
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -103,10 +104,7 @@ def _compared_locally(
 
 
 def _lost_locally(e: Extreme, table: pa.Table, old: pa.ChunkedArray) -> pa.ChunkedArray:
-    """``_lost`` on the driver, less where what came in is more extreme than anything that went out.
-
-    Equal is not enough: a delta may hold a row and its retraction.
-    """
+    """``_lost`` on the driver."""
     out, came = table[in_out("out", e)], table[in_out("in", e)]
     at_least = pc.greater_equal if e.maximum else pc.less_equal
     beyond = pc.greater if e.maximum else pc.less
@@ -172,10 +170,13 @@ def _old_extremes(node: Accumulate, frame: DataFrame, stored: DataFrame | None) 
 
 
 def _lost(e: Extreme) -> SparkColumn:
-    """Whether what went out may have been the extreme, and what came in is not at least as extreme."""
-    out, old = F.col(in_out("out", e)), F.col(OLD + e.id)
-    hit = (out >= old) if e.maximum else (out <= old)
-    return F.coalesce(hit, F.lit(False)) | (out.isNotNull() & old.isNull())
+    """Whether what went out may have been the extreme, and what came in is not beyond it.
+
+    Equal is not enough: a delta may hold a row and its retraction.
+    """
+    out, came, old = F.col(in_out("out", e)), F.col(in_out("in", e)), F.col(OLD + e.id)
+    hit = F.coalesce((out >= old) if e.maximum else (out <= old), F.lit(False)) | (out.isNotNull() & old.isNull())
+    return hit & ~F.coalesce((came > out) if e.maximum else (came < out), F.lit(False))
 
 
 def _compared(e: Extreme) -> SparkColumn:

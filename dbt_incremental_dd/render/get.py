@@ -14,10 +14,11 @@ from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.nodes import Get, Node
 from dbt_incremental_dd.render.inner import pruned
 from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
-from dbt_incremental_dd.trace.local import is_readable, read_local
+from dbt_incremental_dd.trace.local import Local, read_local
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import in_interval, quoted, updates
 

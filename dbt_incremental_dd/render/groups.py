@@ -12,10 +12,11 @@ from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, S
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.keys import Keys, keys_of
-from dbt_incremental_dd.render.rows import Local, Rows, consolidated, expanded, negated, plus, positive
+from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, negated, plus, positive
 from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.files import inserts_only, matching
-from dbt_incremental_dd.trace.local import is_readable, read_local
+from dbt_incremental_dd.trace.local import Local, read_local
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
 

@@ -20,11 +20,12 @@ from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import is_plain
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.local import consolidate_local, is_plain, read_local
+from dbt_incremental_dd.trace.local import Local, consolidate_local, read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
@@ -172,7 +173,7 @@ class InnerTrace:
 
 def _limit(keys: Keys | None) -> int:
     """How many stored rows are read on the driver: more where only some of them are kept."""
-    return limits.LOCAL_ROWS if keys is None or not keys.values else limits.PROBED_ROWS // 8
+    return limits.LOCAL_ROWS if keys is None or not keys.values else limits.PROBED_ROWS
 
 
 def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:

@@ -85,7 +85,7 @@ def _probe(operand: Node, step: Step, rows: Rows, r: Renderer, new: bool) -> Row
     return Rows(frame, estimate, positive=rows.positive and other.positive)
 
 
-def probe_keys(rows: Rows, equalities: Sequence[Equality], advisory: bool = True) -> Keys | None:
+def probe_keys(rows: Rows, equalities: Sequence[Equality]) -> Keys | None:
     """The restriction of the other side to the keys that ``rows`` have; None where there is none to push down."""
     pairs: dict[Id, Expr] = {}
     for equality in equalities:
@@ -101,7 +101,7 @@ def probe_keys(rows: Rows, equalities: Sequence[Equality], advisory: bool = True
     def make() -> DataFrame:
         return rows.frame.select(*(F.expr(left.sql).alias(right) for right, left in pairs.items())).distinct()
 
-    return Keys(tuple(pairs), make, rows.estimate, values, advisory)
+    return Keys(tuple(pairs), make, rows.estimate, values, advisory=True)
 
 
 def join_on(rows: Rows, other: Rows, equalities: Sequence[Equality], residual: Sequence[Expr], how: str) -> DataFrame:

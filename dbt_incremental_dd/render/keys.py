@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.logical.nodes import Id
-from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.local import is_plain, member_mask
+from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -83,16 +84,14 @@ class Keys:
         return replace(rows, source=local.with_table(kept), estimate=kept.num_rows)
 
 
-def keys_of(rows: Rows, columns: tuple[Id, ...], advisory: bool = False) -> Keys:
+def keys_of(rows: Rows, columns: tuple[Id, ...]) -> Keys:
     """The distinct values that ``columns`` have in ``rows``."""
     local = rows.source
     table = None
     if isinstance(local, Local) and is_plain(local.schema.select(columns)):
         table = _distinct(local.table, columns)
     values = _values(table if table is not None else rows.local, columns)
-    return Keys(
-        columns, lambda: rows.frame.select(*columns).distinct(), rows.estimate, values, advisory=advisory, table=table
-    )
+    return Keys(columns, lambda: rows.frame.select(*columns).distinct(), rows.estimate, values, table=table)
 
 
 def _distinct(table: pa.Table, columns: Sequence[Id]) -> pa.Table:

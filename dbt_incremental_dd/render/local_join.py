@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.join import Equality
-from dbt_incremental_dd.render.rows import Local, Rows
+from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.local import is_readable
+from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context

@@ -15,8 +15,9 @@ from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.extremes import OLD, any_of, in_out, seen, with_extremes
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
-from dbt_incremental_dd.render.rows import Local, Rows, positive
-from dbt_incremental_dd.trace.local import is_plain, lookup_local
+from dbt_incremental_dd.render.rows import Rows, positive
+from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.local import Local, lookup_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

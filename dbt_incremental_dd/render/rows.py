@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 
@@ -14,34 +13,12 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.local import arrow_schema, consolidate_local, is_plain, local_frame
-from dbt_incremental_dd.trace.read import consolidate, schema_of, struct
+from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.local import Local, consolidate_local
+from dbt_incremental_dd.trace.read import consolidate, schema_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-class Local:
-    """A table on the driver, and its Spark form, which is made when it is first asked for."""
-
-    def __init__(self, spark: SparkSession, table: pa.Table, schema: Schema) -> None:
-        self.spark = spark
-        self.schema = schema
-        self.table = table.cast(arrow_schema(schema, table.schema))
-
-    @cached_property
-    def frame(self) -> DataFrame:
-        """The rows in Spark."""
-        return local_frame(self.spark, self.table, struct(self.schema))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether Arrow and Spark agree on which rows are equal."""
-        return is_plain(self.schema)
-
-    def with_table(self, table: pa.Table) -> Local:
-        """Other rows with the same columns."""
-        return Local(self.spark, table, self.schema)
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -101,7 +78,7 @@ def consolidated(rows: Rows) -> Rows:
     """The same updates, equal rows summed and zeros dropped."""
     if rows.consolidated:
         return rows
-    if isinstance(rows.source, Local) and rows.source.is_plain:
+    if isinstance(rows.source, Local) and is_plain(rows.source.schema):
         table = consolidate_local(rows.source.table, [DIFF])
         return replace(rows, source=rows.source.with_table(table), consolidated=True)
     return replace(rows, source=consolidate(rows.frame), consolidated=True)

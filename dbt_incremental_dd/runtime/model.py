@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core.errors import ConfigError, FrontierError, StateError, UnsupportedSQL
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.now import bind_now
-from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
@@ -20,51 +18,14 @@ from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerp
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_of, require_columns, resolve
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.manifest import visible_schema
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run import Run
-
-LARGE_CHANGE = 0.5
-"""Where more than this share of the inputs' updates is new, the model is built anew and subtracted."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """One input as of this run: its log, and what is visible of it."""
-
-    key: str
-    log: Log
-    schema: Schema
-
-    @property
-    def name(self) -> str:
-        """The collection's name."""
-        return self.log.name
-
-
-@dataclass(frozen=True)
-class Current:
-    """The model as it is stored: None and empty where it never was."""
-
-    place: Place
-    log: Log | None
-    manifest: Mapping[str, Any]
-
-    @property
-    def is_built(self) -> bool:
-        """Whether there is an output to go on from."""
-        return self.log is not None and "fingerprint" in self.manifest
-
-    @property
-    def last(self) -> Time:
-        """The time that the model is at."""
-        return self.log.frontiers.last if self.log is not None and self.is_built else BEGINNING
 
 
 def run_model(run: Run, request: ModelRequest) -> Outcome:
@@ -81,13 +42,13 @@ def run_model(run: Run, request: ModelRequest) -> Outcome:
 
 
 def _run(run: Run, request: ModelRequest) -> Outcome:
-    given = _resolve(run, request)
-    current = _current(run, request)
+    given = resolve(run, request)
+    current = current_of(run, request)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
     slowest = min(given, key=lambda item: item.log.frontiers.last, default=None)
     t1 = min([run.time, *(item.log.frontiers.last for item in given)])
     held_back_by = slowest.name if slowest and slowest.log.frontiers.last < run.time else ""
-    strategy, why = _strategy(request, current, given, fingerprint(request.sql, inputs), t1)
+    strategy, why = choose(request, current, given, fingerprint(request.sql, inputs), t1)
     if strategy == "skip":
         return _skip(run, request, current, t1, held_back_by)
     if t1 <= current.last:
@@ -100,95 +61,17 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
         raise UnsupportedSQL(
             f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."
         )
-    _require_columns(request, current, compiled)
+    require_columns(request, current, compiled.schema)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
     work = _Work(run, request, current, given, compiled, t1)
     try:
-        with progress(run.storage, current.place.uri, f"{request.name}, {strategy}", run.report):
-            return replace(work.do(strategy), held_back_by=held_back_by)
+        return replace(work.do(strategy), held_back_by=held_back_by)
     except StateError as error:
         if strategy != "delta":
             raise
         run.report(f"{request.name}: {error.message}; building it anew")
         return replace(work.do("rebuild"), held_back_by=held_back_by)
-
-
-def _require_columns(request: ModelRequest, current: Current, compiled: Compiled) -> None:
-    """Raises ConfigError where columns changed that must not."""
-    if not request.config.fixed_columns or current.log is None or not current.is_built:
-        return
-    have = {c.name: c.type for c in visible_schema(dict(current.manifest), current.log)}
-    want = {c.name: c.type for c in compiled.schema}
-    if have == want:
-        return
-    changes = {
-        "new": [name for name in want if name not in have],
-        "gone": [name for name in have if name not in want],
-        "other type": [name for name in want if have.get(name, want[name]) != want[name]],
-    }
-    shown = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in changes.items() if names)
-    raise ConfigError(
-        f"{request.name}: its columns have changed ({shown}), and on_schema_change is fail",
-        "Give it its former columns, or set on_schema_change: sync_all_columns.",
-    )
-
-
-def _resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
-    """Every relation that the SQL reads, sources taken in."""
-    found = []
-    for relation in relations(request.sql):
-        how = request.inputs.get(relation.key)
-        if how == "model":
-            place = run.storage.collection(relation.key)
-            log = place.log()
-            if log is None or log.manifest is None:
-                raise StateError(
-                    f"{request.name} reads {relation.key}, which has not been built yet",
-                    f"Run it first: dbt run --select +{request.name.split('.')[-1]}",
-                )
-            found.append(Given(relation.key, log, visible_schema(place.read_manifest(log.manifest), log)))
-        else:
-            spec = how if isinstance(how, SourceSpec) else SourceSpec(f"{relation.key}", relation.sql)
-            taken = run.source(spec)
-            found.append(Given(relation.key, taken.log, taken.schema))
-    return tuple(found)
-
-
-def _current(run: Run, request: ModelRequest) -> Current:
-    place = run.storage.collection(request.name)
-    log = place.log()
-    manifest = place.read_manifest(log.manifest) if log else {}
-    if manifest and manifest.get("kind") != "model":
-        raise StateError(
-            f"{request.name} is stored as a {manifest.get('kind')}, and cannot be a model too",
-            "Give the model another alias or schema, or remove its folder under state_root.",
-        )
-    return Current(place, log, manifest)
-
-
-def _strategy(
-    request: ModelRequest, current: Current, given: tuple[Given, ...], mark: str, t1: Time
-) -> tuple[Strategy, str]:
-    """How to get there, and why where it is not by delta."""
-    if not current.is_built:
-        return "initial", "it is new"
-    if request.full_refresh:
-        return "rebuild", "a full refresh was asked for"
-    if current.manifest["fingerprint"] != mark:
-        return "rebuild", "its SQL or an input's columns changed"
-    t0 = current.last
-    if t1 <= t0:
-        return "skip", ""
-    forgotten = [item.name for item in given if item.log.frontiers.since > t0]
-    if forgotten:
-        return "rebuild", f"{forgotten[0]} no longer has its history since {format_time(t0)}"
-    changed = sum(total_rows(between(item.log.files, t0, t1)) for item in given)
-    if not changed and not current.manifest.get("temporal"):
-        return "skip", ""
-    if changed > LARGE_CHANGE * max(sum(total_rows(item.log.files) for item in given), 1) and changed > 10_000:
-        return "rebuild", "most of its inputs changed"
-    return "delta", ""
 
 
 def _skip(run: Run, request: ModelRequest, current: Current, t1: Time, held_back_by: str) -> Outcome:
@@ -220,7 +103,12 @@ class _Work:
         self._t1 = t1
 
     def do(self, strategy: Strategy) -> Outcome:
-        """Renders by that strategy, commits, and publishes the relations."""
+        """Renders by that strategy, commits, and publishes the relations; tells how it goes where that takes long."""
+        run, name = self._run, self._request.name
+        with progress(run.storage, self._current.place.uri, f"{name}, {strategy}", run.report):
+            return self._do(strategy)
+
+    def _do(self, strategy: Strategy) -> Outcome:
         context = self._context(anew=strategy != "delta")
         try:
             rows = Renderer(context).delta(self._compiled.plan.root)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.errors import StateError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -55,9 +57,22 @@ def _stderr_to(path: str) -> Iterator[None]:
 
 
 def local_folder(root: str) -> str:
-    """A local folder for the metastore, the warehouse and logs: the state root itself where it is local."""
+    """A local folder for the metastore, the warehouse and logs: the state root itself where it is local.
+
+    Raises StateError where it cannot be written.
+    """
     local = root if "://" not in root else os.path.join(os.getcwd(), ".dbt_incremental_dd")
-    os.makedirs(local, exist_ok=True)
+    try:
+        os.makedirs(local, exist_ok=True)
+        writable = os.access(local, os.W_OK)
+        reason = "permission denied"
+    except OSError as error:
+        writable, reason = False, str(error)
+    if not writable:
+        raise StateError(
+            f"state_root {root} cannot be written: {reason}",
+            "Give a folder that this user may write, as `state_root` in the profile.",
+        )
     return local
 
 

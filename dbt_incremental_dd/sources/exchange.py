@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
 
 from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import local_frame
-from dbt_incremental_dd.trace.read import quoted
+from dbt_incremental_dd.trace.local import Local, if_few
+from dbt_incremental_dd.trace.read import quoted, schema_of
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 if TYPE_CHECKING:
@@ -24,51 +22,34 @@ if TYPE_CHECKING:
 
 
 class Records:
-    """Rows in Spark, on the driver (``local``), or both. ``estimate``: about how many at most.
+    """Rows in Spark, or on the driver where they are few. ``estimate``: about how many at most."""
 
-    Where they are on the driver, their Spark form is made when it is first asked for.
-    """
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        frame: DataFrame | None = None,
-        estimate: int = 0,
-        local: pa.Table | None = None,
-        schema: StructType | None = None,
-    ) -> None:
+    def __init__(self, spark: SparkSession, source: DataFrame | Local, estimate: int = 0) -> None:
         self._spark = spark
-        self._frame = frame
-        self._schema = schema
-        self.local = local
-        self.estimate = estimate if local is None else local.num_rows
+        self._source = source
+        self.estimate = source.table.num_rows if isinstance(source, Local) else estimate
 
-    @cached_property
+    @property
     def frame(self) -> DataFrame:
         """The rows in Spark."""
-        if self._frame is not None:
-            return self._frame
-        assert self.local is not None
-        return local_frame(self._spark, self.local, self.schema)
+        return self._source.frame if isinstance(self._source, Local) else self._source
 
     @property
-    def schema(self) -> StructType:
+    def local(self) -> pa.Table | None:
+        """The rows on the driver, if they are there."""
+        return self._source.table if isinstance(self._source, Local) else None
+
+    @property
+    def schema(self) -> Schema:
         """The columns."""
-        return self._schema if self._schema is not None else self.frame.schema
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns' names."""
-        return tuple(self.schema.names)
+        return self._source.schema if isinstance(self._source, Local) else schema_of(self._source.schema)
 
     def localized(self) -> Records:
         """The same rows, computed and on the driver if they are few."""
         if self.local is not None or self.estimate > 20 * limits.LOCAL_ROWS:
             return self
-        table = self.frame.limit(limits.LOCAL_ROWS + 1).toArrow()
-        if table.num_rows > limits.LOCAL_ROWS:
-            return self
-        return Records(self._spark, local=table, schema=self.schema)
+        few = if_few(self._spark, self.frame, limits.LOCAL_ROWS)
+        return self if few is None else Records(self._spark, few)
 
     def where(self, condition: Column) -> Records:
         """The rows for which a condition holds; computed by Spark."""
@@ -76,23 +57,20 @@ class Records:
 
     def replaced(self, table: pa.Table) -> Records:
         """Other rows on the driver, with the same columns."""
-        return Records(self._spark, local=table, schema=self.schema)
+        return Records(self._spark, Local(self._spark, table, self.schema))
 
-    def select(self, names: Sequence[str]) -> Records:
+    def select(self, names: tuple[str, ...]) -> Records:
         """Some of the columns."""
         if self.local is None:
             return Records(self._spark, self.frame.select(*map(quoted, names)), self.estimate)
-        fields = StructType([self.schema[name] for name in names])
-        return Records(self._spark, local=self.local.select(list(names)), schema=fields)
+        return Records(self._spark, Local(self._spark, self.local.select(list(names)), self.schema.select(names)))
 
     def counted(self, diff: int) -> Records:
         """The rows with a ``dd_diff`` of that each."""
         if self.local is None:
             return Records(self._spark, self.frame.withColumn(DIFF, F.lit(diff).cast("bigint")), self.estimate)
         table = self.local.append_column(DIFF, pa.array([diff] * self.local.num_rows, pa.int64()))
-        return Records(
-            self._spark, local=table, schema=StructType([*self.schema.fields, StructField(DIFF, LongType())])
-        )
+        return Records(self._spark, Local(self._spark, table, Schema((*self.schema.columns, DIFF_COLUMN))))
 
 
 def write(

@@ -118,13 +118,13 @@ class _Intaking:
 
     def _take(self, arrival: Arrival) -> Intake:
         records, note = good_records(self._place, self._spec, arrival, self._t)
-        record_schema = schema_of(records.schema).select(record_names(records))
+        record_schema = records.schema.select(record_names(records))
         schema = self._visible(record_schema)
         inner = dict(self._manifest.get("inner", {}))
         taking = Taking(self._spark, self._spec, self._place, self._log, schema, arrival, records, self._t, inner)
         change: Change = ENVELOPES[self._spec.envelope].change(taking)
         updates = change.updates.localized()
-        stored = Schema((*schema_of(updates.schema).columns[:-1], TIME_COLUMN, DIFF_COLUMN))
+        stored = Schema((*updates.schema.columns[:-1], TIME_COLUMN, DIFF_COLUMN))
         batch = self._write(updates, stored)
         inner.update(change.finish())
         manifest = {

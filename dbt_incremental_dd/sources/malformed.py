@@ -25,7 +25,7 @@ _SET_ASIDE = Schema((Column("file", "string"), Column("record", "string"), TIME_
 
 def good_records(place: Place, spec: SourceSpec, arrival: Arrival, t: Time) -> tuple[Records, str]:
     """The records that fit, and a note on those that do not. Raises SourceError where these are not to be set aside."""
-    if CORRUPT not in arrival.records.names:
+    if CORRUPT not in arrival.records.schema.names:
         return arrival.records, ""
     records = arrival.records.localized()
     good, table = _split(records, _NOTHING[spec.envelope == "debezium"])
@@ -48,7 +48,7 @@ def good_records(place: Place, spec: SourceSpec, arrival: Arrival, t: Time) -> t
 
 def _split(records: Records, nothing: tuple[str, ...]) -> tuple[Records, pa.Table]:
     """The records that fit, and the rows of those that do not."""
-    kept = tuple(name for name in records.names if name != CORRUPT)
+    kept = tuple(name for name in records.schema.names if name != CORRUPT)
     table = records.local
     if table is None:
         # All columns are read: Spark refuses to read the corrupt text alone.

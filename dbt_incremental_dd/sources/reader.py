@@ -14,13 +14,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.local import arrow_type, is_readable
+from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
+from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.read import struct
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ def read_few(
     spark: SparkSession, spec: SourceSpec, filesystem: pafs.FileSystem, paths: Sequence[str], stored: Schema
 ) -> Records | None:
     """The records of small Parquet files, without a Spark job; None where that might not be what Spark reads."""
-    if spec.format != "parquet" or spec.options:
-        return None
-    if not is_readable(stored):
+    if spec.format != "parquet" or spec.options or not is_readable(stored):
         return None
     wanted = [(column.name, arrow_type(column.type)) for column in stored]
     tables, rows = [], 0
@@ -74,7 +73,7 @@ def read_few(
     table = pa.concat_tables(tables)
     if any(_is_ancient(table[name], first) for name, first in _old_dates(stored)):
         return None
-    return Records(spark, local=table, schema=StructType(struct(stored).fields).add(FILE, StringType()))
+    return Records(spark, Local(spark, table, Schema((*stored.columns, Column(FILE, "string")))))
 
 
 def as_spark_writes(schema: pa.Schema) -> pa.Schema:

@@ -59,4 +59,4 @@ class Taking:
 
 def record_names(records: Records) -> tuple[str, ...]:
     """The columns of records, without those that connectors add."""
-    return tuple(name for name in records.names if name not in (FILE, CORRUPT))
+    return tuple(name for name in records.schema.names if name not in (FILE, CORRUPT))

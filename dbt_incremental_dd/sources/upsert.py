@@ -21,7 +21,7 @@ from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.taking import Change, Taking
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.log import Commit, Log
-from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, schema_of, updates
+from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, updates
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -94,13 +94,6 @@ def _latest(taking: Taking, candidates: Candidates) -> DataFrame:
 
 
 def _require_keys(taking: Taking, latest: Records) -> None:
-    missing = [name for name in taking.spec.key if taking.schema.find(name) is None]
-    if missing:
-        names = ", ".join(taking.schema.names)
-        raise SourceError(
-            f"source {taking.spec.name}: there is no key column {missing[0]}; there are {names}",
-            "Correct `key` in the source's settings.",
-        )
     for name in taking.spec.key:
         if latest.local is not None:
             count = latest.local[name].null_count
@@ -240,8 +233,7 @@ def _bury(taking: Taking, frame: DataFrame, buried: DataFrame | None) -> dict[st
     if rows.local is not None and rows.local.num_rows == 0:
         return {"tombstones": log.version} if log else {}
     place = taking.place.inner("tombstones")
-    schema = schema_of(rows.schema)
-    stored = Schema((*schema.columns, TIME_COLUMN))
+    stored = Schema((*rows.schema.columns, TIME_COLUMN))
     files = write(taking.place.storage, place.trace_uri, rows, stored, taking.t, ())
     newest = place.create(stored)
     extra = tuple(f for f in newest.files if log is None or f.path not in {own.path for own in log.files})

@@ -1,61 +1,48 @@
-"""Reading a trace on the driver, without a Spark job: for the few rows that a small delta touches."""
+"""Tables on the driver, for the few rows that a small delta touches: read, summed, looked up without a Spark job."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import pyarrow.dataset as ds
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.trace.arrow import arrow_schema, arrow_type
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.read import quoted
+from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_ARROW: dict[str, pa.DataType] = {
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
+
+class Local:
+    """A table on the driver, and its Spark form, which is made when it is first asked for."""
+
+    def __init__(self, spark: SparkSession, table: pa.Table, schema: Schema) -> None:
+        self.spark = spark
+        self.schema = schema
+        self.table = table.cast(arrow_schema(schema, table.schema))
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows in Spark."""
+        return local_frame(self.spark, self.table, struct(self.schema))
+
+    def with_table(self, table: pa.Table) -> Local:
+        """Other rows with the same columns."""
+        return Local(self.spark, table, self.schema)
 
 
-def arrow_type(dtype: str) -> pa.DataType | None:
-    """The Arrow type that says the same as a Spark type; None for nested and special ones."""
-    if dtype.startswith("decimal("):
-        precision, scale = dtype[len("decimal(") : -1].split(",")
-        return pa.decimal128(int(precision), int(scale))
-    return _ARROW.get(dtype)
-
-
-def is_readable(schema: Schema) -> bool:
-    """Whether Arrow reads the types from files as Spark does."""
-    return all(arrow_type(column.type) is not None for column in schema)
-
-
-def is_plain(schema: Schema) -> bool:
-    """Whether Arrow and Spark also agree on which values are equal; not so for floats (-0.0, NaN)."""
-    return is_readable(schema) and not any(column.type in ("float", "double") for column in schema)
-
-
-def arrow_schema(schema: Schema, like: pa.Schema) -> pa.Schema:
-    """The columns of ``like`` in the one Arrow type that each Spark type has; others as they are."""
-    types = ((column.name, arrow_type(column.type)) for column in schema)
-    return pa.schema([(name, like.field(name).type if dtype is None else dtype) for name, dtype in types])
+def if_few(spark: SparkSession, frame: DataFrame, limit: int) -> Local | None:
+    """The frame's rows, computed and brought to the driver; None where there are more than ``limit``."""
+    table = frame.limit(limit + 1).toArrow()
+    return Local(spark, table, schema_of(frame.schema)) if table.num_rows <= limit else None
 
 
 def read_local(
@@ -65,26 +52,16 @@ def read_local(
     schema: Schema,
     keys: Mapping[str, Sequence[Any]] | None = None,
 ) -> pa.Table:
-    """The files' rows with the columns of ``schema``; a column that a file lacks is NULL.
+    """The files' rows with the columns of ``schema``, of readable types; a column that a file lacks is NULL.
 
     ``keys`` leaves out rows with other values of these columns; row groups without any are not read.
     """
     filesystem, root = storage.filesystem(uri)
-    filters = _filters(keys or {})
-    tables = []
-    for file in files:
-        path = f"{root}/{file.path}"
-        present = set(pq.read_schema(path, filesystem=filesystem).names)
-        wanted = [name for name in schema.names if name in present]
-        table = pq.read_table(
-            path, columns=wanted, filesystem=filesystem, filters=filters, coerce_int96_timestamp_unit="us"
-        )
-        for name in schema.names:
-            if name not in present:
-                table = table.append_column(name, pa.nulls(table.num_rows))
-        table = table.select(list(schema.names))
-        tables.append(table.cast(arrow_schema(schema, table.schema)))
-    return pa.concat_tables(tables)
+    form = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+    columns = pa.schema([(column.name, arrow_type(column.type)) for column in schema])
+    paths = [f"{root}/{file.path}" for file in files]
+    found = ds.dataset(paths, schema=columns, format=form, filesystem=filesystem)
+    return found.to_table(filter=_filters(keys or {}))
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:

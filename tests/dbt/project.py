@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_NUMBERS = itertools.count()
+
 
 class Project:
-    """Write files, then ``dbt("run")``."""
+    """Write files, then ``dbt("run")``. Each has a schema of its own."""
 
-    def __init__(self, folder: Path, schema: str, **profile: Any) -> None:
+    def __init__(self, folder: Path, **profile: Any) -> None:
         self.folder = folder
-        self.schema = schema
+        self.schema = schema = f"dbt{next(_NUMBERS)}"
         self.last: Any = None
         target = {"type": "differential", "schema": schema, "threads": 2, **profile}
         self.write("profiles.yml", yaml.safe_dump({"p": {"target": "dev", "outputs": {"dev": target}}}))
@@ -52,6 +59,11 @@ class Project:
         if self.last.exception:
             return repr(self.last.exception)
         return "\n".join(f"{r.node.name}: {r.message}" for r in self.last.result if str(r.status) in ("error", "fail"))
+
+
+def rows(spark: SparkSession, project: Project, name: str) -> list[tuple[Any, ...]]:
+    """A relation's rows, sorted."""
+    return sorted((tuple(row) for row in spark.table(f"{project.schema}.{name}").collect()), key=str)
 
 
 def strategies(results: dict[str, Any]) -> dict[str, str]:

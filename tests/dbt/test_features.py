@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dbt.project import Project, strategies
+from tests.dbt.project import Project, rows, strategies
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_NUMBERS = itertools.count()
 
 SOURCES = """
 version: 2
@@ -30,18 +27,12 @@ sources:
 @pytest.fixture
 def project(spark: SparkSession, tmp_path: Path) -> Project:
     """One appended source and two models."""
-    schema = f"feat{next(_NUMBERS)}"
-    project = Project(tmp_path, schema)
-    project.write("models/sources.yml", SOURCES.format(schema=schema))
+    project = Project(tmp_path)
+    project.write("models/sources.yml", SOURCES.format(schema=project.schema))
     project.write("models/totals.sql", "select k, sum(v) as s from {{ source('raw', 'events') }} group by k")
     project.write("models/top.sql", "select max(s) as s from {{ ref('totals') }}")
     project.records("data/events/1.json", [{"k": i % 3, "v": i} for i in range(9)])
     return project
-
-
-def values(spark: SparkSession, relation: str) -> list[tuple[object, ...]]:
-    """A relation's rows, sorted."""
-    return sorted((tuple(row) for row in spark.table(relation).collect()), key=str)
 
 
 def test_retry_goes_on_where_it_failed(project: Project, spark: SparkSession) -> None:
@@ -49,7 +40,7 @@ def test_retry_goes_on_where_it_failed(project: Project, spark: SparkSession) ->
     assert "no_such" in project.dbt("run", fails=True)["top"]
     project.write("models/top.sql", "select max(s) as s from {{ ref('totals') }}")
     assert strategies(project.dbt("retry")) == {"top": "initial"}
-    assert values(spark, f"{project.schema}.top") == [(15,)]
+    assert rows(spark, project, "top") == [(15,)]
 
 
 def test_defer_reads_what_another_target_built(project: Project, spark: SparkSession) -> None:
@@ -60,14 +51,15 @@ def test_defer_reads_what_another_target_built(project: Project, spark: SparkSes
     project.write("profiles.yml", profile)
     results = project.dbt("run", "--select", "top", "--defer", "--state", str(project.folder))
     assert strategies(results) == {"top": "initial"}
-    assert values(spark, f"{former}dev.top") == [(15,)]
+    project.schema = f"{former}dev"
+    assert rows(spark, project, "top") == [(15,)]
     project.records("data/events/2.json", [{"k": 1, "v": 100}])
     project.write("profiles.yml", profile.replace(f"{former}dev", former))
     project.dbt("run", "--select", "totals")
     project.write("profiles.yml", profile)
     results = project.dbt("run", "--select", "top", "--defer", "--state", str(project.folder))
     assert strategies(results) == {"top": "delta"}
-    assert values(spark, f"{former}dev.top") == [(112,)]
+    assert rows(spark, project, "top") == [(112,)]
 
 
 def test_versions_are_models_of_their_own(project: Project, spark: SparkSession) -> None:
@@ -76,11 +68,11 @@ def test_versions_are_models_of_their_own(project: Project, spark: SparkSession)
     project.write("models/named.yml", "models: [{name: named, latest_version: 2, versions: [{v: 1}, {v: 2}]}]")
     project.write("models/over.sql", "select note, count(*) as n from {{ ref('named') }} group by note")
     project.dbt("run")
-    assert values(spark, f"{project.schema}.over") == [("new", 3)]
-    assert len(values(spark, f"{project.schema}.named_v1")) == 3
+    assert rows(spark, project, "over") == [("new", 3)]
+    assert len(rows(spark, project, "named_v1")) == 3
     project.records("data/events/2.json", [{"k": 7, "v": 1}])
     assert set(strategies(project.dbt("run")).values()) == {"delta"}
-    assert values(spark, f"{project.schema}.over") == [("new", 4)]
+    assert rows(spark, project, "over") == [("new", 4)]
 
 
 def test_four_threads_take_a_source_in_once(project: Project, spark: SparkSession) -> None:
@@ -95,14 +87,14 @@ def test_four_threads_take_a_source_in_once(project: Project, spark: SparkSessio
     assert len({r.adapter_response["as_of"] for r in results.values()}) == 1
     for i in range(6):
         expected = sorted([(0, 1009 + i), (1, 12 + i), (2, 15 + i), (5, 1 + i)], key=str)
-        assert values(spark, f"{project.schema}.many{i}") == expected
+        assert rows(spark, project, f"many{i}") == expected
 
 
 def test_partial_parsing_sees_changed_models(project: Project, spark: SparkSession) -> None:
     project.dbt("run")
     project.write("models/top.sql", "select min(s) as s from {{ ref('totals') }}")
     assert strategies(project.dbt("run", "--partial-parse")) == {"totals": "skip", "top": "rebuild"}
-    assert values(spark, f"{project.schema}.top") == [(9,)]
+    assert rows(spark, project, "top") == [(9,)]
 
 
 def test_on_schema_change(project: Project, spark: SparkSession) -> None:
@@ -125,7 +117,7 @@ def test_two_models_on_one_relation_are_refused(project: Project, spark: SparkSe
     project.dbt("run", fails=True)
     message = str(project.last.exception)
     assert f"{project.schema}.top" in message and "models/other.sql" in message
-    assert values(spark, f"{project.schema}.top") == [(15,)]
+    assert rows(spark, project, "top") == [(15,)]
 
 
 def test_a_renamed_model_with_its_former_alias_goes_on(project: Project, spark: SparkSession) -> None:
@@ -133,7 +125,7 @@ def test_a_renamed_model_with_its_former_alias_goes_on(project: Project, spark: 
     (project.folder / "models/top.sql").unlink()
     project.write("models/other.sql", "{{ config(alias='top') }} select min(s) as s from {{ ref('totals') }}")
     assert strategies(project.dbt("run")) == {"totals": "skip", "other": "rebuild"}
-    assert values(spark, f"{project.schema}.top") == [(9,)]
+    assert rows(spark, project, "top") == [(9,)]
     assert spark.table(f"{project.schema}.top__changes").count() == 3
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dbt.project import Project, strategies
+from tests.dbt.project import Project, rows, strategies
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_NUMBERS = itertools.count()
 
 SOURCES = """
 version: 2
@@ -40,7 +37,7 @@ unit_tests:
 @pytest.fixture
 def project(spark: SparkSession, tmp_path: Path) -> Project:
     """One upsert source, a seed, and a chain of models."""
-    project = Project(tmp_path, f"dbt{next(_NUMBERS)}")
+    project = Project(tmp_path)
     project.write("models/schema.yml", SOURCES)
     project.write(
         "models/totals.sql", "select k, count(*) as n, sum(v) as s from {{ source('raw', 'events') }} group by k"
@@ -52,11 +49,6 @@ def project(spark: SparkSession, tmp_path: Path) -> Project:
     project.records("data/events/1.json", [{"id": i, "k": i % 3, "v": i} for i in range(9)])
     project.dbt("seed")
     return project
-
-
-def rows(spark: SparkSession, project: Project, name: str) -> list[tuple[object, ...]]:
-    """A relation's rows, sorted."""
-    return sorted((tuple(r) for r in spark.table(f"{project.schema}.{name}").collect()), key=str)
 
 
 def test_build_runs_tests_unit_tests_and_models(project: Project, spark: SparkSession) -> None:

@@ -135,15 +135,6 @@ def test_exact_after_every_step(
         world.model(name, sql.replace("{{", "{").replace("}}", "}"))
     failures: list[str] = []
     for _ in range(3):
-        world.step()
-        for name in list(world.models):
-            try:
-                one = {name: world.models[name]}
-                everything, world.models = world.models, one
-                world.check()
-            except AssertionError as error:
-                failures.append(str(error)[:600])
-            finally:
-                world.models = everything
+        failures += world.step_and_check_each()
         shuffle(world, rng)
     assert not failures, "\n".join(failures)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import between
 from tests.engine.test_queries import A, B, row_a, row_b, shuffle
-from tests.oracle import Table, World
+from tests.oracle import Table, World, changed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,3 +220,26 @@ def test_a_query_of_which_parts_cannot_stand_alone_is_compiled_quietly(
     world.model("q", "SELECT v FROM {a} x WHERE v < (SELECT max(y.w) FROM {b} y WHERE y.k = x.k)")
     world.step()
     assert "ERROR" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("bound", [None, 1], ids=["on the driver", "in Spark"])
+def test_an_extreme_whose_equal_came_and_went_is_kept(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int | None
+) -> None:
+    """One delta holds a row and its retraction, beside the retraction of the stored extreme."""
+    if bound is not None:
+        for name in ("LOCAL_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
+            monkeypatch.setattr(limits, name, bound)
+    world = World(spark, tmp_path, {"t": Table("k INT, v INT")})
+    world.model("m", "SELECT k, min(v) AS lo, max(v) AS hi FROM {t} GROUP BY k")
+    world.insert("t", [(1, 5), (1, 7), (1, 9), (2, 5), (2, 9)])
+    world.step()
+    world.check()
+    for value in (5, 9):
+        world.insert("t", [(1, value)])
+        world.delete("t", [(1, value), (1, value)])
+    world.insert("t", [(2, 5)])
+    world.delete("t", [(2, 5)])
+    world.step()
+    world.check()
+    assert changed(spark, world, "m") == {(1, 7, 7): 1, (2, 5, 9): 1}

@@ -1,0 +1,46 @@
+"""Spark's types in Arrow: which there are, and where both agree on what values mean."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from dbt_incremental_dd.core.schema import Schema
+
+_ARROW: dict[str, pa.DataType] = {
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+
+def arrow_type(dtype: str) -> pa.DataType | None:
+    """The Arrow type that says the same as a Spark type; None for nested and special ones."""
+    if dtype.startswith("decimal("):
+        precision, scale = dtype[len("decimal(") : -1].split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return _ARROW.get(dtype)
+
+
+def is_readable(schema: Schema) -> bool:
+    """Whether Arrow reads the types from files as Spark does."""
+    return all(arrow_type(column.type) is not None for column in schema)
+
+
+def is_plain(schema: Schema) -> bool:
+    """Whether Arrow and Spark also agree on which values are equal; not so for floats (-0.0, NaN)."""
+    return is_readable(schema) and not any(column.type in ("float", "double") for column in schema)
+
+
+def arrow_schema(schema: Schema, like: pa.Schema) -> pa.Schema:
+    """The columns of ``like`` in the one Arrow type that each Spark type has; others as they are."""
+    types = ((column.name, arrow_type(column.type)) for column in schema)
+    return pa.schema([(name, like.field(name).type if dtype is None else dtype) for name, dtype in types])
