@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
+
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
@@ -71,29 +75,36 @@ class World:
         run = self._next_run()
         return {name: run.model(self._request(name, **options)) for name in self.models}
 
-    def step_and_check_each(self) -> list[str]:
-        """One run and check of each model by itself; what went wrong, beginning with the model's name."""
-        run = self._next_run()
-        failures = []
-        everything = self.models
-        for name in everything:
-            try:
-                run.model(self._request(name))
-                self.models = {name: everything[name]}
-                self.check()
-            except Exception as error:
-                failures.append(f"{name}: {everything[name]}\n{type(error).__name__}: {str(error)[:800]}")
-            finally:
-                self.models = everything
-        return failures
+    def step_and_check_each(self, threads: int = 1, **options: Any) -> list[str]:
+        """One run and check of each model by itself; what went wrong, beginning with the model's name.
 
-    def check(self) -> None:
+        With more threads than one, models must not read each other.
+        """
+        run = self._next_run()
+
+        def one(name: str) -> list[str]:
+            try:
+                run.model(self._request(name, **options))
+                self.check(name)
+            except Exception as error:
+                return [f"{name}: {self.models[name]}\n{type(error).__name__}: {str(error)[:800]}"]
+            return []
+
+        with ThreadPoolExecutor(threads) as pool:
+            return [failure for found in pool.map(one, list(self.models)) for failure in found]
+
+    def check(self, only: str | None = None) -> None:
         """Each model's relation against the batch answer of its SQL over plain tables, EXCEPT ALL both ways."""
         for name, sql in self.models.items():
+            if only not in (None, name):
+                continue
             answer = self._batch(sql)
             found = self.spark.table(f"{self.schema}.{name}")
             assert found.dtypes == answer.dtypes, name
-            missing, unexpected = difference(answer, found)
+            try:
+                missing, unexpected = difference(answer, found)
+            except Py4JJavaError:  # Spark's optimizer stumbles over some correlated subqueries below a union
+                missing, unexpected = difference(answer.localCheckpoint(), found)
             assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
 
     def _next_run(self) -> Run:
@@ -144,7 +155,7 @@ class World:
             view = f"oracle_{next(_NUMBERS)}"
             frame.createOrReplaceTempView(view)
             names.append(view)
-        return self.spark.sql(text.format(*names))
+        return self.spark.sql(bind_now(text, self.time).format(*names))
 
     def _rows(self, name: str) -> DataFrame:
         return self.spark.createDataFrame(self.tables[name].rows, self.tables[name].ddl)

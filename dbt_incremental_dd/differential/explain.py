@@ -11,6 +11,7 @@ from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.state import OutputState, State, stores
+from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 
 
@@ -24,7 +25,7 @@ def explain(plan: DifferentialPlan) -> str:
 
 def _lines(node: Node, depth: int) -> list[str]:
     describe = _DESCRIBE[type(node)]
-    lines = [f"{'  ' * depth}{describe(node)}"]
+    lines = [f"{'  ' * depth}{describe(node)}{', as time passes' if is_temporal(node) else ''}"]
     lines += [f"{'  ' * depth}  keeps {_state(state)}" for state in stores(node)]
     for child in node.inputs:
         lines += _lines(child, depth + 1)

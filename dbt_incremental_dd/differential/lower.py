@@ -9,12 +9,13 @@ from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowG
 from dbt_incremental_dd.differential.join import plan_join
 from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_semi_join
 from dbt_incremental_dd.differential.reduce import plan_distinct, plan_reduce, plan_threshold
-from dbt_incremental_dd.differential.sql_types import is_orderable, sql_type
 from dbt_incremental_dd.differential.state import Names, OutputState, State, Types
+from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,11 @@ class DifferentialPlan:
     @property
     def is_temporal(self) -> bool:
         """Whether its answer changes with time alone."""
-        return any(isinstance(node, Recompute) and node.temporal for node in self.root.walk())
+        return any(_is_temporal(node) for node in self.root.walk())
+
+
+def _is_temporal(node: Node) -> bool:
+    return node.temporal if isinstance(node, Recompute) else is_temporal(node)
 
 
 def lower(root: Node, names: tuple[str, ...], types: Types) -> DifferentialPlan:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.groups import RecomputeGroups
-from dbt_incremental_dd.differential.sql_types import sql_type
 from dbt_incremental_dd.differential.state import Names, OutputState, State
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Id, Node, Reduce
+from dbt_incremental_dd.logical.sql_types import sql_type
 
 _INTEGERS = ("byte", "short", "integer", "long")
 _ORDERED = (*_INTEGERS, "string", "date", "timestamp", "timestamp_ntz", "boolean", "float", "double", "binary")

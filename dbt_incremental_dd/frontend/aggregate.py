@@ -12,7 +12,7 @@ from dbt_incremental_dd.frontend.functions import AGGREGATES
 from dbt_incremental_dd.frontend.resolve import resolved_column
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Aggregate, Id, Map, Node, Reduce
+from dbt_incremental_dd.logical.nodes import Aggregate, Id, Map, Node, OuterJoin, Reduce
 
 Rewrite = Callable[[exp.Expression], exp.Expression]
 
@@ -90,7 +90,12 @@ def form(tree: exp.Expression) -> str:
 
 def with_columns(node: Node, computed: Sequence[tuple[Id, Expr]]) -> Node:
     """The plan with further columns."""
-    return Map(node, (*((id, Expr.column(id)) for id in node.columns), *computed)) if computed else node
+    return Map(node, (*itself(node), *computed)) if computed else node
+
+
+def itself(node: Node) -> tuple[tuple[Id, Expr], ...]:
+    """The outputs of a Map that changes nothing."""
+    return tuple((id, Expr.column(id)) for id in node.columns)
 
 
 def key_columns(node: Node, keys: Sequence[exp.Expression], ids: Ids) -> tuple[Node, dict[str, Id]]:
@@ -119,6 +124,34 @@ def aggregation(
         aggregates["count"] = _aggregate(exp.Anonymous(this="count", expressions=[exp.Star()]), ids.new())
     reduce = Reduce(node, tuple(dict.fromkeys(keys.values())), tuple(aggregates.values()), global_row)
     return Aggregation(reduce, {**keys, **{sql: a.id for sql, a in aggregates.items()}})
+
+
+def aggregated_for_each(
+    domain: Node, keys: tuple[Id, ...], node: Node, carried: tuple[Id, ...], calls: Sequence[exp.Expression], ids: Ids
+) -> Aggregation:
+    """Aggregates without GROUP BY for each row of ``domain``, also for those that ``node`` has no rows for.
+
+    Such a row is one of NULLs, which a FILTER keeps from the aggregates: they see nothing, as over an empty input.
+    """
+    present = ids.new()
+    on = tuple(Expr(f"{key} <=> {own}") for key, own in zip(keys, carried, strict=True))
+    rows = OuterJoin("left", domain, with_columns(node, [(present, Expr("true"))]), on)
+    filtered = {form(call): _only_where(call, present) for call in calls}
+    made = aggregation(rows, {form(resolved_column(key)): key for key in keys}, list(filtered.values()), False, ids)
+    known = {name: made.known_id(call) for name, call in filtered.items()}
+    known |= {form(resolved_column(own)): key for own, key in zip(carried, keys, strict=True)}
+    return Aggregation(made.node, {**made.known, **known})
+
+
+def _only_where(call: exp.Expression, present: Id) -> exp.Expression:
+    """The call over those rows only for which the column is true."""
+    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
+        return type(call)(this=_only_where(call.this, present))
+    condition: exp.Expression = resolved_column(present)
+    if isinstance(call, exp.Filter):
+        condition = exp.And(this=exp.paren(call.expression.this.copy()), expression=condition)
+        call = call.this
+    return exp.Filter(this=call.copy(), expression=exp.Where(this=condition))
 
 
 def _aggregate(call: exp.Expression, id: Id) -> Aggregate:

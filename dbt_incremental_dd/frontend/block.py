@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.frontend.outer import Outer
 from dbt_incremental_dd.frontend.relations import is_local
-from dbt_incremental_dd.frontend.scope import Ids, Named
+from dbt_incremental_dd.frontend.scope import Ids, Named, Scope
 from dbt_incremental_dd.frontend.template import block_template
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Get, Id, Map, Node
+from dbt_incremental_dd.logical.nodes import Get, Id, Join, Map, Node
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,19 @@ Analyze = Callable[[str, tuple[str, ...]], Schema]
 
 @dataclass(frozen=True)
 class Block:
-    """A query's result: a plan, and its columns by name."""
+    """A query's result: a plan, and its columns by name.
+
+    ``carried``: the columns of the outside's values, where it depends on any.
+    """
 
     plan: Node
     columns: tuple[Named, ...]
+    carried: tuple[Id, ...] = ()
 
     @property
     def only(self) -> Node:
-        """The plan with exactly these columns, in their order."""
-        wanted = tuple(column.id for column in self.columns)
+        """The plan with exactly these columns, in their order, what is carried first."""
+        wanted = (*self.carried, *(column.id for column in self.columns))
         return (
             self.plan if wanted == self.plan.columns else Map(self.plan, tuple((id, Expr.column(id)) for id in wanted))
         )
@@ -48,7 +53,8 @@ class Block:
 class Environment:
     """``ctes``: the visible common table expressions, each with the environment of its definition.
 
-    ``types`` are those of columns that are known without asking Spark, as Spark's JSON text.
+    ``types`` are those of columns that are known without asking Spark, as Spark's JSON text. ``outer``: what a
+    correlated block can see of the outside.
     """
 
     inputs: Mapping[str, Input]
@@ -56,6 +62,16 @@ class Environment:
     ids: Ids
     ctes: Mapping[str, tuple[exp.CTE, Environment]] = field(default_factory=dict)
     types: dict[Id, str] = field(default_factory=dict)
+    outer: Outer | None = None
+
+    @property
+    def closed(self) -> Environment:
+        """For a block that sees nothing of the outside."""
+        return replace(self, outer=None) if self.outer is not None else self
+
+    def for_each_of(self, outer: Outer) -> Environment:
+        """For a block that is computed for all values of the outside."""
+        return replace(self, outer=outer)
 
     def with_ctes(self, with_: exp.With | None) -> Environment:
         """With the definitions of a WITH clause added, each seeing those before it."""
@@ -85,6 +101,39 @@ class Environment:
             raise
         except Exception as error:  # whatever the analyser raises; the enclosing block is tried next
             raise UnsupportedSQL(f"Spark does not understand a part of it ({str(error).splitlines()[0]})") from error
+
+
+LowerQuery = Callable[[exp.Expression, Environment], Block]
+"""Lowers a block inside a query; raises UnsupportedSQL where it cannot."""
+
+
+Filtered = Callable[[Node, exp.Expression, Scope, Environment], Node]
+"""The rows of a plan, of which the names in scope tell, for which a condition that may hold subqueries is true."""
+
+
+def conjuncts(tree: exp.Expression) -> list[exp.Expression]:
+    """The operands of a top-level AND chain."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return [*conjuncts(tree.left), *conjuncts(tree.right)] if isinstance(tree, exp.And) else [tree]
+
+
+def lowered(tree: exp.Expression, environment: Environment, lower_query: LowerQuery) -> Block:
+    """A block by itself where it can be, else for each value of the outside."""
+    if environment.outer is None:
+        return lower_query(tree, environment)
+    try:
+        return lower_query(tree, environment.closed)
+    except UnsupportedSQL:
+        return lower_query(tree, environment)
+
+
+def carrying(block: Block, environment: Environment) -> Block:
+    """The block for each value of the outside, also where it depends on none."""
+    if block.carried or environment.outer is None:
+        return block
+    domain, carried = environment.outer.fresh(environment.ids)
+    return Block(Join((domain, block.plan), ()), block.columns, carried)
 
 
 def closed(tree: exp.Expression, environment: Environment) -> exp.Expression:

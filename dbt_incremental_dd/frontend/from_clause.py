@@ -2,80 +2,181 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import with_columns
-from dbt_incremental_dd.frontend.block import Block, Environment
+from dbt_incremental_dd.frontend.block import (
+    Block,
+    Environment,
+    Filtered,
+    LowerQuery,
+    carrying,
+    conjuncts,
+    lowered,
+)
+from dbt_incremental_dd.frontend.dependent import any_query
 from dbt_incremental_dd.frontend.generators import Part, lateral_join, lateral_views
+from dbt_incremental_dd.frontend.pivot import pivoted
 from dbt_incremental_dd.frontend.relations import relation_of
-from dbt_incremental_dd.frontend.resolve import in_scope, resolve
+from dbt_incremental_dd.frontend.resolve import first_of, in_scope, resolve
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Constant, Join, Node, OuterJoin, SemiJoin
+from dbt_incremental_dd.logical.now import uses_now
 
-LowerQuery = Callable[[exp.Expression, Environment], Block]
 
-
-def lower_from(select: exp.Select, environment: Environment, lower_query: LowerQuery) -> Part:
+def lower_from(select: exp.Select, environment: Environment, lower_query: LowerQuery, filtered: Filtered) -> Part:
     """All of FROM with its joins and lateral views; without FROM, one row without columns that can be named."""
     from_ = select.args.get("from_")
     if from_ is None:
         return Constant("SELECT 1 AS one", (environment.ids.new(),)), Scope()
-    part = _item(from_.this, environment, lower_query)
+    clause = _From(environment, lower_query, filtered)
+    part = clause.item(from_.this)
     for join in select.args.get("joins") or ():
-        part = _join(part, join, environment, lower_query)
+        part = clause.join(part, join)
     return lateral_views(select, part, environment)
 
 
-def _item(tree: exp.Expression, environment: Environment, lower_query: LowerQuery) -> Part:
-    if tree.args.get("pivots"):
-        raise UnsupportedSQL("UNPIVOT" if tree.args["pivots"][0].args.get("unpivot") else "PIVOT")
-    if isinstance(tree, exp.Subquery):
-        part = _subquery(tree, environment, lower_query)
-    elif isinstance(tree, exp.Values):
-        part = _aliased(_constant(tree, environment), tree)
-    elif isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier):
-        part = _table(tree, environment, lower_query)
-    elif isinstance(tree, exp.Table):
-        part = _aliased(_constant(tree, environment), tree)
-    else:
-        raise UnsupportedSQL(f"{type(tree).__name__.upper()} in FROM")
-    for join in tree.args.get("joins") or ():
-        part = _join(part, join, environment, lower_query)
-    if tree.args.get("laterals"):
-        raise UnsupportedSQL("LATERAL VIEW of a relation in parentheses")
-    return part
+@dataclass(frozen=True)
+class _From:
+    """The items of one FROM."""
 
+    environment: Environment
+    lower_query: LowerQuery
+    filtered: Filtered
 
-def _table(tree: exp.Table, environment: Environment, lower_query: LowerQuery) -> Part:
-    if tree.args.get("version") or tree.args.get("when") or tree.args.get("sample"):
-        raise UnsupportedSQL("a table's version or sample")
-    cte = environment.ctes.get(tree.name.lower()) if len(tree.parts) == 1 else None
-    if cte is not None:
-        definition, outer = cte
-        block = lower_query(definition.this, outer)
-        names = [column.name for column in definition.args["alias"].columns]
-        columns = _renamed(block.columns, names)
-        return _aliased(Block(block.plan, columns), tree, default=(tree.name,))
-    relation = relation_of(tree)
-    if relation.key not in environment.inputs:
-        raise UnsupportedSQL(f"it reads {relation.key}, which is not known", "Use ref() or source().")
-    node, columns = environment.get(relation.key)
-    return _aliased(Block(node, columns), tree, default=relation.parts)
+    def item(self, tree: exp.Expression) -> Part:
+        """A relation, whatever it is, with the joins that stand in the same parentheses."""
+        if tree.args.get("pivots"):
+            part = self._pivoted(tree)
+        elif isinstance(tree, exp.Subquery):
+            part = self._subquery(tree)
+        elif isinstance(tree, exp.Values):
+            part = _aliased(_constant(tree, self.environment), tree)
+        elif isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier):
+            part = self._table(tree)
+        elif isinstance(tree, exp.Table):
+            part = _aliased(_constant(tree, self.environment), tree)
+        else:
+            raise UnsupportedSQL(f"{type(tree).__name__.upper()} in FROM")
+        for join in tree.args.get("joins") or ():
+            part = self.join(part, join)
+        if tree.args.get("laterals"):
+            raise UnsupportedSQL("LATERAL VIEW of a relation in parentheses")
+        return part
 
+    def _pivoted(self, tree: exp.Expression) -> Part:
+        """The item under its last PIVOT or UNPIVOT."""
+        below, alone = tree.copy(), tree.copy()
+        pivot = below.args["pivots"].pop()
+        for clause in ("joins", "laterals"):
+            below.set(clause, None)
+            alone.set(clause, None)
+        part = self.item(below)
+        return pivoted(part, pivot, self.environment.shape(exp.select("*").from_(alone)), self.environment)
 
-def _subquery(tree: exp.Subquery, environment: Environment, lower_query: LowerQuery) -> Part:
-    if isinstance(tree.this, exp.Table | exp.Subquery):
-        node, scope = _item(tree.this, environment, lower_query)
-        if not tree.args.get("alias"):
-            return node, scope
-        return _aliased(Block(node, scope.visible), tree)
-    if tree.args.get("order") or tree.args.get("limit"):
-        raise UnsupportedSQL("ORDER BY after a parenthesis")
-    return _aliased(lower_query(tree.this, environment), tree)
+    def _table(self, tree: exp.Table) -> Part:
+        if tree.args.get("version") or tree.args.get("when") or tree.args.get("sample"):
+            raise UnsupportedSQL("a table's version or sample")
+        cte = self.environment.ctes.get(tree.name.lower()) if len(tree.parts) == 1 else None
+        if cte is not None:
+            definition, outer = cte
+            block = lowered(definition.this, outer, self.lower_query)
+            names = [column.name for column in definition.args["alias"].columns]
+            columns = _renamed(block.columns, names)
+            return _aliased(Block(block.plan, columns, block.carried), tree, default=(tree.name,))
+        relation = relation_of(tree)
+        if relation.key not in self.environment.inputs:
+            raise UnsupportedSQL(f"it reads {relation.key}, which is not known", "Use ref() or source().")
+        node, columns = self.environment.get(relation.key)
+        return _aliased(Block(node, columns), tree, default=relation.parts)
+
+    def _subquery(self, tree: exp.Subquery) -> Part:
+        if isinstance(tree.this, exp.Table | exp.Subquery):
+            node, scope = self.item(tree.this)
+            if not tree.args.get("alias"):
+                return node, scope
+            return _aliased(Block(node, scope.visible, scope.carried), tree)
+        if tree.args.get("order") or tree.args.get("limit"):
+            raise UnsupportedSQL("ORDER BY after a parenthesis")
+        return _aliased(lowered(tree.this, self.environment, self.lower_query), tree)
+
+    def join(self, left: Part, join: exp.Join) -> Part:
+        """The next item, joined to what stands before it."""
+        side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+        if isinstance(join.this, exp.Lateral):
+            if not isinstance(join.this.this, exp.Subquery):
+                return lateral_join(left, join, self.environment)
+            right, ties = self._lateral_query(left, join.this)
+            left, right, on = self._on(join, left, right, side)
+            return _joined(left, right, side, kind, (*ties, *on))
+        right = self.item(join.this)
+        names = [column.name for column in join.args.get("using") or ()]
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            theirs = {column.name.lower() for column in right[1].visible}
+            names = [column.name for column in left[1].visible if column.name.lower() in theirs]
+        left, ties = self._tied(left, right, side, kind)
+        if names:
+            pairs = _using(left[1], right[1], names)
+            node, _ = _joined(left, right, side, kind, (*ties, *(Expr(f"{a} = {b}") for a, b in pairs)))
+            return _merged(node, left[1], right[1], names, pairs, kind or side, self.environment)
+        inner = not side and kind in ("", "INNER", "CROSS")
+        if inner and _has_subquery(join):
+            both = _joined(left, right, side, kind, ties)
+            return self._filtered(both, join.args["on"])
+        left, right, on = self._on(join, left, right, side)
+        return _joined(left, right, side, kind, (*ties, *on))
+
+    def _on(self, join: exp.Join, left: Part, right: Part, side: str) -> tuple[Part, Part, tuple[Expr, ...]]:
+        """The condition; names of the outside are found in what the left side carries of it.
+
+        A subquery over the right side alone decides which right rows there are to match.
+        """
+        found: list[Expr] = []
+        for conjunct in conjuncts(join.args["on"]) if join.args.get("on") is not None else ():
+            if conjunct.find(exp.Query, exp.Exists) and side == "LEFT":
+                right = self._filtered(right, conjunct)
+                continue
+            scope = left[1] + right[1]
+            try:
+                found += Expr.of(resolve(conjunct, in_scope(scope), scope)).conjuncts()
+            except UnsupportedSQL:
+                if self.environment.outer is None or side in ("RIGHT", "FULL"):
+                    raise
+                left = self._carrying(left)
+                look = first_of(in_scope(scope), self.environment.outer.seen_as(left[1].carried))
+                found += Expr.of(resolve(conjunct, look, scope)).conjuncts()
+        return left, right, tuple(found)
+
+    def _filtered(self, part: Part, predicate: exp.Expression) -> Part:
+        return self.filtered(part[0], predicate, part[1], self.environment), part[1]
+
+    def _lateral_query(self, left: Part, tree: exp.Lateral) -> tuple[Part, tuple[Expr, ...]]:
+        """``LATERAL (SELECT ...)``: a query that is answered for each row of what stands before it."""
+        node, scope = left
+        query = tree.this.this
+        tied = any_query(query, in_scope(scope), scope, self.environment.closed, self.lower_query).at(node)
+        names = [column.name for column in tree.args["alias"].columns] if tree.args.get("alias") else []
+        source = Source((tree.alias,) if tree.alias else (), _renamed(tied.columns, names))
+        return (tied.right, Scope.of(source)), tied.on
+
+    def _carrying(self, part: Part) -> Part:
+        node, scope = part
+        block = carrying(Block(node, scope.visible, scope.carried), self.environment)
+        return block.plan, replace(scope, carried=block.carried)
+
+    def _tied(self, left: Part, right: Part, side: str, kind: str) -> tuple[Part, tuple[Expr, ...]]:
+        """The left side, and what ties it to the right one where both depend on values of the outside."""
+        theirs, ours = right[1].carried, left[1].carried
+        if side in ("RIGHT", "FULL") and (ours or theirs):
+            raise UnsupportedSQL(f"a correlated query in a {side} JOIN")
+        if not theirs or (not ours and not side and kind in ("", "INNER", "CROSS")):
+            return left, ()
+        left = self._carrying(left)
+        return left, tuple(Expr(f"{a} <=> {b}") for a, b in zip(left[1].carried, theirs, strict=True))
 
 
 def _constant(tree: exp.Expression, environment: Environment) -> Block:
@@ -85,6 +186,8 @@ def _constant(tree: exp.Expression, environment: Environment) -> Block:
         item.set(clause, None)
     query = exp.select("*").from_(item)
     text, keys = environment.text(query)
+    if uses_now(text):
+        raise UnsupportedSQL("dd_now() in VALUES or a table function", "Select it: (SELECT dd_now() AS t).")
     if keys:
         raise UnsupportedSQL("a table function over a relation")
     schema = environment.shape(query)
@@ -97,7 +200,7 @@ def _aliased(block: Block, tree: exp.Expression, default: tuple[str, ...] = ()) 
     alias = tree.args.get("alias")
     names = [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
     qualifier = (tree.alias,) if tree.alias else default
-    return block.plan, Scope.of(Source(qualifier, _renamed(block.columns, names)))
+    return block.plan, Scope.of(Source(qualifier, _renamed(block.columns, names)), block.carried)
 
 
 def _renamed(columns: tuple[Named, ...], names: list[str]) -> tuple[Named, ...]:
@@ -106,26 +209,9 @@ def _renamed(columns: tuple[Named, ...], names: list[str]) -> tuple[Named, ...]:
     return tuple(Named(name, column.id) for name, column in zip(names, columns, strict=True))
 
 
-def _join(left: Part, join: exp.Join, environment: Environment, lower_query: LowerQuery) -> Part:
-    if isinstance(join.this, exp.Lateral):
-        return lateral_join(left, join, environment)
-    right = _item(join.this, environment, lower_query)
-    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-    names = [column.name for column in join.args.get("using") or ()]
-    if str(join.args.get("method") or "").upper() == "NATURAL":
-        theirs = {column.name.lower() for column in right[1].visible}
-        names = [column.name for column in left[1].visible if column.name.lower() in theirs]
-    if names:
-        pairs = _using(left[1], right[1], names)
-        on = tuple(Expr(f"{a} = {b}") for a, b in pairs)
-        node, _ = _joined(left, right, side, kind, on)
-        return _merged(node, left[1], right[1], names, pairs, kind or side, environment)
-    return _joined(left, right, side, kind, _on(join, left[1] + right[1]))
-
-
-def _on(join: exp.Join, scope: Scope) -> tuple[Expr, ...]:
+def _has_subquery(join: exp.Join) -> bool:
     on = join.args.get("on")
-    return Expr.of(resolve(on, in_scope(scope), scope)).conjuncts() if on is not None else ()
+    return on is not None and on.find(exp.Query, exp.Exists) is not None
 
 
 def _using(left: Scope, right: Scope, names: list[str]) -> list[tuple[str, str]]:
@@ -171,13 +257,10 @@ def _merged(
     ids = {"RIGHT": b_keys, "FULL": [environment.ids.new() for _ in pairs]}.get(how, a_keys)
     merged = tuple(Named(name, id) for name, id in zip(names, ids, strict=True))
     if how in ("SEMI", "ANTI"):
-        return node, Scope(sources, merged + rest)
+        return node, Scope(sources, merged + rest, left.carried)
     if how == "FULL":
         values = [Expr(f"coalesce({a}, {b})") for a, b in pairs]
         node = with_columns(node, list(zip(ids, values, strict=True)))
     sources += tuple(source.keys_first(b_keys) for source in right.sources)
     rest += tuple(c for c in right.visible if c.name.lower() not in using)
-    return node, Scope(sources, merged + rest)
-
-
-__all__ = ["LowerQuery", "Part", "lower_from"]
+    return node, Scope(sources, merged + rest, left.carried or right.carried)

@@ -10,7 +10,7 @@ from dbt_incremental_dd.frontend.functions import GENERATORS
 from dbt_incremental_dd.frontend.resolve import in_scope, resolve
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import FlatMap, Node
+from dbt_incremental_dd.logical.nodes import Distinct, Filter, FlatMap, Map, Node, OuterJoin
 
 Part = tuple[Node, Scope]
 _MAY_BE_EMPTY = ("explode", "posexplode", "inline", "variant_explode")
@@ -63,16 +63,29 @@ def _lateral(lateral: exp.Lateral, outer: bool, part: Part, query: exp.Select | 
 
 
 def lateral_join(part: Part, join: exp.Join, environment: Environment) -> Part:
-    """``FROM t, LATERAL explode(t.x) AS e(y)``, also as LEFT JOIN ... ON true."""
+    """``FROM t, LATERAL explode(t.x) AS e(y)``, also as LEFT JOIN, and with a condition."""
     on, side = join.args.get("on"), str(join.args.get("side") or "").upper()
-    always = on is None or (isinstance(on, exp.Boolean) and on.this)
-    if not isinstance(join.this.this, exp.Anonymous):
-        raise UnsupportedSQL("a LATERAL subquery")
-    if side not in ("", "LEFT") or (side and not always):
-        raise UnsupportedSQL("an outer LATERAL join with a condition")
-    if not always:
-        raise UnsupportedSQL("a LATERAL join with a condition", "Put the condition into WHERE.")
-    return _lateral(join.this, side == "LEFT", part, None, environment)
+    if side not in ("", "LEFT"):
+        raise UnsupportedSQL(f"a {side} LATERAL join")
+    if on is None or (isinstance(on, exp.Boolean) and on.this):
+        return _lateral(join.this, side == "LEFT", part, None, environment)
+    if not side:
+        flat, scope = _lateral(join.this, False, part, None, environment)
+        return Filter(flat, Expr.of(resolve(on, in_scope(scope), scope))), scope
+    return _left_on(part, join.this, on, environment)
+
+
+def _left_on(part: Part, lateral: exp.Lateral, on: exp.Expression, environment: Environment) -> Part:
+    """Rows of which the condition leaves nothing are kept; the generator runs once for each value of its arguments."""
+    node = part[0]
+    flat, both = _lateral(lateral, False, part, None, environment)
+    assert isinstance(flat, FlatMap)
+    fresh = {id: environment.ids.new() for id in sorted(flat.generator.refs)}
+    renames = {id: Expr.column(new) for id, new in fresh.items()}
+    domain = Distinct(Map(node, tuple((new, Expr.column(id)) for id, new in fresh.items())))
+    rows = FlatMap(domain, flat.generator.substitute(renames), False, flat.outputs)
+    ties = (Expr(f"{id} <=> {new}") for id, new in fresh.items())
+    return OuterJoin("left", node, rows, (*ties, Expr.of(resolve(on, in_scope(both), both)))), both
 
 
 def names_in_select(select: exp.Select, position: int, others: int, environment: Environment) -> tuple[str, ...]:

@@ -10,8 +10,7 @@ from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, closed
-from dbt_incremental_dd.frontend.now import uses_now
+from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, closed, lowered
 from dbt_incremental_dd.frontend.order import limited
 from dbt_incremental_dd.frontend.relations import base_tables, parse, uses_pipes
 from dbt_incremental_dd.frontend.resolve import in_scope
@@ -20,6 +19,7 @@ from dbt_incremental_dd.frontend.select import lower_select
 from dbt_incremental_dd.frontend.set_operation import lower_set_operation
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.nodes import Constant, Fallback, Node
+from dbt_incremental_dd.logical.now import uses_now
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,6 @@ def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyz
 
     Never fails for a query that parses: what has no plan of its own becomes a Fallback.
     """
-    if uses_now(sql):
-        return whole(sql, inputs, output, "dd_now() moves with time", temporal=True)
     if uses_pipes(sql):
         return whole(sql, inputs, output, "pipe syntax |>")
     try:
@@ -53,18 +51,21 @@ def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyz
 _UNFORESEEN = "its plan could not be made"
 
 
-def whole(sql: str, inputs: Mapping[str, Input], output: Schema, reason: str, temporal: bool = False) -> Query:
+def whole(sql: str, inputs: Mapping[str, Input], output: Schema, reason: str) -> Query:
     """The query as one Fallback over its base relations."""
     text, keys = template(sql, inputs)
     environment = Environment(inputs, lambda *_: output, Ids())
-    return Query(_fallback(text, keys, output, environment, reason, temporal), output.names)
+    return Query(_fallback(text, keys, output, environment, reason), output.names)
 
 
 def lower_query(tree: exp.Expression, environment: Environment) -> Block:
     """A block inside a query. One that has no plan is kept as text, if Spark can tell its columns.
 
-    Raises UnsupportedSQL where it cannot, for example because the block refers to what is outside of it.
+    Raises UnsupportedSQL where it cannot, for example because the block refers to what is outside of it. One that is
+    for each value of the outside is never kept as text.
     """
+    if environment.outer is not None:
+        return _lower(tree, environment)
     try:
         block = _lower(tree, environment)
     except UnsupportedSQL as error:
@@ -73,7 +74,7 @@ def lower_query(tree: exp.Expression, environment: Environment) -> Block:
         return block if all(column.name for column in block.columns) else _named(block, tree, environment)
     schema = environment.shape(tree)
     text, keys = environment.text(tree)
-    node = _fallback(text, keys, schema, environment, reason, temporal=False)
+    node = _fallback(text, keys, schema, environment, reason)
     return Block(node, tuple(Named(name, id) for name, id in zip(schema.names, node.columns, strict=True)))
 
 
@@ -91,10 +92,10 @@ def _lower(tree: exp.Expression, environment: Environment) -> Block:
         raise UnsupportedSQL("WITH RECURSIVE")
     inner = environment.with_ctes(with_)
     if isinstance(tree, exp.Subquery):
-        return _limited(tree, lower_query(tree.this, inner), inner)
+        return _limited(tree, lowered(tree.this, inner, lower_query))
     if isinstance(tree, exp.SetOperation):
-        return _limited(tree, lower_set_operation(tree, inner, lower_query), inner)
-    if _is_constant(tree, inner):
+        return _limited(tree, lower_set_operation(tree, inner, lower_query))
+    if inner.outer is None and _is_constant(tree, inner):
         return _constant(tree, inner)
     if isinstance(tree, exp.Select):
         return lower_select(tree, inner, lower_query)
@@ -102,7 +103,9 @@ def _lower(tree: exp.Expression, environment: Environment) -> Block:
 
 
 def _is_constant(tree: exp.Expression, environment: Environment) -> bool:
-    """Whether the block reads nothing at all."""
+    """Whether the block reads nothing at all, not even the time."""
+    if any(str(call.this).lower() == "dd_now" for call in tree.find_all(exp.Anonymous)):
+        return False
     return not any(True for _ in base_tables(closed(tree, environment)))
 
 
@@ -114,17 +117,15 @@ def _constant(tree: exp.Expression, environment: Environment) -> Block:
     return Block(Constant(text.format(), tuple(column.id for column in columns)), columns)
 
 
-def _limited(tree: exp.Expression, block: Block, environment: Environment) -> Block:
+def _limited(tree: exp.Expression, block: Block) -> Block:
     """ORDER BY and LIMIT of a set operation or a parenthesized query: over its output columns."""
     scope = Scope.of(Source((), block.columns))
-    return Block(limited(tree, block.only, block.columns, in_scope(scope)), block.columns)
+    return Block(limited(tree, block, in_scope(scope)), block.columns, block.carried)
 
 
-def _fallback(
-    text: str, keys: tuple[str, ...], schema: Schema, environment: Environment, reason: str, temporal: bool
-) -> Fallback:
+def _fallback(text: str, keys: tuple[str, ...], schema: Schema, environment: Environment, reason: str) -> Fallback:
     operands = [environment.get(key) for key in keys]
     names = tuple(tuple(column.name for column in columns) for _, columns in operands)
     ids = tuple(environment.ids.new() for _ in schema)
     environment.types.update(zip(ids, (c.type for c in schema), strict=True))
-    return Fallback(text, tuple(get for get, _ in operands), names, ids, reason, temporal)
+    return Fallback(text, tuple(get for get, _ in operands), names, ids, reason, uses_now(text))

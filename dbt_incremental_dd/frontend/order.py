@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.frontend.block import Block
 from dbt_incremental_dd.frontend.resolve import Lookup, resolve, resolved_column
-from dbt_incremental_dd.frontend.scope import Named
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node, Order, TopK
+from dbt_incremental_dd.logical.nodes import Id, Node, Order, TopK
 
 Key = tuple[exp.Ordered, exp.Expression]
 """An item of ORDER BY, and what it orders by, over ids."""
 
 
-def limited(tree: exp.Expression, plan: Node, columns: Sequence[Named], look: Lookup) -> Node:
-    """A set operation or a query in parentheses, limited as it says; ``columns`` are what ordinals count."""
+def limited(tree: exp.Expression, block: Block, look: Lookup) -> Node:
+    """A set operation or a query in parentheses, limited as it says; ordinals count the block's columns."""
     if not is_limited(tree):
-        return plan
-    values = [resolved_column(column.id) for column in columns]
-    return top(tree, plan, keys_of(tree, values, look))
+        return block.only
+    values = [resolved_column(column.id) for column in block.columns]
+    return top(tree, block.only, keys_of(tree, values, look), block.carried)
 
 
-def top(tree: exp.Expression, plan: Node, keys: Sequence[Key]) -> Node:
-    """The plan's first rows, as LIMIT and OFFSET of ``tree`` say."""
+def top(tree: exp.Expression, plan: Node, keys: Sequence[Key], carried: tuple[Id, ...]) -> Node:
+    """The plan's first rows, for each value of the outside, as LIMIT and OFFSET of ``tree`` say."""
     orders = tuple(order_of(item, Expr.of(value)) for item, value in keys)
-    return TopK(plan, (), orders, number(tree, "limit"), number(tree, "offset") or 0)
+    return TopK(plan, carried, orders, number(tree, "limit"), number(tree, "offset") or 0)
 
 
 def order_of(item: exp.Ordered, expr: Expr) -> Order:

@@ -54,18 +54,28 @@ class Source:
 
 @dataclass(frozen=True)
 class Scope:
-    """``visible``: the columns of ``*`` in order, which unqualified names are looked up in."""
+    """``visible``: the columns of ``*`` in order, which unqualified names are looked up in.
+
+    ``carried``: the columns of the outside's values, where what is in scope depends on them.
+    """
 
     sources: tuple[Source, ...] = ()
     visible: tuple[Named, ...] = field(default=())
+    carried: tuple[Id, ...] = ()
 
     def __add__(self, other: Scope) -> Scope:
-        return Scope(self.sources + other.sources, self.visible + other.visible)
+        return Scope(self.sources + other.sources, self.visible + other.visible, self.carried or other.carried)
 
     @staticmethod
-    def of(source: Source) -> Scope:
+    def of(source: Source, carried: tuple[Id, ...] = ()) -> Scope:
         """A scope of one source."""
-        return Scope((source,), source.columns)
+        return Scope((source,), source.columns, carried)
+
+    @property
+    def ids(self) -> tuple[Id, ...]:
+        """All columns that can be named."""
+        named = [column for source in self.sources for column in source.columns]
+        return tuple(dict.fromkeys(column.id for column in (*self.visible, *named)))
 
     def find(self, parts: tuple[str, ...]) -> tuple[Id, tuple[str, ...]] | None:
         """The column that a dotted name means, and the struct fields that follow it; None where there is none.

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.frontend.aggregate import find_aggregates, form, replaced
-from dbt_incremental_dd.frontend.block import Block, Environment
-from dbt_incremental_dd.frontend.from_clause import LowerQuery, lower_from
+from dbt_incremental_dd.frontend.aggregate import (
+    Aggregation,
+    aggregated_for_each,
+    aggregation,
+    find_aggregates,
+    form,
+    key_columns,
+    replaced,
+)
+from dbt_incremental_dd.frontend.block import Block, Environment, LowerQuery, carrying
+from dbt_incremental_dd.frontend.dependent import Computed
+from dbt_incremental_dd.frontend.from_clause import lower_from
 from dbt_incremental_dd.frontend.generators import flat_map, names_in_select
 from dbt_incremental_dd.frontend.group_by import Grouping, lower_aggregation, time_window
 from dbt_incremental_dd.frontend.order import Key, is_limited, keys_of, top
@@ -24,7 +34,7 @@ from dbt_incremental_dd.frontend.resolve import (
 )
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.frontend.select_list import Item, SelectList
-from dbt_incremental_dd.frontend.subquery import Scalar, Subqueries
+from dbt_incremental_dd.frontend.subquery import Subqueries, filtered_by
 from dbt_incremental_dd.frontend.window import lower_windows, with_windows_written_out
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Distinct, Filter, Id, Map, Node
@@ -37,12 +47,19 @@ def lower_select(select: exp.Select, environment: Environment, lower_query: Lowe
     for clause in _UNUSUAL:
         if select.args.get(clause):
             raise UnsupportedSQL(f"SELECT with {clause.upper()}")
-    node, scope = lower_from(select, environment, lower_query)
-    subqueries = Subqueries(scope, environment, lower_query)
+    node, scope = lower_from(select, environment, lower_query, filtered_by(lower_query))
+    if scope.carried and environment.outer is None:
+        raise UnsupportedSQL("correlated subquery")
+    whole = carrying(Block(node, scope.visible, scope.carried), environment)
+    node, scope = whole.plan, replace(scope, carried=whole.carried)
+    look = in_scope(scope)
+    if environment.outer is not None:
+        look = first_of(look, environment.outer.seen_as(scope.carried))
+    subqueries = Subqueries(look, scope, environment, lower_query)
     where = select.args.get("where")
     if where is not None:
         node = subqueries.filtered(node, where.this)
-    return _Projection(with_windows_written_out(select), select, environment, node, scope, subqueries).lower()
+    return _Projection(with_windows_written_out(select), select, environment, node, scope, look, subqueries).lower()
 
 
 class _Projection:
@@ -55,6 +72,7 @@ class _Projection:
         environment: Environment,
         node: Node,
         scope: Scope,
+        look: Lookup,
         subqueries: Subqueries,
     ) -> None:
         self._select = select
@@ -63,7 +81,9 @@ class _Projection:
         self._node = node
         self._scope = scope
         self._subqueries = subqueries
-        self._scalars: list[Scalar] = []
+        self._look = look
+        self._carried = scope.carried
+        self._computed: list[Computed] = []
         self._having: exp.Expression | None = None
         self._qualify: exp.Expression | None = None
         self._orders: list[Key] = []
@@ -76,10 +96,10 @@ class _Projection:
         if self._grouping.is_given or self._having is not None or find_aggregates(self._all()):
             self._aggregate()
         else:
-            self._join_scalars(lambda scalar: True)
+            self._join_computed(self._computed)
         if self._having is not None:
             self._node = _filtered(self._node, Expr.of(self._having))
-        self._node, rewrite = lower_windows(self._node, self._all(), self._environment.ids)
+        self._node, rewrite = lower_windows(self._node, self._all(), self._environment.ids, self._carried)
         self._each(rewrite)
         if self._qualify is not None:
             self._node = _filtered(self._node, Expr.of(self._qualify))
@@ -88,9 +108,9 @@ class _Projection:
 
     def _resolve(self) -> None:
         """Every clause over ids; aliases of the select list stand for what they name."""
-        inputs = first_of(in_scope(self._scope), time_window(self._select.args.get("group"), in_scope(self._scope)))
+        inputs = first_of(self._look, time_window(self._select.args.get("group"), self._look))
         environment = self._environment
-        made = SelectList(self._scope, inputs, environment.ids, environment.types, self._without_scalars)
+        made = SelectList(self._scope, inputs, environment.ids, environment.types, self._without_subqueries)
         made.read(self._select.expressions, lambda at, others: self._generator_names(at, others))
         self._items, self._generator, self._generated = made.items, made.generator, made.generated
         aliases = in_aliases(made.aliases)
@@ -99,12 +119,12 @@ class _Projection:
         )
         having, qualify = self._select.args.get("having"), self._select.args.get("qualify")
         if having is not None:
-            tree = self._without_scalars(having.this)
+            tree = self._without_subqueries(having.this)
             self._having = _resolved_outside_aggregates(
                 tree, inputs, self._grouping.in_having(inputs, aliases), self._scope
             )
         if qualify is not None:
-            self._qualify = resolve(qualify.this, first_of(inputs, aliases), self._scope)
+            self._qualify = resolve(self._without_subqueries(qualify.this), first_of(inputs, aliases), self._scope)
         self._is_distinct = self._select.args.get("distinct") is not None
         self._is_limited = is_limited(self._select)
         if self._is_limited and not self._is_distinct:
@@ -114,9 +134,9 @@ class _Projection:
     def _generator_names(self, at: int, others: int) -> tuple[str, ...]:
         return names_in_select(self._written, at, others, self._environment)
 
-    def _without_scalars(self, tree: exp.Expression) -> exp.Expression:
-        tree, scalars = self._subqueries.without_scalars(tree)
-        self._scalars += scalars
+    def _without_subqueries(self, tree: exp.Expression) -> exp.Expression:
+        tree, computed = self._subqueries.as_columns(tree)
+        self._computed += computed
         return tree
 
     def _in_order(self, inputs: Lookup) -> Lookup:
@@ -137,28 +157,49 @@ class _Projection:
         self._qualify = change(self._qualify) if self._qualify is not None else None
         self._orders = [(ordered, change(value)) for ordered, value in self._orders]
         self._generator = change(self._generator) if self._generator is not None else None
+        self._computed = [replace(c, outer=tuple(change(tree) for tree in c.outer)) for c in self._computed]
 
     def _all(self) -> list[exp.Expression]:
         clauses = [item.value for item in self._items] + [value for _, value in self._orders]
-        return clauses + [c for c in (self._having, self._qualify, self._generator) if c is not None]
+        clauses += [c for c in (self._having, self._qualify, self._generator) if c is not None]
+        return clauses + [tree for computed in self._computed for tree in computed.outer]
 
     def _aggregate(self) -> None:
-        """Scalars inside aggregates and keys are joined below the Reduce, the others above it."""
+        """Subqueries inside aggregates and keys are joined below the Reduce, the others above it."""
+        below = self._joined_below()
+        self._join_computed([one for one in self._computed if one.id in below])
+        self._computed = [one for one in self._computed if one.id not in below]
         calls = find_aggregates(self._all())
-        below = frozenset(ref for tree in (*calls, *self._grouping.keys) for ref in Expr.of(tree).refs)
-        self._join_scalars(lambda scalar: scalar.id in below)
-        made = lower_aggregation(self._node, self._grouping, calls, self._environment.ids)
-        allowed = {scalar.id for scalar in self._scalars if scalar.id not in below}
-        self._each(lambda tree: made.rewrite(tree, allowed | set(self._generated)))
+        made = self._reduced(calls)
         self._node = made.node
-        if any(scalar.id in allowed and scalar.closed is None for scalar in self._scalars):
-            raise UnsupportedSQL("correlated subquery")
-        self._join_scalars(lambda scalar: scalar.id in allowed)
+        self._carried = tuple(made.known_id(resolved_column(id)) for id in self._carried)
+        allowed = {one.id for one in self._computed} | set(self._generated)
+        self._each(lambda tree: made.rewrite(tree, allowed))
+        self._join_computed(self._computed)
 
-    def _join_scalars(self, wanted: Callable[[Scalar], bool]) -> None:
-        for scalar in self._scalars:
-            if wanted(scalar):
-                self._node = scalar.join(self._node)
+    def _joined_below(self) -> frozenset[Id]:
+        """The subqueries that aggregates and keys read."""
+        inside = (*find_aggregates(self._all()), *self._grouping.keys)
+        return frozenset(ref for tree in inside for ref in Expr.of(tree).refs)
+
+    def _reduced(self, calls: list[exp.Expression]) -> Aggregation:
+        environment, carried = self._environment, self._carried
+        if environment.outer is None:
+            return lower_aggregation(self._node, self._grouping, calls, environment.ids)
+        if self._grouping.sets is not None:
+            raise UnsupportedSQL("grouping sets in a correlated subquery")
+        if self._grouping.keys or self._grouping.all:
+            keys = (*(resolved_column(id) for id in carried), *self._grouping.keys)
+            node, known = key_columns(self._node, keys, environment.ids)
+            return aggregation(node, known, calls, False, environment.ids)
+        domain, keys_ = environment.outer.fresh(environment.ids)
+        return aggregated_for_each(domain, keys_, self._node, carried, calls, environment.ids)
+
+    def _join_computed(self, computed: list[Computed]) -> None:
+        for one in computed:
+            if any(tree.find(exp.Window) for tree in one.outer):
+                raise UnsupportedSQL("IN with a window function on its left")
+            self._node = one.join(self._node, tuple(Expr.of(tree) for tree in one.outer))
 
     def _generate(self) -> None:
         """A generator of the select list is a FlatMap over what lies below it."""
@@ -171,23 +212,24 @@ class _Projection:
         columns = tuple(Named(item.name, id) for item, (id, _) in zip(self._items, outputs, strict=True))
         self._note_types(outputs)
         hidden = [(ids.new(), Expr.of(value)) for _, value in self._orders]
-        node: Node = Map(self._node, (*outputs, *hidden))
+        carried = tuple((id, Expr.column(id)) for id in self._carried)
+        node: Node = Map(self._node, (*carried, *outputs, *hidden))
         if self._is_distinct:
             node = Distinct(node)
         if not self._is_limited:
-            return Block(node, columns)
+            return Block(node, columns, self._carried)
         if self._is_distinct:
             keys = self._ordered_distinct(columns, outputs)
         else:
             keys = [(item, resolved_column(id)) for (item, _), (id, _) in zip(self._orders, hidden, strict=True)]
-        limited = top(self._select, node, keys)
-        return Block(Map(limited, tuple((id, Expr.column(id)) for id, _ in outputs)) if hidden else limited, columns)
+        limited = top(self._select, node, keys, self._carried)
+        return Block(limited, columns, self._carried)
 
     def _ordered_distinct(self, columns: tuple[Named, ...], outputs: list[tuple[Id, Expr]]) -> list[Key]:
         """With DISTINCT, ORDER BY is over what is selected, by its name or by what it was computed from."""
         known = {form(item.value): id for item, (id, _) in zip(self._items, outputs, strict=True)}
         by_name = {column.name.lower(): resolved_column(column.id) for column in columns}
-        look = first_of(in_aliases(by_name), in_scope(self._scope))
+        look = first_of(in_aliases(by_name), self._look)
         keys = keys_of(self._select, [resolved_column(column.id) for column in columns], look)
         keys = [(item, replaced(value, known)) for item, value in keys]
         if any(not Expr.of(value).refs <= {column.id for column in columns} for _, value in keys):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.frontend.block import Block, Environment
+from dbt_incremental_dd.frontend.block import Block, Environment, LowerQuery, carrying, lowered
 from dbt_incremental_dd.frontend.scope import Named
-from dbt_incremental_dd.logical.nodes import Distinct, Negate, Node, Threshold, Union
-
-LowerQuery = Callable[[exp.Expression, Environment], Block]
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Distinct, Map, Negate, Node, Threshold, Union
+from dbt_incremental_dd.logical.sql_types import sql_type
 
 
 def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_query: LowerQuery) -> Block:
@@ -20,7 +18,7 @@ def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_
         raise UnsupportedSQL("UNION BY NAME")
     every = tree.args.get("distinct") is False
     trees = _chain(tree) if every and isinstance(tree, exp.Union) else [tree.left, tree.right]
-    blocks = [lower_query(side, environment) for side in trees]
+    blocks = [carrying(lowered(side, environment, lower_query), environment) for side in trees]
     sides = [block.only for block in blocks]
     if len({len(side.columns) for side in sides}) > 1:
         raise UnsupportedSQL("a set operation over different numbers of columns")
@@ -29,23 +27,35 @@ def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_
         plan = _plus(sides, environment, alike)
         plan = plan if every else Distinct(plan)
     else:
-        if not every and not alike:
-            raise UnsupportedSQL("EXCEPT or INTERSECT of different types", "Cast both sides to the same types.")
+        if not alike:
+            sides = _cast_alike(sides, tree, environment)
         a, b = (side if every else Distinct(side) for side in sides)
         combine = _except if isinstance(tree, exp.Except) else _intersect
-        plan = combine(a, b, environment, alike)
+        plan = combine(a, b, environment)
     _note_types(plan, blocks[0], environment, alike)
-    return Block(plan, tuple(Named(c.name, id) for c, id in zip(blocks[0].columns, plan.columns, strict=True)))
+    carried = len(blocks[0].carried)
+    named = zip(blocks[0].columns, plan.columns[carried:], strict=True)
+    return Block(plan, tuple(Named(c.name, id) for c, id in named), plan.columns[:carried])
 
 
-def _except(left: Node, right: Node, environment: Environment, alike: bool) -> Node:
+def _cast_alike(sides: list[Node], tree: exp.SetOperation, environment: Environment) -> list[Node]:
+    """The sides with the types that Spark gives both."""
+    schema = environment.shape(tree)
+    made: list[Node] = []
+    for side in sides:
+        casts = (Expr(f"CAST({id} AS {sql_type(c.json_type)})") for id, c in zip(side.columns, schema, strict=True))
+        made.append(Map(side, tuple((environment.ids.new(), cast) for cast in casts)))
+    return made
+
+
+def _except(left: Node, right: Node, environment: Environment) -> Node:
     """L - R, where that is positive."""
-    return Threshold(_plus([left, Negate(right)], environment, alike))
+    return Threshold(_plus([left, Negate(right)], environment, alike=True))
 
 
-def _intersect(left: Node, right: Node, environment: Environment, alike: bool) -> Node:
+def _intersect(left: Node, right: Node, environment: Environment) -> Node:
     """L - (L - R)."""
-    return Threshold(_plus([left, Negate(_except(left, right, environment, alike))], environment, alike))
+    return Threshold(_plus([left, Negate(_except(left, right, environment))], environment, alike=True))
 
 
 def _plus(sides: list[Node], environment: Environment, alike: bool) -> Node:
@@ -64,8 +74,13 @@ def _goes_on(side: exp.Expression) -> bool:
 
 
 def _alike(trees: list[exp.Expression], blocks: list[Block], environment: Environment) -> bool:
-    """Whether all sides have the same types; asks Spark where they are not known."""
-    types = [_types(tree, block, environment) for tree, block in zip(trees, blocks, strict=True)]
+    """Whether all sides have the same types; asks Spark where they are not known, which knows no correlated ones."""
+    try:
+        types = [_types(tree, block, environment) for tree, block in zip(trees, blocks, strict=True)]
+    except UnsupportedSQL:
+        if environment.outer is None:
+            raise
+        return False
     return all(other == types[0] for other in types)
 
 
@@ -75,9 +90,6 @@ def _types(tree: exp.Expression, block: Block, environment: Environment) -> tupl
 
 
 def _note_types(plan: Node, first: Block, environment: Environment, alike: bool) -> None:
-    for id, column in zip(plan.columns, first.columns, strict=True):
+    for id, column in zip(plan.columns[len(first.carried) :], first.columns, strict=True):
         if alike and column.id in environment.types:
             environment.types[id] = environment.types[column.id]
-
-
-__all__ = ["LowerQuery", "lower_set_operation"]

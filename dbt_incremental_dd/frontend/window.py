@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import form, replaced, with_columns
+from dbt_incremental_dd.frontend.resolve import resolved_column
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node, Window
@@ -35,18 +36,31 @@ def with_windows_written_out(select: exp.Select) -> exp.Select:
     return select
 
 
-def lower_windows(node: Node, clauses: Iterable[exp.Expression], ids: Ids) -> tuple[Node, Rewrite]:
-    """The plan with all window functions of the clauses as columns, and how clauses refer to them."""
+def lower_windows(
+    node: Node, clauses: Iterable[exp.Expression], ids: Ids, carried: tuple[Id, ...] = ()
+) -> tuple[Node, Rewrite]:
+    """The plan with all window functions of the clauses as columns, and how clauses refer to them.
+
+    ``carried`` columns are part of every partition.
+    """
     found = [window for clause in clauses for window in clause.find_all(exp.Window)]
     if any(window.find_ancestor(exp.Window) for window in found):
         raise UnsupportedSQL("a window function inside another")
-    windows = {form(window): window for window in found}
+    windows = {form(window): _partitioned_by(window, carried) for window in found}
     node, keys = _partition_columns(node, windows, ids)
     made: dict[str, Id] = {name: ids.new() for name in windows}
     for partition in dict.fromkeys(keys.values()):
         functions = tuple((made[name], Expr.of(w)) for name, w in windows.items() if keys[name] == partition)
         node = Window(node, partition, functions)
     return node, lambda clause: replaced(clause.copy(), made)
+
+
+def _partitioned_by(window: exp.Window, carried: tuple[Id, ...]) -> exp.Window:
+    """A copy with these columns in PARTITION BY, too."""
+    window = window.copy()
+    columns = [resolved_column(id) for id in carried]
+    window.set("partition_by", [*columns, *(window.args.get("partition_by") or ())])
+    return window
 
 
 def _partition_columns(

@@ -78,6 +78,30 @@ class VerbatimSpark(Spark):
         }
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         COLON_IS_VARIANT_EXTRACT = True
+        # FOR follows an expression in PIVOT only.
+        RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
+            token: parser for token, parser in Spark.Parser.RANGE_PARSERS.items() if token is not TokenType.FOR
+        }
+
+        def _parse_pivot_aggregation(self) -> exp.Expression | None:
+            """Any expression of aggregates, as in Spark."""
+            return self._parse_alias(self._parse_assignment())
+
+        def _parse_pivot_in(self) -> exp.In:
+            """Also ``(a, b) IN ((1, 2) AS x, ...)``."""
+            if self._curr is None or self._curr.token_type is not TokenType.L_PAREN:
+                return super()._parse_pivot_in()
+            columns = exp.Tuple(expressions=self._parse_wrapped_csv(self._parse_column))
+            if not self._match(TokenType.IN):
+                self.raise_error("Expecting IN")
+            values = self._parse_wrapped_csv(self._parse_pivot_value)
+            return self.expression(exp.In(this=columns, expressions=values))
+
+        def _parse_pivot_value(self) -> exp.Expression | None:
+            value = self._parse_select_or_expression()
+            self._match(TokenType.ALIAS)
+            alias = self._parse_id_var()
+            return self.expression(exp.PivotAlias(this=value, alias=alias)) if alias else value
 
     class Generator(Spark.Generator):
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type]] = set()

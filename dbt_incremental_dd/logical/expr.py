@@ -12,7 +12,9 @@ from functools import cached_property
 import sqlglot
 from sqlglot import exp
 
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
+from dbt_incremental_dd.logical.now import bind_now, uses_now
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,15 @@ class Expr:
         """Whether it makes one value of one row. ``window(ts, ...)`` makes several rows of one, or none."""
         calls = self.tree.find_all(exp.Anonymous)
         return not any(str(call.this).lower() in ("window", "session_window") for call in calls)
+
+    @cached_property
+    def uses_now(self) -> bool:
+        """Whether its value changes with time."""
+        return uses_now(self.sql)
+
+    def at(self, t: Time) -> Expr:
+        """The expression at one time."""
+        return Expr(bind_now(self.sql, t)) if self.uses_now else self
 
     @cached_property
     def as_column(self) -> str | None:

@@ -36,7 +36,6 @@ class Context:
     output: tuple[Log, Schema] | None
     inner: InnerTraces
     report: Callable[[str], None]
-    bind_now: Callable[[str], str]
     _scratch: list[str] = field(default_factory=list)
     _views: list[str] = field(default_factory=list)
 

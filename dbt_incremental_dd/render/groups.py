@@ -11,6 +11,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, negated, plus, positive
 from dbt_incremental_dd.trace import limits
@@ -127,7 +128,7 @@ def _fallback(node: Recompute, r: Renderer) -> Rows | None:
         estimate += rows.estimate if rows else 0
         renames = zip(operand.columns, names, strict=True)
         views.append(r.context.view(frame.select(*(F.col(id).alias(name) for id, name in renames))))
-    sql = r.context.bind_now(node.sql) if node.temporal else node.sql
+    sql = bind_now(node.sql, r.context.t1) if node.temporal else node.sql
     frame = r.context.spark.sql(sql.format(*views)).toDF(*node.ids)
     return Rows(_counted(frame), max(estimate, 1_000), positive=True)
 

@@ -1,4 +1,7 @@
-"""Linear operators: their delta is themselves applied to their input's delta, and so are their contents."""
+"""Linear operators: their delta is themselves applied to their input's delta, and so are their contents.
+
+One that reads ``dd_now()`` changes with time, too.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,25 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows, negated, plus
+from dbt_incremental_dd.render.temporal import crossed, source_of_change
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
-    """The operator over its inputs' deltas."""
-    return plus([apply(node, i, r.delta(child)) for i, child in enumerate(node.inputs)])
+    """The operator over its inputs' deltas, and over the former rows for which time alone makes another answer."""
+    parts = [apply(node, i, r.delta(child), r.context.t1) for i, child in enumerate(node.inputs)]
+    former = source_of_change(node, r)
+    if former is not None and isinstance(node, Filter):
+        parts.append(crossed(node, r, former))
+    elif former is not None:
+        parts += [apply(node, 0, former, r.context.t1), negated(apply(node, 0, former, r.context.t0))]
+    return plus(parts)
 
 
 def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
@@ -26,7 +37,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     parts = []
     for i, child in enumerate(node.inputs):
         below = pushed(node, i, keys)
-        rows = apply(node, i, r.contents(child, new=new, keys=below))
+        rows = apply(node, i, r.contents(child, new=new, keys=below), r.context.t1 if new else r.context.t0)
         complete = keys is None or keys.advisory or (below is not None and len(below.columns) == len(keys.columns))
         if rows is not None and keys is not None and not complete:
             rows = keys.restricted(rows)
@@ -34,16 +45,16 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     return plus(parts)
 
 
-def apply(node: Node, position: int, rows: Rows | None) -> Rows | None:
-    """The operator's share of its output from input number ``position``."""
+def apply(node: Node, position: int, rows: Rows | None, t: Time) -> Rows | None:
+    """The operator's share of its output from input number ``position``, at the time ``t``."""
     if rows is None:
         return None
     if isinstance(node, Map):
-        return _map(node, rows)
+        return _map(node, rows, t)
     if isinstance(node, Filter):
-        return replace(rows, source=rows.frame.where(F.expr(node.predicate.sql)))
+        return replace(rows, source=rows.frame.where(F.expr(node.predicate.at(t).sql)))
     if isinstance(node, FlatMap):
-        return _flat_map(node, rows)
+        return _flat_map(node, rows, t)
     if isinstance(node, Negate):
         return negated(rows)
     assert isinstance(node, Union)
@@ -51,17 +62,17 @@ def apply(node: Node, position: int, rows: Rows | None) -> Rows | None:
     return rows.renamed(list(zip(node.ids, child.columns, strict=True)))
 
 
-def _map(node: Map, rows: Rows) -> Rows:
+def _map(node: Map, rows: Rows, t: Time) -> Rows:
     sources = [expr.as_column for _, expr in node.outputs]
     if None in sources:
-        return rows.mapped(rows.frame.select(*(F.expr(expr.sql).alias(id) for id, expr in node.outputs), DIFF))
+        return rows.mapped(rows.frame.select(*(F.expr(expr.at(t).sql).alias(id) for id, expr in node.outputs), DIFF))
     renamed = rows.renamed([(id, str(expr.as_column)) for id, expr in node.outputs])
     return replace(renamed, consolidated=rows.consolidated and set(node.input.columns) <= set(sources))
 
 
-def _flat_map(node: FlatMap, rows: Rows) -> Rows:
+def _flat_map(node: FlatMap, rows: Rows, t: Time) -> Rows:
     """The generator in a select list of its own; its columns get the plan's ids."""
-    generator = node.generator.sql
+    generator = node.generator.at(t).sql
     call = _outer(generator) if node.outer else generator
     aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
     frame = rows.frame.selectExpr(*node.input.columns, f"{call} AS {aliases}", DIFF)

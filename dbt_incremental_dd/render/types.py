@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 class SparkTypes:
     """Implements ``differential.state.Types``. ``inputs``: the visible schema of each collection."""
 
-    def __init__(self, spark: SparkSession, inputs: Mapping[str, Schema], bind_now: Callable[[str], str] = str) -> None:
+    def __init__(self, spark: SparkSession, inputs: Mapping[str, Schema]) -> None:
         self._spark = spark
-        self._bind_now = bind_now
         self._inputs = inputs
         self._frames: dict[int, DataFrame] = {}
 
@@ -33,7 +33,7 @@ class SparkTypes:
 
     def of_query(self, select: str, over: Schema) -> Schema:
         """The columns of a select list over a relation of that schema."""
-        return schema_of(self._spark.createDataFrame([], struct(over)).selectExpr(select).schema)
+        return schema_of(self._spark.createDataFrame([], struct(over)).selectExpr(bind_now(select, 0)).schema)
 
     def of_sql(self, template: str, relations: list[Schema]) -> Schema:
         """The columns of a query whose relations are written ``{0}``, ``{1}``, ..."""
@@ -44,7 +44,7 @@ class SparkTypes:
         for name, frame in zip(names, frames, strict=True):
             frame.createOrReplaceTempView(name)
         try:
-            found = self._spark.sql(template.format(*names))
+            found = self._spark.sql(bind_now(template, 0).format(*names))
             found.schema  # noqa: B018 - analysed while the views are there
             return found
         finally:
@@ -66,29 +66,29 @@ class SparkTypes:
             case logical.Constant():
                 return self._spark.sql(node.sql).toDF(*node.ids)
             case logical.Map():
-                return self._frame(node.input).select(*(F.expr(e.sql).alias(id) for id, e in node.outputs))
+                return self._frame(node.input).select(*(F.expr(e.at(0).sql).alias(id) for id, e in node.outputs))
             case logical.FlatMap():
                 aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
-                return self._frame(node.input).selectExpr("*", f"{node.generator.sql} AS {aliases}")
+                return self._frame(node.input).selectExpr("*", f"{node.generator.at(0).sql} AS {aliases}")
             case logical.Join():
                 return fold(lambda a, b: a.crossJoin(b), map(self._frame, node.operands))
             case logical.OuterJoin():
-                return self._frame(node.left).crossJoin(self._frame(node.right))
+                return self._frame(node.left).join(self._frame(node.right), F.lit(True), "left")
             case logical.SemiJoin():
                 return self._frame(node.left)
             case logical.Reduce():
                 return self._reduce(node)
             case logical.Window():
-                functions = (F.expr(e.sql).alias(id) for id, e in node.functions)
+                functions = (F.expr(e.at(0).sql).alias(id) for id, e in node.functions)
                 return self._frame(node.input).select("*", *functions)
             case logical.Union():
                 return fold(lambda a, b: a.union(b), map(self._frame, node.operands)).toDF(*node.ids)
             case logical.Fallback():
                 frames = [self._frame(o).toDF(*names) for o, names in zip(node.operands, node.names, strict=True)]
-                return self._query(self._bind_now(node.sql), frames).toDF(*node.ids)
+                return self._query(node.sql, frames).toDF(*node.ids)
         return self._frame(node.inputs[0])
 
     def _reduce(self, node: logical.Reduce) -> DataFrame:
-        aggregates = [F.expr(a.sql.sql).alias(a.id) for a in node.aggregates]
+        aggregates = [F.expr(a.sql.at(0).sql).alias(a.id) for a in node.aggregates]
         frame = self._frame(node.input)
         return frame.groupBy(*node.keys).agg(*aggregates) if aggregates else frame.select(*node.keys).distinct()

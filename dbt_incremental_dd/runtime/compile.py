@@ -20,7 +20,6 @@ from dbt_incremental_dd.frontend.block import Analyze, Input
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.lower import Query, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
-from dbt_incremental_dd.frontend.now import bind_now
 from dbt_incremental_dd.frontend.relations import words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
@@ -29,7 +28,7 @@ from dbt_incremental_dd.render.types import SparkTypes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 """Raised whenever the same SQL may compile to a plan with other states."""
 
 
@@ -66,7 +65,7 @@ def compile_cached(spark: SparkSession, name: str, sql: str, inputs: Mapping[str
 def compile_model(spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input]) -> Compiled:
     """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written."""
     check(sql)
-    types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()}, lambda text: bind_now(text, 0))
+    types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()})
     schema = output_schema(types, name, sql, inputs)
     query = lower_logical(sql, inputs, schema, _analyze(types, inputs))
     query = Query(optimize(query.plan), query.names)
@@ -97,7 +96,7 @@ def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, I
     """What Spark says the query's columns are. Raises UnsupportedSQL where they cannot be a relation's."""
     text, keys = template(sql, inputs)
     try:
-        schema = types.of_sql(bind_now(text, 0), [inputs[key].schema for key in keys])
+        schema = types.of_sql(text, [inputs[key].schema for key in keys])
     except AnalysisException as error:
         reason = re.sub(r"; line \d+ pos \d+;?$", "", str(error).strip().splitlines()[0])
         raise UnsupportedSQL(reason, "Correct the query.") from error

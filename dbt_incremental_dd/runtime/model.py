@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.now import bind_now
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
@@ -145,7 +144,6 @@ class _Work:
             output,
             inner,
             report,
-            lambda sql: bind_now(sql, self._t1),
         )
 
     def _same_columns(self, log: Log) -> bool:

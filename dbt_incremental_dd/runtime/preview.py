@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.differential.sql_types import sql_type
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import Relation, relations
+from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.runtime.compile import output_schema
 from dbt_incremental_dd.runtime.request import ModelRequest

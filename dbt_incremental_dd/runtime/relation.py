@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.differential.sql_types import sql_type
+from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log

@@ -109,6 +109,8 @@ def _defaults(root: str, settings: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.ansi.enabled": "false",
+        # Noting the Python line of every column expression costs more calls than building it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
 
 

@@ -16,8 +16,8 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.now import bind_now
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.rows import Rows, expanded
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.trace.files import between, inserts_only

@@ -89,9 +89,7 @@ def parse_source(
         deleted_when=given.get("deleted_when"),
         path=None if path is None else _absolute(str(path), project_dir),
         format=_format(name, path, given.get("format")),
-        options={
-            str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in (given.get("options") or {}).items()
-        },
+        options={str(key): _option(value) for key, value in (given.get("options") or {}).items()},
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
         frontier=_choice(name, "frontier", given.get("frontier", "auto"), ("auto", "managed")),
         event_time=given.get("event_time"),

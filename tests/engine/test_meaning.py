@@ -69,7 +69,7 @@ def run(spark: SparkSession, folder: Path, chosen: list[Case], steps: int, seed:
             fresh = [make(rng, number + i) for i in range(rng.randint(0, 6) + (10 if step == 0 else 0))]
             number += len(fresh)
             world.insert(name, fresh)
-        failures += [failure for failure in world.step_and_check_each() if _TWO_OF_A_NAME not in failure]
+        failures += [failure for failure in world.step_and_check_each(threads=3) if _TWO_OF_A_NAME not in failure]
     named = {f"m{i}": case for i, case in enumerate(chosen)}
     shown = [f"{named[f.split(':')[0]].name}: {f}" for f in failures]
     assert not shown, "\n\n".join(shown)

@@ -135,6 +135,6 @@ def test_exact_after_every_step(
         world.model(name, sql.replace("{{", "{").replace("}}", "}"))
     failures: list[str] = []
     for _ in range(3):
-        failures += world.step_and_check_each()
+        failures += world.step_and_check_each(threads=3)
         shuffle(world, rng)
     assert not failures, "\n".join(failures)

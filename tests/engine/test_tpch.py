@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks import rounds
 from benchmarks.tpch.feed import Feed
-from benchmarks.tpch.run import QUERIES, run
+from benchmarks.tpch.run import QUERIES, sources
 from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import relations
@@ -65,4 +66,7 @@ def test_plans_are_as_before(spark: SparkSession, name: str) -> None:
 
 @pytest.mark.slow
 def test_all_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path) -> None:
-    assert not run(spark, tmp_path, Feed(tmp_path, 0.01, 0.002), NAMES, rounds=2)
+    feed = Feed(tmp_path, 0.01, 0.002)
+    spark.sql("CREATE DATABASE IF NOT EXISTS tpch")
+    models = rounds.requests("tpch", QUERIES, sources(tmp_path), None)
+    assert not rounds.run(spark, tmp_path, feed, models, rounds=2)

@@ -6,9 +6,9 @@ import pytest
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.check import check
-from dbt_incremental_dd.frontend.now import bind_now, uses_now
 from dbt_incremental_dd.frontend.relations import relations, words
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.now import bind_now, uses_now
 
 
 @pytest.mark.parametrize(

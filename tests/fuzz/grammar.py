@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from tests.fuzz.words import AGGREGATES, CONDITIONS, CORRELATED, JOIN_CONDITIONS, PROJECTIONS, WINDOWS
+
 COLUMNS = "k, v, d, s"
 DDL = "k INT, v BIGINT, d DECIMAL(10,2), s STRING"
-_ALL = "k, v, d, s"
 
 
 class Grammar:
@@ -46,17 +47,18 @@ class Grammar:
     def _aggregate_on_top(self, depth: int) -> str:
         keys = self._rng.choice(["k", "s", "k, s", "", "ROLLUP (k, s)", "CUBE (k, s)", "GROUPING SETS ((k), (s), ())"])
         named = {"": "", "k": "k, ", "s": "s, "}.get(keys, "k, s, ")
-        calls = self._rng.sample(_AGGREGATES, self._rng.randint(1, 4))
+        calls = self._rng.sample(AGGREGATES, self._rng.randint(1, 4))
         chosen = ", ".join(f"{call} AS a{i}" for i, call in enumerate(calls))
         group = f" GROUP BY {keys}" if keys else ""
         having = " HAVING count(*) > 1" if group and self._rng.random() < 0.3 else ""
         return f"SELECT {named}{chosen} FROM ({self.relation(depth)}){group}{having}"
 
     def _window_on_top(self, depth: int) -> str:
-        calls = self._rng.sample(_WINDOWS, self._rng.randint(1, 2))
+        calls = self._rng.sample(WINDOWS, self._rng.randint(1, 2))
         partition = self._rng.choice(["PARTITION BY k ", "PARTITION BY s ", ""])
         chosen = ", ".join(
-            f"{call} OVER ({partition}ORDER BY {_ALL}{frame}) AS w{i}" for i, (call, frame) in enumerate(calls)
+            f"{call} OVER ({partition}{'' if frame is None else f'ORDER BY {COLUMNS}{frame}'}) AS w{i}"
+            for i, (call, frame) in enumerate(calls)
         )
         return f"SELECT {COLUMNS}, {chosen} FROM ({self.relation(depth)})"
 
@@ -70,6 +72,8 @@ class Grammar:
                 self._projected,
                 self._joined,
                 self._joined,
+                self._joined_by_name,
+                self._crossed,
                 self._half_joined,
                 self._set,
                 self._distinct,
@@ -80,6 +84,13 @@ class Grammar:
                 self._exists,
                 self._scalar,
                 self._correlated,
+                self._inside,
+                self._inside,
+                self._lateral,
+                self._pivoted,
+                self._unpivoted,
+                self._everything,
+                self._by_time,
                 self._exploded,
                 self._values,
                 self._qualified,
@@ -93,27 +104,24 @@ class Grammar:
         return f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)}) WHERE {self._condition()}"
 
     def _projected(self, depth: int) -> str:
-        k = self._rng.choice(["k", "CAST(k + 1 AS INT)", "CAST(v % 3 AS INT)", "CASE WHEN v > 0 THEN k END"])
-        v = self._rng.choice(["v", "coalesce(v, CAST(k AS BIGINT))", "v * 2", "CAST(length(s) AS BIGINT)"])
-        d = self._rng.choice(["d", "CAST(d / 2 AS DECIMAL(10,2))", "CAST(k AS DECIMAL(10,2))"])
-        s = self._rng.choice(["s", "upper(s)", "concat(s, CAST(k AS STRING))", "nullif(s, 'a')"])
-        return f"SELECT {k} AS k, {v} AS v, {d} AS d, {s} AS s FROM ({self.relation(depth - 1)})"
+        chosen = ", ".join(f"{self._rng.choice(choices)} AS {name}" for name, choices in PROJECTIONS.items())
+        return f"SELECT {chosen} FROM ({self.relation(depth - 1)})"
 
     def _join_word(self) -> str:
         return self._rng.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
 
     def _joined(self, depth: int) -> str:
-        on = self._rng.choice(
-            [
-                "x.k = y.k",
-                "x.k = y.k AND x.s = y.s",
-                "x.k <=> y.k AND x.v = y.v",
-                "x.k = y.k AND x.v < y.v",
-                "x.s = y.s",
-            ]
-        )
+        on = self._rng.choice(JOIN_CONDITIONS)
         left, right = self.relation(depth - 1), self.relation(depth - 2)
         return f"SELECT x.k, y.v, x.d, y.s FROM ({left}) x {self._join_word()} ({right}) y ON {on}"
+
+    def _joined_by_name(self, depth: int) -> str:
+        left, right = self.relation(depth - 1), self.relation(depth - 2)
+        return f"SELECT k, x.v, y.d, s FROM ({left}) x {self._join_word()} ({right}) y USING (k, s)"
+
+    def _crossed(self, depth: int) -> str:
+        few = f"SELECT k AS w FROM ({self.relation(depth - 2)}) ORDER BY {COLUMNS} LIMIT 2"
+        return f"SELECT x.k, coalesce(x.v, y.w) AS v, x.d, x.s FROM ({self.relation(depth - 1)}) x, ({few}) y"
 
     def _half_joined(self, depth: int) -> str:
         kind = self._rng.choice(["SEMI", "ANTI"])
@@ -134,13 +142,13 @@ class Grammar:
         return f"SELECT {key}, {v} AS v, {d} AS d, {other} AS s FROM ({self.relation(depth - 1)}) GROUP BY {key}"
 
     def _top(self, depth: int) -> str:
-        number = f"row_number() OVER (PARTITION BY k ORDER BY {_ALL})"
+        number = f"row_number() OVER (PARTITION BY k ORDER BY {COLUMNS})"
         inner = f"SELECT {COLUMNS}, {number} AS n FROM ({self.relation(depth - 1)})"
         return f"SELECT {COLUMNS} FROM ({inner}) WHERE n <= {self._rng.randint(1, 2)}"
 
     def _limited(self, depth: int) -> str:
         offset = self._rng.choice(["", " OFFSET 1"])
-        order = self._rng.choice(["v DESC, k, d, s", "d, k DESC, v, s", _ALL])
+        order = self._rng.choice(["v DESC, k, d, s", "d, k DESC, v, s", COLUMNS])
         return f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)}) ORDER BY {order} LIMIT {self._rng.randint(1, 4)}{offset}"
 
     def _qualified(self, depth: int) -> str:
@@ -171,10 +179,80 @@ class Grammar:
         inner = f"SELECT {call} FROM ({self.relation(depth - 2)}) y WHERE y.k = x.k"
         return f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)}) x WHERE v < ({inner})"
 
+    def _inside(self, depth: int) -> str:
+        """Subqueries where a row's value is asked for."""
+        inner = self.relation(depth - 2)
+        correlated = self._rng.choice(CORRELATED).format(inner=inner)
+        return self._rng.choice(
+            [
+                f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)}) x WHERE {self._condition()} OR EXISTS ({correlated})",
+                f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)}) x WHERE v = 7 OR k NOT IN (SELECT k FROM ({inner}))",
+                f"SELECT k, CASE WHEN x.s IN (SELECT s FROM ({inner})) THEN v END AS v, d, s FROM ({self.relation(depth - 1)}) x",
+                f"SELECT k, CAST(({correlated}) AS BIGINT) AS v, d, s FROM ({self.relation(depth - 1)}) x",
+            ]
+        )
+
+    def _lateral(self, depth: int) -> str:
+        word = self._rng.choice(["JOIN", "LEFT JOIN"])
+        inner = self._rng.choice(
+            [
+                "SELECT max(y.v) AS v, count(*) AS n FROM ({inner}) y WHERE y.k = x.k",
+                "SELECT y.v, y.k AS n FROM ({inner}) y WHERE y.k <= x.k ORDER BY y.v DESC, y.k, y.d, y.s LIMIT 2",
+                "SELECT y.v, count(*) AS n FROM ({inner}) y WHERE y.s = x.s GROUP BY y.v",
+                "SELECT DISTINCT x.v + y.k AS v, y.k AS n FROM ({inner}) y WHERE y.k = x.k",
+            ]
+        ).format(inner=self.relation(depth - 2))
+        return (
+            f"SELECT CAST(z.n AS INT) AS k, CAST(z.v AS BIGINT) AS v, x.d, x.s "
+            f"FROM ({self.relation(depth - 1)}) x {word} LATERAL ({inner}) z ON x.k > 0"
+        )
+
+    def _pivoted(self, depth: int) -> str:
+        inner = f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)})"
+        call = self._rng.choice(["sum(v) AS v, max(d) AS d", "min(v) AS v, count(d) AS d"])
+        return (
+            f"SELECT k, coalesce(a_v, b_v) AS v, CAST(b_d AS DECIMAL(10,2)) AS d, CAST(a_d AS STRING) AS s "
+            f"FROM ({inner}) PIVOT ({call} FOR s IN ('a' AS a, 'b' AS b))"
+        )
+
+    def _unpivoted(self, depth: int) -> str:
+        inner = f"SELECT CAST(k AS BIGINT) AS k, v, d, s FROM ({self.relation(depth - 1)})"
+        nulls = self._rng.choice(["", "INCLUDE NULLS "])
+        return f"SELECT CAST(length(c) AS INT) AS k, v, d, s FROM ({inner}) UNPIVOT {nulls}(v FOR c IN (k, v AS vv))"
+
+    def _everything(self, depth: int) -> str:
+        """An aggregate without keys, as a relation."""
+        calls = "CAST(count(*) AS INT) AS k, sum(v) AS v, max(d) AS d, min(s) AS s"
+        return f"SELECT {calls} FROM ({self.relation(depth - 1)})"
+
+    def _by_time(self, depth: int) -> str:
+        """Rows that come and go as time passes: it is counted in milliseconds after 1,000."""
+        condition = self._rng.choice(
+            [
+                "timestamp_millis(1000 + k) > dd_now()",
+                "timestamp_millis(1000 + k) <= dd_now() AND v > 0",
+                "dd_now() BETWEEN timestamp_millis(1000) AND timestamp_millis(1000 + k)",
+                "unix_millis(dd_now()) % 2 = k % 2",
+            ]
+        )
+        return f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)}) WHERE {condition}"
+
     def _exploded(self, depth: int) -> str:
         outer = self._rng.choice(["", "OUTER "])
-        call = "explode(CASE WHEN v > 0 THEN array(k, 7) ELSE array() END)"
-        return f"SELECT e AS k, v, d, s FROM ({self.relation(depth - 1)}) LATERAL VIEW {outer}{call} g AS e"
+        columns, call = self._rng.choice(
+            [
+                ("e AS k, v, d, s", "explode(CASE WHEN v > 0 THEN array(k, 7) ELSE array() END) g AS e"),
+                ("p AS k, e AS v, d, s", "posexplode(array(v, 7L)) g AS p, e"),
+                (
+                    "f AS k, v, d, e AS s",
+                    "inline(array(struct(s AS e, k AS f), struct(upper(s) AS e, 1 AS f))) g AS e, f",
+                ),
+                ("CAST(v AS INT) AS k, v, d, e AS s", "json_tuple(concat('{\"n\": \"', s, '\"}'), 'n') g AS e"),
+                ("k, CAST(e AS BIGINT) AS v, d, f AS s", "explode(map(k, s)) g AS e, f"),
+            ]
+        )
+        where = "WHERE k IS NOT NULL" if "map" in call else ""
+        return f"SELECT {columns} FROM (SELECT * FROM ({self.relation(depth - 1)}) {where}) LATERAL VIEW {outer}{call}"
 
     def _values(self, depth: int) -> str:
         values = "(VALUES (1, 'one'), (2, 'two'), (2, 'zwei')) AS y(k, s)"
@@ -183,27 +261,4 @@ class Grammar:
         )
 
     def _condition(self) -> str:
-        return self._rng.choice(
-            [
-                "k > 1",
-                "v IS NOT NULL",
-                "s IN ('a', '')",
-                "coalesce(d, 0) >= 0",
-                "k <=> NULL",
-                "v % 2 = 0",
-                "k = 1 OR s > 'a'",
-            ]
-        )
-
-
-_AGGREGATES = [
-    "count(*)", "count(v)", "sum(v)", "sum(d)", "avg(d)", "avg(v)", "min(s)", "max(v)", "min(d)", "max(s)",
-    "count(DISTINCT s)", "count(DISTINCT k, v)", "sum(DISTINCT v)", "sum(v) FILTER (WHERE k > 1)", "bool_or(v > 0)",
-    "every(k > 0)", "count_if(v > 1)", "percentile(v, 0.5)", "sort_array(collect_set(s))", "max(v) - min(v)",
-    "sum(v) + count(*)", "approx_count_distinct(k)", "bit_xor(v)", "max_by(k, struct(v, d, s, k))",
-]  # fmt: skip
-_WINDOWS = [
-    ("row_number()", ""), ("rank()", ""), ("dense_rank()", ""), ("lag(v)", ""), ("lead(s, 2)", ""), ("ntile(2)", ""),
-    ("sum(v)", ""), ("max(d)", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING"), ("count(*)", " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"),
-    ("first_value(k)", ""), ("sum(v)", " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"),
-]  # fmt: skip
+        return self._rng.choice(CONDITIONS)

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 _TOGETHER = 20
 """Cases that share their data and changes."""
 
+_THREADS = 3
+_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Generated code would be compiled for a few rows each time."""
+
 
 def main() -> int:
     """0 when every case was exact after every step."""
@@ -36,7 +44,7 @@ def main() -> int:
     from dbt_incremental_dd.runtime.session import open_session
 
     with tempfile.TemporaryDirectory() as folder:
-        spark = open_session(folder, {})
+        spark = open_session(folder, _SETTINGS)
         started, done, failures = time.monotonic(), 0, 0
         while done < options.cases:
             seed = options.seed + done
@@ -60,7 +68,7 @@ def group(spark: SparkSession, folder: Path, seed: int, size: int, depth: int, s
     for step in range(steps):
         for name in world.tables:
             _change(world, name, rng, step)
-        for failure in world.step_and_check_each():
+        for failure in world.step_and_check_each(_THREADS, fallback="error"):
             name = failure.split(":")[0]
             failures.setdefault(name, f"step {step}, {failure}")
             world.models.pop(name)

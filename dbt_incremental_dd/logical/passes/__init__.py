@@ -6,12 +6,20 @@ from collections.abc import Callable
 
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.passes.flatten_joins import flatten_joins
+from dbt_incremental_dd.logical.passes.lift_now import lift_now
 from dbt_incremental_dd.logical.passes.merge_maps import merge_maps
 from dbt_incremental_dd.logical.passes.prune_columns import prune_columns
 from dbt_incremental_dd.logical.passes.push_filters import push_filters
 from dbt_incremental_dd.logical.passes.top_k import top_k
 
-PASSES: tuple[Callable[[Node], Node], ...] = (top_k, push_filters, flatten_joins, prune_columns, merge_maps)
+PASSES: tuple[Callable[[Node], Node], ...] = (
+    top_k,
+    push_filters,
+    flatten_joins,
+    lift_now,
+    prune_columns,
+    merge_maps,
+)
 
 
 def optimize(plan: Node) -> Node:

@@ -211,10 +211,10 @@ SELECT k, count(*) AS n, rank() OVER (ORDER BY count(*), k) AS r FROM t GROUP BY
 -- rollup by an alias with nulls filled in
 SELECT coalesce(upper(s), 'all') AS u, count(DISTINCT k) AS n FROM t GROUP BY upper(s) WITH ROLLUP
 
--- pivot | fallback: PIVOT
+-- pivot
 SELECT * FROM (SELECT k, s, v FROM t) PIVOT (sum(v) FOR s IN ('x', 'y'))
 
--- unpivot | fallback: UNPIVOT
+-- unpivot
 SELECT * FROM (SELECT id, k, v FROM t) UNPIVOT (n FOR name IN (k, v))
 
 -- group by a time window
@@ -225,3 +225,39 @@ SELECT window.start AS s, count(*) AS n, sum(v) AS sv FROM t GROUP BY window(ts,
 
 -- filter over a sliding window
 SELECT start, count(*) AS n FROM (SELECT window(ts, '1 day', '12 hours').start AS start, v FROM t) WHERE start > TIMESTAMP'2020-01-01 06:00:00' AND v > 1 GROUP BY start
+
+-- pivot of several aggregates
+SELECT * FROM (SELECT k, s, v, d FROM t) PIVOT (sum(v) AS sv, count(*) AS n, max(d) FOR s IN ('x' AS xx, 'y', NULL)) p WHERE p.k > 1
+
+-- pivot of counts
+SELECT * FROM (SELECT k, s, v FROM t) PIVOT (count(v) FOR s IN ('x', 'nothing'))
+
+-- pivot of lists and counts
+SELECT k, size(a_l) AS a, a_n, b_n FROM (SELECT k, s, v FROM t) PIVOT (collect_list(v) AS l, count(*) AS n FOR s IN ('x' AS a, 'nothing' AS b))
+
+-- pivot of strings
+SELECT * FROM (SELECT k, s, day FROM t) PIVOT (min(day) AS lo, count(*) AS n FOR s IN ('x', 'y'))
+
+-- pivot of two columns
+SELECT * FROM (SELECT k, s, b, v FROM t) PIVOT (max(v) + 1 AS m FOR (s, b) IN (('x', true) AS x1, ('y', false)))
+
+-- pivot over everything
+SELECT * FROM (SELECT s, v FROM t) PIVOT (sum(v) FOR s IN ('x', 'y'))
+
+-- pivot over nothing
+SELECT * FROM (SELECT k AS g, v, 1 AS one FROM e) PIVOT (sum(v) FOR g IN (1, 2))
+
+-- pivot of a table and a join
+SELECT p.x, u.w FROM (SELECT k, s, v FROM t) PIVOT (sum(v) FOR s IN ('x', 'y')) AS p JOIN u ON u.k = p.k
+
+-- unpivot with nulls and names
+SELECT * FROM (SELECT id, k, v FROM t) UNPIVOT INCLUDE NULLS (n FOR name IN (k AS kk, V AS vv)) AS z WHERE z.id > 3
+
+-- unpivot of pairs
+SELECT * FROM (SELECT id, k, v FROM t) UNPIVOT ((x, y) FOR n IN ((k, v) AS kv, (v, k)))
+
+-- unpivot of other types
+SELECT * FROM (SELECT id, k, v, d FROM t) UNPIVOT (n FOR name IN (K, v, d))
+
+-- unpivot of a table keeps its name
+SELECT sales.id, what, x FROM shop.sales UNPIVOT (x FOR what IN (k, amount))

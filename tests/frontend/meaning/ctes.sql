@@ -49,13 +49,13 @@ WITH x AS (SELECT * FROM u), y AS (SELECT *, 1 AS one FROM x) SELECT * FROM y
 -- a window inside
 WITH r AS (SELECT *, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS rn FROM t), last AS (SELECT id, k, s FROM r WHERE rn = 1) SELECT last.*, u.w FROM last LEFT JOIN u USING (k)
 
--- a fallback inside sees the ones before it | fallback: PIVOT
+-- a pivot inside sees the ones before it
 WITH x AS (SELECT k, v FROM t WHERE v > 1), y AS (SELECT * FROM x PIVOT (count(*) AS n FOR v IN (2, 5))) SELECT y.`2` + 1 AS m FROM y WHERE y.k > 1
 
--- a fallback with a nested one | fallback: UNPIVOT
+-- an unpivot of a nested one
 WITH x AS (WITH z AS (SELECT k, v FROM t) SELECT k, v FROM z) SELECT q.n FROM (WITH w AS (SELECT * FROM x) SELECT * FROM w UNPIVOT (n FOR name IN (k, v))) q
 
--- a fallback inside is told apart from a later name | fallback: UNPIVOT
+-- an unpivot inside is told apart from a later name
 WITH x AS (SELECT 1 AS a, 2 AS b), y AS (SELECT * FROM x) SELECT q.n FROM (WITH x AS (SELECT k AS z FROM u) SELECT n, x.z FROM y UNPIVOT (n FOR name IN (a, b)) CROSS JOIN x) q
 
 -- recursive | fallback: WITH RECURSIVE

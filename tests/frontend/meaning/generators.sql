@@ -100,5 +100,5 @@ SELECT t.id, l.x FROM t, LATERAL explode(t.arr) AS l(x)
 -- left join of a lateral table function
 SELECT t.id, l.x FROM t LEFT JOIN LATERAL explode(t.arr) AS l(x) ON true
 
--- left join of a lateral table function with a condition | fallback: an outer LATERAL join with a condition
+-- left join of a lateral table function with a condition
 SELECT t.id, l.x FROM t LEFT JOIN LATERAL explode(t.arr) AS l(x) ON l.x > 1

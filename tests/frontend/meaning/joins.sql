@@ -175,5 +175,53 @@ SELECT t.id, u.w FROM t JOIN u ON t.st.x = u.t.k
 -- join in a schema
 SELECT t.id, sales.amount, shop.sales.k FROM t JOIN shop.sales ON t.id = sales.id
 
--- lateral subquery | fallback: a LATERAL subquery
+-- lateral subquery
 SELECT t.id, x.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.k = t.k) x
+
+-- lateral aggregate
+SELECT a.id, x.m, x.n FROM t a, LATERAL (SELECT max(u.n) AS m, count(*) AS n FROM u WHERE u.k = a.k) x
+
+-- lateral first rows
+SELECT a.id, x.w FROM t a LEFT JOIN LATERAL (SELECT u.w, u.n FROM u WHERE u.k = a.k ORDER BY u.n, u.w LIMIT 2) x
+
+-- lateral with a condition
+SELECT a.id, x.w FROM t a JOIN LATERAL (SELECT u.w, u.n FROM u WHERE u.k < a.k) x ON x.n > a.d
+
+-- lateral left with a condition
+SELECT a.id, x.w FROM t a LEFT JOIN LATERAL (SELECT u.w, u.n FROM u WHERE u.k = a.k) x ON x.n > 1
+
+-- lateral without a relation
+SELECT a.id, x.y, z.w FROM t a, LATERAL (SELECT a.v + 1 AS y) x, LATERAL (SELECT x.y * 2 AS w) z
+
+-- lateral union
+SELECT a.id, x.y FROM t a, LATERAL (SELECT u.k AS y FROM u WHERE u.k = a.k UNION ALL SELECT a.id) x
+
+-- lateral distinct
+SELECT a.id, x.w FROM t a, LATERAL (SELECT DISTINCT u.w FROM u WHERE u.k = a.k) x
+
+-- lateral window
+SELECT a.id, x.r FROM t a, LATERAL (SELECT row_number() OVER (ORDER BY u.n, u.w) AS r FROM u WHERE u.k = a.k) x
+
+-- lateral with names
+SELECT a.id, x.p FROM t a, LATERAL (SELECT u.w, u.n FROM u WHERE u.k = a.k) AS x(p, q)
+
+-- lateral star
+SELECT a.id, x.* FROM t a, LATERAL (SELECT u.w, u.n AS m FROM u WHERE u.k = a.k) x
+
+-- lateral values of both
+SELECT a.s, x.z FROM t a, LATERAL (SELECT a.k + u.n AS z FROM u WHERE u.k = a.k) x
+
+-- lateral without correlation
+SELECT a.id, x.n FROM t a, LATERAL (SELECT count(*) AS n FROM u) x
+
+-- lateral grouped
+SELECT a.id, x.w, x.n FROM t a, LATERAL (SELECT u.w, count(*) AS n FROM u WHERE u.k = a.k GROUP BY u.w HAVING count(*) > 0) x
+
+-- lateral of a join
+SELECT a.id, x.z FROM t a, LATERAL (SELECT b.id AS z FROM u JOIN t b ON b.k = u.k WHERE u.k = a.k AND b.id < a.id) x
+
+-- exists in the condition of an inner join
+SELECT a.id, u.w FROM t a JOIN u ON a.k = u.k AND (EXISTS (SELECT 1 FROM shop.sales x WHERE x.k = u.k) OR u.w = 'x')
+
+-- a scalar in the condition of a join
+SELECT a.id, u.w FROM t a JOIN u ON a.k = u.k AND u.n > (SELECT min(amount) FROM shop.sales)

@@ -43,13 +43,13 @@ SELECT k FROM t EXCEPT ALL SELECT k FROM u
 -- except all, nothing left
 SELECT k FROM u EXCEPT ALL SELECT k FROM t
 
--- except of different types | fallback: EXCEPT or INTERSECT of different types
+-- except of different types
 SELECT v FROM t EXCEPT SELECT k FROM u
 
--- intersect of different types | fallback: EXCEPT or INTERSECT of different types
+-- intersect of different types
 SELECT k FROM t INTERSECT SELECT v FROM t
 
--- except of longs and doubles | fallback: EXCEPT or INTERSECT of different types
+-- except of longs and doubles
 SELECT v + 9007199254740992 AS x FROM t EXCEPT SELECT f FROM t
 
 -- intersect binds tighter

@@ -1,4 +1,4 @@
-"""``dd_now()``: the time of the run, as a TIMESTAMP."""
+"""``dd_now()``: the time of the run, as a TIMESTAMP. It may stand in any expression; only its value changes."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ def bind_now(sql: str, t: Time) -> str:
 
 def uses_now(sql: str) -> bool:
     """Whether the query's answer depends on the time of the run."""
-    return any(match[1] is None for match in _CALL.finditer(sql))
+    return "dd_now" in sql.lower() and any(match[1] is None for match in _CALL.finditer(sql))

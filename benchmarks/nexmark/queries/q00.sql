@@ -1,0 +1,1 @@
+select auction, bidder, price, date_time, extra from nexmark.bid

@@ -1,0 +1,101 @@
+"""Models over feeds that change in rounds: each model run and compared with Spark's batch answer after every round."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
+from dbt_incremental_dd.runtime.run import Run
+from dbt_incremental_dd.runtime.session import open_session
+from dbt_incremental_dd.runtime.verify import verify_model
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.trace.layout import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Feed(Protocol):
+    """Sources' folders of files, ready for the first load."""
+
+    def advance(self, round: int) -> dict[str, int]:
+        """Writes a round of changes; the number of records by table."""
+
+
+def arguments(description: str | None, scale: float, share: float, folder: str) -> argparse.ArgumentParser:
+    """The options that the benchmarks in rounds have in common."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--scale", type=float, default=scale, help=f"scale factor (default: {scale})")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of changes after the first load (default: 5)")
+    parser.add_argument("--share", type=float, default=share, help=f"of the data changed a round (default: {share})")
+    parser.add_argument("--only", nargs="*", help="queries, such as q03")
+    parser.add_argument("--folder", type=Path, default=Path("benchmarks/results") / folder)
+    return parser
+
+
+def requests(
+    schema: str, queries: Path, sources: Mapping[str, SourceSpec], only: list[str] | None
+) -> list[ModelRequest]:
+    """A model of each query's file, in order of their names; none may fall back."""
+    names = sorted(only or (path.stem for path in queries.glob("q*.sql")))
+    config = ModelConfig(fallback="error")
+    return [
+        ModelRequest(
+            f"{schema}.{name}", f"{schema}.{name}", (queries / f"{name}.sql").read_text(), config, dict(sources)
+        )
+        for name in names
+    ]
+
+
+def session(folder: Path, schema: str) -> SparkSession:
+    """A session over the folder's ``state``, with the models' schema."""
+    spark = open_session(str(folder / "state"), {})
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
+    return spark
+
+
+def run(spark: SparkSession, folder: Path, feed: Feed, models: list[ModelRequest], rounds: int) -> set[str]:
+    """All rounds; the names of models that failed or were not exact."""
+    storage = Storage(str(folder / "state"))
+    wrong: set[str] = set()
+    seconds: dict[str, list[tuple[float, float]]] = {model.name: [] for model in models}
+    for round in range(rounds + 1):
+        print(f"-- round {round}: {feed.advance(round) if round else 'first load'}", flush=True)
+        started = time.monotonic()
+        runs = Run(spark, storage, f"round{round}", None, lambda line: None)
+        for model in models:
+            try:
+                made = runs.model(model)
+                found = verify_model(spark, storage, model.name)
+            except DifferentialError as error:
+                print(f"{model.name} failed: {error}")
+                wrong.add(model.name)
+                continue
+            if not found.exact:
+                wrong.add(model.name)
+            if round:
+                seconds[model.name].append((made.seconds, found.rebuild_seconds))
+            verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
+            print(
+                f"{model.name} {made.strategy:<8} in {made.input_rows:>8} out +{made.rows_added} -{made.rows_removed} "
+                f"{made.seconds:6.2f} s, rebuild {found.rebuild_seconds:6.2f} s, {found.rows} rows, {verdict}",
+                flush=True,
+            )
+        print(f"round {round}: {time.monotonic() - started:.0f} s")
+    report(seconds)
+    print(f"WRONG: {', '.join(sorted(wrong))}" if wrong else f"all exact: {len(models)} models, {rounds} rounds")
+    return wrong
+
+
+def report(seconds: Mapping[str, list[tuple[float, float]]]) -> None:
+    """Medians of the rounds, and their ratio, by model."""
+    for name, pairs in seconds.items():
+        if pairs:
+            delta, rebuild = (statistics.median(column) for column in zip(*pairs, strict=True))
+            print(f"{name}: delta {delta:.2f} s, rebuild {rebuild:.2f} s, ratio {delta / rebuild:.2f}")
