@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-slow fuzz tpch lint format bench clean
+.PHONY: help setup java demo test test-slow fuzz tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -52,6 +52,9 @@ fuzz: setup ## random queries over random changes, each compared with Spark's ba
 
 tpch: setup ## runs TPC-H's queries as models, every round checked against Spark's batch answer
 	$(BIN)/python -m benchmarks.tpch.run
+
+nexmark: setup ## runs Nexmark's queries as models, every round checked against Spark's batch answer
+	$(BIN)/python -m benchmarks.nexmark.run
 
 bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python benchmarks/join_aggregate.py

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +75,9 @@ class World:
         run = self._next_run()
         return {name: run.model(self._request(name, **options)) for name in self.models}
 
-    def step_and_check_each(self, threads: int = 1, **options: Any) -> list[str]:
+    def step_and_check_each(
+        self, check: Callable[[str], None] | None = None, threads: int = 1, **options: Any
+    ) -> list[str]:
         """One run and check of each model by itself; what went wrong, beginning with the model's name.
 
         With more threads than one, models must not read each other.
@@ -85,7 +87,7 @@ class World:
         def one(name: str) -> list[str]:
             try:
                 run.model(self._request(name, **options))
-                self.check(name)
+                (check or self.check)(name)
             except Exception as error:
                 return [f"{name}: {self.models[name]}\n{type(error).__name__}: {str(error)[:800]}"]
             return []
@@ -98,8 +100,7 @@ class World:
         for name, sql in self.models.items():
             if only not in (None, name):
                 continue
-            answer = self._batch(sql)
-            found = self.spark.table(f"{self.schema}.{name}")
+            answer, found = self.batch(name), self.found(name)
             assert found.dtypes == answer.dtypes, name
             try:
                 missing, unexpected = difference(answer, found)
@@ -143,6 +144,14 @@ class World:
         for name in (*self.tables, *self.models):
             sql = sql.replace("{" + name + "}", f"{self.schema}.{name}")
         return sql
+
+    def found(self, name: str) -> DataFrame:
+        """The model's relation."""
+        return self.spark.table(f"{self.schema}.{name}")
+
+    def batch(self, name: str) -> DataFrame:
+        """Spark's own answer to the model's query."""
+        return self._batch(self.models[name])
 
     def _batch(self, sql: str) -> DataFrame:
         """The SQL over plain relations: tables from their rows, models from their own batch answers."""

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.functions import NONDETERMINISTIC, OF_THE_CLOCK
+from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.frontend.relations import parse
 
 _CLOCK = "Write dd_now() for the time of the run, or pass a time in as a dbt var."
@@ -20,10 +21,11 @@ def check(sql: str) -> None:
         name = _nondeterministic(node)
         if name:
             remedy = _CLOCK if name in _CLOCK_NAMES else _RANDOM
-            raise UnsupportedSQL(f"{name}() gives another answer each time{_place(node, sql, name)}", remedy)
+            raise UnsupportedSQL(f"{name}() gives another answer each time{place(sql, name)}", remedy)
         if isinstance(node, exp.TableSample):
             raise UnsupportedSQL(
-                "TABLESAMPLE gives another answer each time", "Filter by a hash: pmod(xxhash64(id), 100) < 10."
+                f"TABLESAMPLE gives another answer each time{place(sql, 'tablesample')}",
+                "Filter by a hash: pmod(xxhash64(id), 100) < 10.",
             )
 
 
@@ -40,12 +42,3 @@ def _nondeterministic(node: exp.Expression) -> str | None:
     if name in NONDETERMINISTIC or (name in OF_THE_CLOCK and not node.expressions):
         return name
     return None
-
-
-def _place(node: exp.Expression, sql: str, name: str) -> str:
-    """Where the call stands, by the first spelling of its name in the text."""
-    found = sql.lower().find(name)
-    if found < 0:
-        return ""
-    line = sql.count("\n", 0, found) + 1
-    return f" (line {line}, column {found - sql.rfind(chr(10), 0, found)})"

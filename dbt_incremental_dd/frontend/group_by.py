@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 
 from sqlglot import exp
@@ -88,6 +88,12 @@ class Grouping:
             return value
         return resolve(tree, self._look)
 
+    def change(self, rewrite: Callable[[exp.Expression], exp.Expression]) -> None:
+        """Applies a rewriting to every key."""
+        self.keys = tuple(rewrite(key) for key in self.keys)
+        if self.sets is not None:
+            self.sets = [tuple(rewrite(key) for key in keys) for keys in self.sets]
+
     def in_having(self, inputs: Lookup, aliases: Lookup) -> Lookup:
         """Names in HAVING, outside of aggregates: group keys come first, then aliases."""
         columns = {Expr.of(key).as_column for key in self.keys}
@@ -103,15 +109,6 @@ class Grouping:
             return found if id in columns else alias
 
         return look
-
-
-def time_window(group: exp.Group | None, look: Lookup) -> Lookup:
-    """``window`` is the name of what GROUP BY window(...) makes."""
-    for key in group.expressions if group is not None else ():
-        if isinstance(key, exp.Anonymous) and str(key.this).lower() == "window":
-            value = resolve(key, look)
-            return lambda parts: (value.copy(), len(parts) - 1) if parts[0].lower() == "window" else None
-    return lambda parts: None
 
 
 def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expression], ids: Ids) -> Aggregation:
@@ -159,4 +156,4 @@ def _distinct(keys: object) -> Keys:
     return tuple({form(key): key for key in keys}.values())  # type: ignore[attr-defined]
 
 
-__all__ = ["Grouping", "lower_aggregation", "time_window"]
+__all__ = ["Grouping", "lower_aggregation"]

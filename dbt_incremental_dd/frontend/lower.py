@@ -38,7 +38,10 @@ def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyz
     if uses_pipes(sql):
         return whole(sql, inputs, output, "pipe syntax |>")
     try:
-        block = _lower(parse(sql), Environment(inputs, analyze, Ids()))
+        tree = parse(sql)
+        if tree.find(exp.Collate) or any(str(call.this).lower() == "collate" for call in tree.find_all(exp.Anonymous)):
+            raise UnsupportedSQL("COLLATE")
+        block = _lower(tree, Environment(inputs, analyze, Ids()))
     except UnsupportedSQL as error:
         return whole(sql, inputs, output, error.construct)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:

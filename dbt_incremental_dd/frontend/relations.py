@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.frontend.place import at
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
+
+_STREAMING = re.compile(r"\b(stream|watermark)\s+[\w`(]", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,22 @@ def parse(sql: str) -> exp.Expression:
         place = error.errors[0] if getattr(error, "errors", None) else {}
         where = f" at line {place['line']}, column {place['col']}" if place.get("line") else ""
         text = place.get("description") or str(error)
+        _refuse_streaming(sql)
         raise UnsupportedSQL(f"the SQL cannot be parsed{where}: {text}", "Check its syntax.") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query | exp.Values):
         raise UnsupportedSQL("the SQL is not one query", "A model is a single SELECT.")
+    if any(table.name.lower() == "stream" and table.alias for table in trees[0].find_all(exp.Table)):
+        _refuse_streaming(sql)
     return trees[0]
+
+
+def _refuse_streaming(sql: str) -> None:
+    found = _STREAMING.search(sql)
+    if found:
+        raise UnsupportedSQL(
+            f"{found.group(1).upper()} is for Spark's streams{at(sql, found.start())}",
+            "Read the relation itself: only what is new in it is computed.",
+        )
 
 
 @lru_cache(maxsize=1_000)
@@ -55,6 +71,19 @@ def words(sql: str) -> tuple[tuple[str, str], ...]:
 def uses_pipes(sql: str) -> bool:
     """Whether the query is written with ``|>``."""
     return "|>" in sql and any(token.token_type is TokenType.PIPE_GT for token in VerbatimSpark().tokenize(sql))
+
+
+@lru_cache(maxsize=1_000)
+def called(sql: str) -> frozenset[str]:
+    """Names of the functions that the query calls, in lower case, with their schema where it is written."""
+    return frozenset(_qualified(call).lower() for call in parse(sql).find_all(exp.Anonymous))
+
+
+def _qualified(call: exp.Anonymous) -> str:
+    name, node = str(call.this), call.parent
+    while isinstance(node, exp.Dot) and isinstance(node.this, exp.Identifier):
+        name, node = f"{node.this.name}.{name}", node.parent
+    return name
 
 
 def relations(sql: str) -> tuple[Relation, ...]:

@@ -21,7 +21,7 @@ from dbt_incremental_dd.frontend.block import Block, Environment, LowerQuery, ca
 from dbt_incremental_dd.frontend.dependent import Computed
 from dbt_incremental_dd.frontend.from_clause import lower_from
 from dbt_incremental_dd.frontend.generators import flat_map, names_in_select
-from dbt_incremental_dd.frontend.group_by import Grouping, lower_aggregation, time_window
+from dbt_incremental_dd.frontend.group_by import Grouping, lower_aggregation
 from dbt_incremental_dd.frontend.order import Key, is_limited, keys_of, top
 from dbt_incremental_dd.frontend.resolve import (
     Found,
@@ -35,6 +35,7 @@ from dbt_incremental_dd.frontend.resolve import (
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.frontend.select_list import Item, SelectList
 from dbt_incremental_dd.frontend.subquery import Subqueries, filtered_by
+from dbt_incremental_dd.frontend.time_window import named, refuse_time_windows, with_time_windows
 from dbt_incremental_dd.frontend.window import lower_windows, with_windows_written_out
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Distinct, Filter, Id, Map, Node
@@ -58,6 +59,7 @@ def lower_select(select: exp.Select, environment: Environment, lower_query: Lowe
     subqueries = Subqueries(look, scope, environment, lower_query)
     where = select.args.get("where")
     if where is not None:
+        refuse_time_windows([where], "WHERE")
         node = subqueries.filtered(node, where.this)
     return _Projection(with_windows_written_out(select), select, environment, node, scope, look, subqueries).lower()
 
@@ -93,6 +95,7 @@ class _Projection:
     def lower(self) -> Block:
         """All steps in order."""
         self._resolve()
+        self._add_time_windows()
         if self._grouping.is_given or self._having is not None or find_aggregates(self._all()):
             self._aggregate()
         else:
@@ -108,7 +111,7 @@ class _Projection:
 
     def _resolve(self) -> None:
         """Every clause over ids; aliases of the select list stand for what they name."""
-        inputs = first_of(self._look, time_window(self._select.args.get("group"), self._look))
+        inputs = first_of(self._look, named(self._select.args.get("group"), self._look))
         environment = self._environment
         made = SelectList(self._scope, inputs, environment.ids, environment.types, self._without_subqueries)
         made.read(self._select.expressions, lambda at, others: self._generator_names(at, others))
@@ -149,6 +152,13 @@ class _Projection:
             return in_aliases({parts[0].lower(): next(iter(values.values()))})(parts) if values else None
 
         return lambda parts: first_of(*((inputs, outputs) if len(parts) > 1 else (outputs, inputs)))(parts)
+
+    def _add_time_windows(self) -> None:
+        refuse_time_windows((tree for _, tree in self._orders), "ORDER BY")
+        keys = () if self._grouping.sets is not None else self._grouping.keys
+        self._node, rewrite = with_time_windows(self._node, self._all(), keys, self._carried, self._environment.ids)
+        self._grouping.change(rewrite)
+        self._each(rewrite)
 
     def _each(self, change: Callable[[exp.Expression], exp.Expression]) -> None:
         """Applies a rewriting to every clause that is still to come."""

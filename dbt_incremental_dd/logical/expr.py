@@ -50,12 +50,6 @@ class Expr:
         return tuple(_id(c) for c in columns) + tuple(_id(c) for c in columns if c.find_ancestor(exp.Lambda))
 
     @cached_property
-    def keeps_rows(self) -> bool:
-        """Whether it makes one value of one row. ``window(ts, ...)`` makes several rows of one, or none."""
-        calls = self.tree.find_all(exp.Anonymous)
-        return not any(str(call.this).lower() in ("window", "session_window") for call in calls)
-
-    @cached_property
     def uses_now(self) -> bool:
         """Whether its value changes with time."""
         return uses_now(self.sql)

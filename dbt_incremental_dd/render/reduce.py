@@ -59,9 +59,9 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
         r.delta(node)
     below = keys.only(node.keys) if keys and set(keys.columns) & set(node.keys) else None
     stored = r.context.inner.of(node.sums).contents(new=new, keys=below)
-    if stored is None:
+    if stored is None or (node.global_row and stored.local is not None and stored.local.num_rows == 0):
         return _empty_global_row(node, r)
-    frame = stored.frame
+    frame = _one_row(node, stored.frame) if node.global_row and stored.local is None else stored.frame
     if node.values is not None:
         values = r.context.inner.of(node.values).contents(new=new, keys=below)
         frame = _join_values(node, frame, positive(values).frame if values else None)
@@ -188,6 +188,12 @@ def _empty_global_row(node: Accumulate, r: Renderer) -> Rows | None:
     nulls = "".join(f", CAST(NULL AS {dtype}) AS {id}" for id, dtype in node.extreme_types)
     frame = r.context.spark.sql(f"SELECT {zeros}{nulls}")
     return _finished(node, Rows(frame, 1))
+
+
+def _one_row(node: Accumulate, frame: DataFrame) -> DataFrame:
+    """The accumulators of everything, zeros where nothing is left."""
+    types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
+    return frame.groupBy().agg(*(F.expr(f"CAST(coalesce(sum({n}), 0) AS {t})").alias(n) for n, t in types.items()))
 
 
 def _join_values(node: Accumulate, frame: DataFrame, values: DataFrame | None) -> DataFrame:

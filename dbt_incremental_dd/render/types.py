@@ -13,14 +13,17 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
-from dbt_incremental_dd.trace.read import quoted, schema_of, struct
+from dbt_incremental_dd.trace.read import quoted, refuse_incomparable, schema_of, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 class SparkTypes:
-    """Implements ``differential.state.Types``. ``inputs``: the visible schema of each collection."""
+    """Implements ``differential.state.Types``. ``inputs``: the visible schema of each collection.
+
+    All methods raise UnsupportedSQL for columns that cannot be stored.
+    """
 
     def __init__(self, spark: SparkSession, inputs: Mapping[str, Schema]) -> None:
         self._spark = spark
@@ -54,6 +57,7 @@ class SparkTypes:
     def _frame(self, node: Node) -> DataFrame:
         if id(node) not in self._frames:
             made = self._analyse(node)
+            refuse_incomparable(made.schema)
             # An empty relation of the same schema keeps each further analysis as small as one operator.
             self._frames[id(node)] = self._spark.createDataFrame([], made.schema)
         return self._frames[id(node)]

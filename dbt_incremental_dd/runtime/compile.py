@@ -20,6 +20,7 @@ from dbt_incremental_dd.frontend.block import Analyze, Input
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.lower import Query, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
+from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.frontend.relations import words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
@@ -28,7 +29,7 @@ from dbt_incremental_dd.render.types import SparkTypes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 """Raised whenever the same SQL may compile to a plan with other states."""
 
 
@@ -41,10 +42,11 @@ class Compiled:
     fingerprint: str
 
 
-def fingerprint(sql: str, inputs: Mapping[str, Input]) -> str:
-    """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas and the plan version."""
+def fingerprint(sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]) -> str:
+    """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas, the plan version, and the definitions of
+    the user's own functions (``own``)."""
     schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
-    text = json.dumps([PLAN_VERSION, words(sql), schemas])
+    text = json.dumps([PLAN_VERSION, words(sql), schemas, *([dict(own)] if own else [])])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -52,17 +54,21 @@ _CACHE: OrderedDict[tuple[str, str], Compiled] = OrderedDict()
 _CACHED = 500
 
 
-def compile_cached(spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input]) -> Compiled:
+def compile_cached(
+    spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
+) -> Compiled:
     """``compile_model``, but a plan that this process made before is taken again."""
-    key = (name, fingerprint(sql, inputs))
+    key = (name, fingerprint(sql, inputs, own))
     if key not in _CACHE:
-        _CACHE[key] = compile_model(spark, name, sql, inputs)
+        _CACHE[key] = compile_model(spark, name, sql, inputs, own)
         while len(_CACHE) > _CACHED:
             _CACHE.popitem(last=False)
     return _CACHE[key]
 
 
-def compile_model(spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input]) -> Compiled:
+def compile_model(
+    spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str] | None = None
+) -> Compiled:
     """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written."""
     check(sql)
     types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()})
@@ -72,7 +78,7 @@ def compile_model(spark: SparkSession, name: str, sql: str, inputs: Mapping[str,
     reason = _differs(types, query, schema)
     if reason:
         query = whole(sql, inputs, schema, reason)
-    return Compiled(lower_differential(query.plan, query.names, types), schema, fingerprint(sql, inputs))
+    return Compiled(lower_differential(query.plan, query.names, types), schema, fingerprint(sql, inputs, own or {}))
 
 
 def _analyze(types: SparkTypes, inputs: Mapping[str, Input]) -> Analyze:
@@ -85,11 +91,21 @@ def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
         found = [column.type for column in types.of(query.plan)]
     except AnalysisException as error:
         return f"its plan is not understood by Spark ({str(error).splitlines()[0][:120]})"
+    except UnsupportedSQL as error:
+        return error.construct
     wanted = [column.type for column in schema]
     if found == wanted:
         return None
     i = next(i for i, (a, b) in enumerate(zip(found, wanted, strict=True)) if a != b)
     return f"column {schema.names[i]} would be {found[i]} instead of {wanted[i]}"
+
+
+def _told(error: AnalysisException, sql: str) -> str:
+    """Spark's message in a line, with the place in the user's SQL: Spark's own is that in another text."""
+    reason = re.sub(r"; line \d+ pos \d+;?$", "", str(error).strip().splitlines()[0])
+    named = error.getMessageParameters() or {}
+    name = next((named[key] for key in ("objectName", "routineName", "relationName", "name") if named.get(key)), "")
+    return reason + (place(sql, name) if name else "")
 
 
 def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> Schema:
@@ -98,8 +114,7 @@ def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, I
     try:
         schema = types.of_sql(text, [inputs[key].schema for key in keys])
     except AnalysisException as error:
-        reason = re.sub(r"; line \d+ pos \d+;?$", "", str(error).strip().splitlines()[0])
-        raise UnsupportedSQL(reason, "Correct the query.") from error
+        raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
     lowered = [column.name.lower() for column in schema]
     twice = sorted({column for column in lowered if lowered.count(column) > 1})
     if twice:

@@ -17,6 +17,7 @@ from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerp
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
+from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_of, require_columns, resolve
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
@@ -47,7 +48,8 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
     slowest = min(given, key=lambda item: item.log.frontiers.last, default=None)
     t1 = min([run.time, *(item.log.frontiers.last for item in given)])
     held_back_by = slowest.name if slowest and slowest.log.frontiers.last < run.time else ""
-    strategy, why = choose(request, current, given, fingerprint(request.sql, inputs), t1)
+    own = routines(run.spark, request.sql)
+    strategy, why = choose(request, current, given, fingerprint(request.sql, inputs, own), t1)
     if strategy == "skip":
         return _skip(run, request, current, t1, held_back_by)
     if t1 <= current.last:
@@ -55,7 +57,7 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
             f"{request.name} is final at {format_time(current.last)} already, and {why}",
             "Its new contents need a later time: run without `dd_time`, or with a later one.",
         )
-    compiled = compile_cached(run.spark, request.name, request.sql, inputs)
+    compiled = compile_cached(run.spark, request.name, request.sql, inputs, own)
     if compiled.plan.fallbacks and request.config.fallback == "error":
         raise UnsupportedSQL(
             f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 
 from pyspark.errors import AnalysisException
 
-from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -28,7 +28,11 @@ def arrivals(
 ) -> Arrival | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
     frame = _open(spark, spec)
-    columns = schema_of(frame.schema)
+    try:
+        columns = schema_of(frame.schema)
+    except UnsupportedSQL as error:
+        remedy = "Make a view that casts it, and read that."
+        raise SourceError(f"source {spec.name}: {error.construct}", remedy) from error
     if stored is not None and stored != columns:
         missing = [c.name for c in stored if columns.find(c.name) is None]
         changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import reduce as fold
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 
@@ -17,20 +20,38 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
+_INCOMPARABLE = re.compile(r'"__COLLATIONS"|"(?:type|elementType|keyType|valueType)":"variant"')
+"""In Spark's JSON of a field."""
+
 _ONE_TASK = 4 << 20
 """Bytes of files that one task reads sooner than several would be scheduled; what follows needs no exchange."""
 
 
 def struct(schema: Schema) -> StructType:
     """Spark's form of a schema, all columns nullable."""
-    import json
-
     return StructType.fromJson(json.loads(schema.to_json()))
 
 
 def schema_of(dtype: StructType) -> Schema:
-    """The schema of a Spark struct."""
+    """The schema of a Spark struct. Raises UnsupportedSQL as ``refuse_incomparable`` does."""
+    refuse_incomparable(dtype)
     return Schema.from_json(dtype.json())
+
+
+def refuse_incomparable(dtype: StructType) -> None:
+    """Raises UnsupportedSQL for columns whose stored values cannot be found again by their value.
+
+    Spark compares no variants, and under a collation it calls strings equal that are stored as different ones.
+    """
+    if not _INCOMPARABLE.search(dtype.json()):
+        return
+    for field in dtype:
+        found = _INCOMPARABLE.search(json.dumps(field.jsonValue(), separators=(",", ":")))
+        if found and found.group().endswith('"variant"'):
+            raise UnsupportedSQL(f"column {field.name} has a VARIANT", f"Keep it as text: to_json({field.name}).")
+        if found:
+            remedy = f"Cast it: CAST({field.name} AS STRING COLLATE UTF8_BINARY)."
+            raise UnsupportedSQL(f"column {field.name} has a collation", remedy)
 
 
 def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Schema) -> DataFrame:

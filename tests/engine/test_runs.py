@@ -11,7 +11,7 @@ import pytest
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import between
-from tests.engine.test_queries import A, B, row_a, row_b, shuffle
+from tests.engine.random_rows import A, B, row_a, row_b, shuffle
 from tests.oracle import Table, World, changed
 
 if TYPE_CHECKING:

@@ -1,11 +1,7 @@
-"""TPC-H's 22 queries as models, without any fallback, at a small scale; ``make tpch`` runs them at 0.1.
-
-Their plans are golden files; after a wanted change write them anew with ``DD_UPDATE_PLANS=1``.
-"""
+"""TPC-H's 22 queries as models, without any fallback, at a small scale; ``make tpch`` runs them at 0.1."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +10,7 @@ import pytest
 from benchmarks import rounds
 from benchmarks.tpch.feed import Feed
 from benchmarks.tpch.run import QUERIES, sources
-from dbt_incremental_dd.differential.explain import explain
-from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.relations import relations
-from dbt_incremental_dd.runtime.compile import compile_model
-from dbt_incremental_dd.trace.read import schema_of
+from tests.engine.plans import assert_as_before
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,17 +43,7 @@ def test_all_queries_are_here() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_plans_are_as_before(spark: SparkSession, name: str) -> None:
-    sql = (QUERIES / f"{name}.sql").read_text()
-    schemas = {f"tpch.{table}": schema_of(spark.createDataFrame([], ddl).schema) for table, ddl in TABLES.items()}
-    inputs = {relation.key: Input(relation.key, schemas[relation.key]) for relation in relations(sql)}
-    plan = compile_model(spark, name, sql, inputs).plan
-    shown = explain(plan) + "\n"
-    golden = PLANS / f"{name}.txt"
-    if os.environ.get("DD_UPDATE_PLANS"):
-        PLANS.mkdir(exist_ok=True)
-        golden.write_text(shown)
-    assert shown == golden.read_text()
-    assert not plan.fallbacks
+    assert_as_before(spark, QUERIES / f"{name}.sql", "tpch", TABLES, PLANS)
 
 
 @pytest.mark.slow

@@ -69,6 +69,8 @@ def frame(node: Node, spark: SparkSession) -> DataFrame:
 
 
 def _flat_map(node: FlatMap, spark: SparkSession) -> DataFrame:
+    if node.generator.sql.lower().startswith(("window(", "session_window(")):
+        return frame(node.input, spark).selectExpr("*", f"{node.generator.sql} AS {node.outputs[0]}")
     view = _view(frame(node.input, spark))
     outer = "OUTER " if node.outer else ""
     sql = f"SELECT * FROM {view} LATERAL VIEW {outer}{node.generator.sql} g AS {', '.join(node.outputs)}"

@@ -25,7 +25,7 @@ from dbt_incremental_dd.trace.read import schema_of
 from tests.frontend.interpreter import frame
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 T = """id INT, k INT, v BIGINT, s STRING, d DECIMAL(8,2), f DOUBLE, ts TIMESTAMP, day DATE, b BOOLEAN,
     arr ARRAY<INT>, m MAP<STRING,INT>, st STRUCT<x: INT, y: STRING, deep: STRUCT<z: BIGINT>>,
@@ -110,18 +110,14 @@ def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, 
     text, keys = template(case.sql, inputs)
     output = types.of_sql(text, [inputs[key].schema for key in keys])
     query = lower(case.sql, inputs, output, lambda text, keys: types.of_sql(text, [inputs[key].schema for key in keys]))
-    plans = {"lowered": query.plan, "optimized": optimize(query.plan)}
-    shown = "\n".join(f"{name}:\n{explain(plan)}" for name, plan in plans.items())
-    sides = {"spark": wanted}
-    for name, plan in plans.items():
-        assert plan.columns == query.plan.columns, shown
-        sides[name] = frame(plan, spark).toDF(*query.names)
-        assert _types(sides[name]) == _types(wanted), f"{name}\n{shown}"
-    found = _rows(sides)
-    for name in plans:
-        extra, missing = found[name] - found["spark"], found["spark"] - found[name]
-        assert not extra and not missing, f"{name}: extra {extra}, missing {missing}\n{shown}"
-    reasons = {node.reason for node in plans["optimized"].walk() if isinstance(node, Fallback)}
+    plan = optimize(query.plan)
+    shown = f"lowered:\n{explain(query.plan)}\noptimized:\n{explain(plan)}"
+    assert plan.columns == query.plan.columns, shown
+    made = frame(plan, spark).toDF(*query.names)
+    assert _types(made) == _types(wanted), shown
+    missing, extra = _difference(wanted, made)
+    assert not extra and not missing, f"extra {extra}, missing {missing}\n{shown}"
+    reasons = {node.reason for node in plan.walk() if isinstance(node, Fallback)}
     assert reasons == ({case.fallback} if case.fallback else set()), shown
 
 
@@ -129,19 +125,14 @@ def _types(rows: Any) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in rows.schema]
 
 
-def _rows(sides: dict[str, Any]) -> dict[str, Counter[str]]:
-    """The multisets of all sides, by one job."""
-    width = len(next(iter(sides.values())).columns)
-    names = [f"column_{i}" for i in range(width)]
-    union = None
-    for side, rows in sides.items():
-        marked = rows.toDF(*names).withColumn("side", F.lit(side))
-        union = marked if union is None else union.union(marked)
-    found: dict[str, Counter[str]] = {side: Counter() for side in sides}
-    assert union is not None
-    for row in union.collect():
+def _difference(wanted: DataFrame, made: DataFrame) -> tuple[Counter[str], Counter[str]]:
+    """The rows that only one of them has, by one job."""
+    names = [f"column_{i}" for i in range(len(wanted.columns))]
+    sides = [rows.toDF(*names).withColumn("side", F.lit(i)) for i, rows in enumerate((wanted, made))]
+    found: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for row in sides[0].union(sides[1]).collect():
         found[row["side"]][repr([_plain(value) for value in row[:-1]])] += 1
-    return found
+    return found[0] - found[1], found[1] - found[0]
 
 
 def _plain(value: Any) -> Any:

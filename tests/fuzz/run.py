@@ -68,7 +68,7 @@ def group(spark: SparkSession, folder: Path, seed: int, size: int, depth: int, s
     for step in range(steps):
         for name in world.tables:
             _change(world, name, rng, step)
-        for failure in world.step_and_check_each(_THREADS, fallback="error"):
+        for failure in world.step_and_check_each(threads=_THREADS, fallback="error"):
             name = failure.split(":")[0]
             failures.setdefault(name, f"step {step}, {failure}")
             world.models.pop(name)

@@ -23,8 +23,6 @@ def merge_maps(plan: Node) -> Node:
 
 def _may_merge(above: Map, below: Map) -> bool:
     """Whether no column that is computed below is read twice above; constants cost nothing."""
-    if not all(expr.keeps_rows for _, expr in below.outputs):
-        return False
     uses = Counter(ref for _, expr in above.outputs for ref in expr.tree_refs)
     computed = {id for id, expr in below.outputs if expr.as_column is None and expr.refs}
     return all(uses[id] <= 1 for id in computed)

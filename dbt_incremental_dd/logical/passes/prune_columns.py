@@ -40,7 +40,7 @@ def _prune(node: Node, wanted: frozenset[Id]) -> Node:
             outputs = tuple(output for output in node.outputs if output[0] in wanted)
             return Get(node.collection, outputs or node.outputs[:1])
         case Map():
-            outputs_ = tuple(o for o in node.outputs if o[0] in wanted or not o[1].keeps_rows) or node.outputs[:1]
+            outputs_ = tuple(o for o in node.outputs if o[0] in wanted) or node.outputs[:1]
             refs = frozenset(ref for _, expr in outputs_ for ref in expr.refs)
             return Map(_prune(node.input, refs), outputs_)
         case Filter():

@@ -78,9 +78,7 @@ def _split(conjuncts: Conjuncts, columns: Collection[Id]) -> tuple[Conjuncts, Co
 
 def _through_map(node: Map, conjuncts: Conjuncts) -> Node:
     by = dict(node.outputs)
-    below, above = _split(conjuncts, [id for id, expr in node.outputs if expr.keeps_rows])
-    pushed = _push(node.input, tuple(c.substitute(by) for c in below))
-    return _filtered(Map(pushed, node.outputs), above)
+    return Map(_push(node.input, tuple(c.substitute(by) for c in conjuncts)), node.outputs)
 
 
 def _renaming(node: Union, side: Node) -> dict[str, Expr]:

@@ -51,8 +51,6 @@ def _window_below(node: Node) -> tuple[list[Node], Window | None]:
     """The Window under Maps and Filters, whose order does not matter to the rows that a further filter keeps."""
     path: list[Node] = []
     while isinstance(node, Map | Filter):
-        if isinstance(node, Map) and not all(expr.keeps_rows for _, expr in node.outputs):
-            return [], None
         path.append(node)
         node = node.input
     return path, node if isinstance(node, Window) else None

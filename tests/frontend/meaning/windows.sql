@@ -123,3 +123,45 @@ WITH marked AS (
   SELECT id, k, ts, CASE WHEN ts > lag(ts) OVER (PARTITION BY k ORDER BY ts, id) + INTERVAL 1 HOUR THEN 1 ELSE 0 END AS new FROM t
 )
 SELECT id, k, sum(new) OVER (PARTITION BY k ORDER BY ts, id ROWS UNBOUNDED PRECEDING) AS session FROM marked
+
+-- sliding windows of rows
+SELECT id, window(ts, '1 day', '8 hours') AS w FROM t
+
+-- sliding windows that nobody reads
+SELECT count(*) AS n FROM (SELECT window(ts, '1 day', '8 hours') AS w, k FROM t) WHERE k > 1
+
+-- sliding windows, filtered
+SELECT id FROM (SELECT id, window(ts, '1 day', '8 hours') AS w FROM t) WHERE w.start > TIMESTAMP'2020-01-01 12:00:00'
+
+-- two bounds of a window
+SELECT id, window(ts, '1 hour').start AS a, window(ts, '1 hour').end AS b FROM t
+
+-- window with a start time
+SELECT window.start AS s, count(*) AS n FROM t GROUP BY window(ts, '1 day', '1 day', '3 hours')
+
+-- window and other keys
+SELECT k, window(ts, '1 day') AS w, sum(v) AS s FROM t GROUP BY k, window(ts, '1 day') HAVING window.start IS NOT NULL AND count(*) > 1
+
+-- window_time
+SELECT id, window_time(window(ts, '1 hour')) AS at FROM t
+
+-- windows of windows
+SELECT window(window_time(w), '1 day') AS d, sum(n) AS n FROM (SELECT window(ts, '1 hour') AS w, count(*) AS n FROM t GROUP BY 1) GROUP BY 1
+
+-- sessions
+SELECT session_window(ts, '12 hours') AS w, count(*) AS n, sum(v) AS s FROM t GROUP BY 1
+
+-- sessions by key
+SELECT k, session_window.start AS a, session_window.end AS b, max(v) AS m FROM t GROUP BY k, session_window(ts, '6 hours')
+
+-- sessions of other lengths
+SELECT s, count(*) AS n, session_window(ts, CASE WHEN v > 1 THEN '1 day' WHEN v = 1 THEN '0 seconds' ELSE '1 hour' END) AS w FROM t GROUP BY s, w
+
+-- sessions with a computed key and HAVING
+SELECT k % 2 AS p, session_window.end AS b FROM t GROUP BY 1, session_window(ts, '1 day') HAVING count(*) > 1
+
+-- sessions outside of GROUP BY | fallback: session_window() that is no key of GROUP BY
+SELECT id, session_window(ts, '1 hour') AS w FROM t
+
+-- windows in WHERE | fallback: window() in WHERE
+SELECT id FROM t WHERE window(ts, '1 hour').start > TIMESTAMP'2020-01-01 12:00:00'

@@ -1,0 +1,92 @@
+"""Aggregates of DISTINCT values are aggregates over groups of equal values.
+
+    Reduce(x, by k, [n: count(DISTINCT v) FILTER (WHERE p), s: sum(w)])
+        ->    Join(Reduce(x, by k, [s: sum(w)]),
+                   Reduce(Reduce(x, by k and v, [c: count_if(p)]), by k, [n: count(v) FILTER (WHERE c > 0)]))
+
+So each value's copies are counted by accumulation, and a change costs the values that it touches instead of the group.
+One inner Reduce serves all aggregates of the same values. Requires nothing, establishes nothing. Left alone are groups
+whose input would have to be computed several times for it, where that is more than a Map or Filter over a collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import (
+    Aggregate,
+    Distinct,
+    Filter,
+    FlatMap,
+    Get,
+    Id,
+    Join,
+    Map,
+    Node,
+    Reduce,
+    Union,
+)
+
+_OF_VALUES = ("count", "sum", "avg", "mean", "min", "max")
+
+
+def split_distinct(plan: Node) -> Node:
+    """The plan without DISTINCT in aggregates, where that is cheaper."""
+    node = plan.with_inputs(tuple(split_distinct(child) for child in plan.inputs))
+    if not isinstance(node, Reduce):
+        return node
+    distinct = [a for a in node.aggregates if a.distinct]
+    others = tuple(a for a in node.aggregates if not a.distinct)
+    values = list(dict.fromkeys(a.args for a in distinct))
+    if not distinct or not all(map(_is_of_values, distinct)):
+        return node
+    if len(values) + bool(others) > 1 and not _is_cheap(node.input):
+        return node
+    parts: list[Node] = [Reduce(node.input, node.keys, others, node.global_row)] if others else []
+    for i, args in enumerate(values):
+        parts.append(_branch(node, args, [a for a in distinct if a.args == args], f"{distinct[0].id}_d{i}"))
+    return _joined(node, parts)
+
+
+def _is_of_values(aggregate: Aggregate) -> bool:
+    known = aggregate.plain and aggregate.function in _OF_VALUES and bool(aggregate.args)
+    return known and not aggregate.sql.uses_now
+
+
+def _is_cheap(node: Node) -> bool:
+    """Whether it only looks at each row of collections."""
+    return isinstance(node, Get | Map | Filter | FlatMap | Union) and all(map(_is_cheap, node.inputs))
+
+
+def _branch(node: Reduce, args: tuple[Expr, ...], aggregates: Sequence[Aggregate], name: str) -> Reduce:
+    """The aggregates of one list of values; the columns of keys are called ``{key}_{name}``."""
+    keys = {key: f"{key}_{name}" for key in node.keys}
+    values = {f"{name}_v{i}": arg for i, arg in enumerate(args)}
+    filters = list(dict.fromkeys(a.filter for a in aggregates if a.filter is not None))
+    conditions = {f"{name}_p{i}": condition for i, condition in enumerate(filters)}
+    copied = [(id, Expr.column(key)) for key, id in keys.items()]
+    below = Map(node.input, (*copied, *values.items(), *conditions.items()))
+    counts = tuple(_call(f"{id}_n", "count_if", (Expr.column(id),)) for id in conditions)
+    groups = Reduce(below, (*keys.values(), *values), counts) if counts else Distinct(below)
+    present = {f: Expr(f"{id}_n > 0") for f, id in zip(filters, conditions, strict=True)}
+    columns = tuple(Expr.column(id) for id in values)
+    made = (_call(a.id, a.function, columns, present[a.filter] if a.filter else None) for a in aggregates)
+    return Reduce(groups, tuple(keys.values()), tuple(made), node.global_row)
+
+
+def _call(id: Id, function: str, args: tuple[Expr, ...], condition: Expr | None = None) -> Aggregate:
+    sql = f"{function}({', '.join(arg.sql for arg in args)})"
+    whole = f"{sql} FILTER (WHERE {condition.sql})" if condition else sql
+    return Aggregate(id, Expr(whole), function, args, False, condition)
+
+
+def _joined(node: Reduce, parts: Sequence[Node]) -> Node:
+    """The parts' rows of each group side by side; every part has all groups, once."""
+    keys = [part.columns[: len(node.keys)] for part in parts]
+    on = tuple(
+        Expr(f"{first} <=> {other}") for others in keys[1:] for first, other in zip(keys[0], others, strict=True)
+    )
+    whole = parts[0] if len(parts) == 1 else Join(tuple(parts), on)
+    named = dict(zip(node.keys, keys[0], strict=True))
+    return Map(whole, tuple((id, Expr.column(named.get(id, id))) for id in node.columns))
