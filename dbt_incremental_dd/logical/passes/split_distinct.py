@@ -11,7 +11,7 @@ whose input would have to be computed several times for it, where that is more t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import (
@@ -44,8 +44,10 @@ def split_distinct(plan: Node) -> Node:
     if len(values) + bool(others) > 1 and not _is_cheap(node.input):
         return node
     parts: list[Node] = [Reduce(node.input, node.keys, others, node.global_row)] if others else []
-    for i, args in enumerate(values):
-        parts.append(_branch(node, args, [a for a in distinct if a.args == args], f"{distinct[0].id}_d{i}"))
+    for args in values:
+        of_these = [a for a in distinct if a.args == args]
+        suffix = f"_{of_these[0].id}" if parts else ""
+        parts.append(_branch(node, args, of_these, {key: key + suffix for key in node.keys}))
     return _joined(node, parts)
 
 
@@ -59,9 +61,9 @@ def _is_cheap(node: Node) -> bool:
     return isinstance(node, Get | Map | Filter | FlatMap | Union) and all(map(_is_cheap, node.inputs))
 
 
-def _branch(node: Reduce, args: tuple[Expr, ...], aggregates: Sequence[Aggregate], name: str) -> Reduce:
-    """The aggregates of one list of values; the columns of keys are called ``{key}_{name}``."""
-    keys = {key: f"{key}_{name}" for key in node.keys}
+def _branch(node: Reduce, args: tuple[Expr, ...], aggregates: Sequence[Aggregate], keys: Mapping[Id, Id]) -> Reduce:
+    """The aggregates of one list of values; ``keys`` are the branch's own names of the keys."""
+    name = aggregates[0].id
     values = {f"{name}_v{i}": arg for i, arg in enumerate(args)}
     filters = list(dict.fromkeys(a.filter for a in aggregates if a.filter is not None))
     conditions = {f"{name}_p{i}": condition for i, condition in enumerate(filters)}
