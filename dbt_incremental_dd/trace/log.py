@@ -49,6 +49,13 @@ class Commit:
     changes_data: bool = True
 
 
+_SETTINGS = {
+    "delta.checkpointInterval": "50",
+    # Bounds of all columns; those of `dd_time`, which is among the last, are what reads begin with.
+    "delta.dataSkippingNumIndexedCols": "-1",
+}
+
+
 class Log:
     """One version of a trace's log, as of when it was loaded. Commits go onto this version only."""
 
@@ -91,7 +98,7 @@ class Log:
                 uri,
                 DeltaSchema.from_json(schema.to_json()),
                 [],
-                configuration={"delta.checkpointInterval": "50"},
+                configuration=_SETTINGS,
                 storage_options=dict(storage_options or {}),
                 commit_properties=CommitProperties(app_transactions=start),
             )

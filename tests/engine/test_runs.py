@@ -243,3 +243,15 @@ def test_an_extreme_whose_equal_came_and_went_is_kept(
     world.step()
     world.check()
     assert changed(spark, world, "m") == {(1, 7, 7): 1, (2, 5, 9): 1}
+
+
+def test_many_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """A log keeps bounds of more columns than Delta's default of 32: times and diffs come last."""
+    columns = [f"c{i}" for i in range(40)]
+    world = World(spark, tmp_path, {"wide": Table(", ".join(f"{column} INT" for column in columns))})
+    world.model("copy", "SELECT * FROM {wide} WHERE c0 > 0")
+    world.model("sums", "SELECT c0, sum(c39) AS s FROM {copy} GROUP BY c0")
+    for step in range(3):
+        world.insert("wide", [tuple(range(step + i, step + i + 40)) for i in range(3)])
+        world.step(fallback="error")
+        world.check()
