@@ -84,7 +84,7 @@ def _values(spark: SparkSession, ddl: str, rows: str) -> list[tuple[Any, ...]]:
 
 
 def _shown(frame: DataFrame) -> list[str]:
-    """Each row as its columns' text, sorted."""
+    """Each row as its columns' text, sorted; an empty string is two quotes."""
     columns = [f"c{i}" for i in range(len(frame.columns))]
     texts = frame.toDF(*columns).selectExpr(*(f"coalesce(CAST({column} AS STRING), 'NULL')" for column in columns))
-    return sorted(" | ".join(row) for row in texts.collect())
+    return sorted(" | ".join(value or "''" for value in row) for row in texts.collect())
