@@ -10,25 +10,39 @@ from dbt_incremental_dd.differential.join import DeltaJoin
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
+from dbt_incremental_dd.differential.shared import shared
 from dbt_incremental_dd.differential.state import OutputState, State, stores
 from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 
 
 def explain(plan: DifferentialPlan) -> str:
-    """The plan, a line for each operator, inputs indented below; then the fallbacks with their reasons."""
+    """The plan, a line for each operator, inputs indented below; then the fallbacks with their reasons.
+
+    What several operators read stands below the first, with a number by which the others refer to it.
+    """
     columns = ", ".join(f"{name} = {id}" for name, id in zip(plan.names, plan.root.columns, strict=True))
-    lines = [f"Output [{columns}]", *_lines(plan.root, 1)]
+    numbers: dict[int, int | None] = {id(node): None for node in shared(plan.root)}
+    lines = [f"Output [{columns}]", *_lines(plan.root, 1, numbers)]
     lines += [f"Fallback: {reason}" for reason in plan.fallbacks]
     return "\n".join(lines)
 
 
-def _lines(node: Node, depth: int) -> list[str]:
+def _lines(node: Node, depth: int, numbers: dict[int, int | None]) -> list[str]:
+    indent = "  " * depth
+    mark = ""
+    if id(node) in numbers:
+        number = numbers[id(node)]
+        if number is not None:
+            return [f"{indent}Shared {number}, as above"]
+        number = 1 + sum(1 for n in numbers.values() if n is not None)
+        numbers[id(node)] = number
+        mark = f"Shared {number}: "
     describe = _DESCRIBE[type(node)]
-    lines = [f"{'  ' * depth}{describe(node)}{', as time passes' if is_temporal(node) else ''}"]
-    lines += [f"{'  ' * depth}  keeps {_state(state)}" for state in stores(node)]
+    lines = [f"{indent}{mark}{describe(node)}{', as time passes' if is_temporal(node) else ''}"]
+    lines += [f"{indent}  keeps {_state(state)}" for state in stores(node)]
     for child in node.inputs:
-        lines += _lines(child, depth + 1)
+        lines += _lines(child, depth + 1, numbers)
     return lines
 
 

@@ -14,7 +14,7 @@ from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union, each_once
 from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 
@@ -28,12 +28,12 @@ class DifferentialPlan:
     @property
     def fallbacks(self) -> tuple[str, ...]:
         """Why parts of it are recomputed whole."""
-        return tuple(dict.fromkeys(node.reason for node in self.root.walk() if isinstance(node, Recompute)))
+        return tuple(dict.fromkeys(node.reason for node in each_once(self.root) if isinstance(node, Recompute)))
 
     @property
     def is_temporal(self) -> bool:
         """Whether its answer changes with time alone."""
-        return any(_is_temporal(node) for node in self.root.walk())
+        return any(_is_temporal(node) for node in each_once(self.root))
 
 
 def _is_temporal(node: Node) -> bool:
@@ -66,9 +66,15 @@ class _Lowering:
         self._types = types
         self._names = names
         self._output = output
+        self._lowered: dict[int, Node] = {}
 
     def lower(self, node: Node) -> Node:
-        """The differential form of ``node`` and all below it."""
+        """The differential form of ``node`` and all below it; of one that several read, one."""
+        if id(node) not in self._lowered:
+            self._lowered[id(node)] = self._lower(node)
+        return self._lowered[id(node)]
+
+    def _lower(self, node: Node) -> Node:
         rule: Callable[[_Lowering, Node], Node] | None = _RULES.get(type(node))
         if rule is None:
             return node.with_inputs(tuple(self.lower(child) for child in node.inputs))

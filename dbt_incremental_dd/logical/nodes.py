@@ -1,7 +1,7 @@
 """The relational algebra, named as in Materialize's MIR where it has the operator.
 
 A node is a multiset of rows over ``columns``, ids that are unique in the plan. Nodes are immutable and refuse
-to be built over columns that their inputs do not have.
+to be built over columns that their inputs do not have. Equal subplans may be one node that several read.
 """
 
 from __future__ import annotations
@@ -53,6 +53,20 @@ class Node:
         yield self
         for node in self.inputs:
             yield from node.walk()
+
+
+def each_once(plan: Node) -> list[Node]:
+    """All operators of a plan, inputs first; one that several read comes once (they are told apart by identity)."""
+    found: dict[int, Node] = {}
+
+    def visit(node: Node) -> None:
+        if id(node) not in found:
+            for child in node.inputs:
+                visit(child)
+            found[id(node)] = node
+
+    visit(plan)
+    return list(found.values())
 
 
 def _require(node: Node, needed: frozenset[Id] | set[Id], present: tuple[Id, ...]) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.join import DeltaJoin
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
-from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
+from dbt_incremental_dd.differential.shared import shared
+from dbt_incremental_dd.differential.state import State, stores
+from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union, each_once
 from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
@@ -32,24 +34,43 @@ class OperatorRenderer(Protocol):
 class Renderer:
     """One model's plan over one interval."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, root: Node) -> None:
         self.context = context
+        self._root = root
+        self._shared = {id(node) for node in shared(root)}
         self._deltas: dict[int, Rows | None] = {}
+        self._kept: set[int] = set()
+
+    def run(self) -> Rows | None:
+        """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
+        rows = self.delta(self._root)
+        for node in each_once(self._root):
+            if stores(node):
+                self.delta(node)
+        return rows
 
     def delta(self, node: Node) -> Rows | None:
-        """The node's delta; None where nothing below it changed."""
+        """The node's delta; None where nothing below it changed. Computed once, and kept where several read it."""
         if id(node) not in self._deltas:
             self._deltas[id(node)] = _renderer(node).delta(node, self)
+            if self._is_stored(node):
+                self._kept.add(id(node))
+            if id(node) in self._shared:
+                self.small_delta(node)
         return self._deltas[id(node)]
 
     def small_delta(self, node: Node) -> Rows | None:
         """The node's delta, computed once and kept, because it will be read several times."""
         rows = self.delta(node)
-        if rows is None:
-            return None
-        kept = self.context.materialize(rows)
-        self._deltas[id(node)] = kept
-        return kept
+        if rows is not None and id(node) not in self._kept:
+            self._deltas[id(node)] = self.context.materialize(rows)
+            self._kept.add(id(node))
+        return self._deltas[id(node)]
+
+    def _is_stored(self, node: Node) -> bool:
+        """Whether the delta is read from what the operator has just stored."""
+        stores_output = isinstance(node, StoredOutput) and isinstance(node.old, State)
+        return stores_output or (isinstance(node, Accumulate) and self.context.from_nothing)
 
     def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Rows | None:
         """The node's contents; nothing at all at the start of an interval from nothing."""

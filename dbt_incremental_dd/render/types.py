@@ -28,7 +28,7 @@ class SparkTypes:
     def __init__(self, spark: SparkSession, inputs: Mapping[str, Schema]) -> None:
         self._spark = spark
         self._inputs = inputs
-        self._frames: dict[int, DataFrame] = {}
+        self._frames: dict[int, tuple[Node, DataFrame]] = {}
 
     def of(self, node: Node) -> Schema:
         """The node's columns with their types."""
@@ -59,8 +59,9 @@ class SparkTypes:
             made = self._analyse(node)
             refuse_incomparable(made.schema)
             # An empty relation of the same schema keeps each further analysis as small as one operator.
-            self._frames[id(node)] = self._spark.createDataFrame([], made.schema)
-        return self._frames[id(node)]
+            # The node is kept with it: its identity must not become another one's.
+            self._frames[id(node)] = (node, self._spark.createDataFrame([], made.schema))
+        return self._frames[id(node)][1]
 
     def _analyse(self, node: Node) -> DataFrame:
         match node:

@@ -11,6 +11,7 @@ from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.logical.nodes import each_once
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.trace.files import between
@@ -42,7 +43,7 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
         lines.append(
             f"Input {key}: {_amount(other.files)}; next: {_amount(between(other.files, t, other.frontiers.last))}"
         )
-    for state in (state for node in compiled.plan.root.walk() for state in stores(node)):
+    for state in (state for node in each_once(compiled.plan.root) for state in stores(node)):
         inner = storage.collection(name).inner(state.name).log()
         lines.append(f"State {state.name}: {_amount(inner.files if inner else ())}")
     return "\n".join(lines)

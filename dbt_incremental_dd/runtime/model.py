@@ -112,7 +112,7 @@ class _Work:
     def _do(self, strategy: Strategy) -> Outcome:
         context = self._context(anew=strategy != "delta")
         try:
-            rows = Renderer(context).delta(self._compiled.plan.root)
+            rows = Renderer(context, self._compiled.plan.root).run()
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             subtract = strategy == "rebuild" and same_columns
             change = output_delta(context, self._compiled, rows, subtract)

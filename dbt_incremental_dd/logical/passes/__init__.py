@@ -10,6 +10,7 @@ from dbt_incremental_dd.logical.passes.lift_now import lift_now
 from dbt_incremental_dd.logical.passes.merge_maps import merge_maps
 from dbt_incremental_dd.logical.passes.prune_columns import prune_columns
 from dbt_incremental_dd.logical.passes.push_filters import push_filters
+from dbt_incremental_dd.logical.passes.share import share
 from dbt_incremental_dd.logical.passes.split_distinct import split_distinct
 from dbt_incremental_dd.logical.passes.top_k import top_k
 
@@ -19,6 +20,7 @@ PASSES: tuple[Callable[[Node], Node], ...] = (
     flatten_joins,
     lift_now,
     split_distinct,
+    share,
     prune_columns,
     merge_maps,
 )

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dbt_incremental_dd.logical.nodes import Map, Node
+from dbt_incremental_dd.logical.nodes import Map, Node, each_once
 
 
 def merge_maps(plan: Node) -> Node:
     """The plan with Maps merged."""
-    node = plan.with_inputs(tuple(merge_maps(child) for child in plan.inputs))
+    made: dict[int, Node] = {}
+    for node in each_once(plan):
+        made[id(node)] = _merged(node.with_inputs(tuple(made[id(child)] for child in node.inputs)))
+    return made[id(plan)]
+
+
+def _merged(node: Node) -> Node:
     while isinstance(node, Map) and isinstance(node.input, Map) and _may_merge(node, node.input):
         by = dict(node.input.outputs)
         node = Map(node.input.input, tuple((id, expr.substitute(by)) for id, expr in node.outputs))
