@@ -21,7 +21,7 @@ from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
-from dbt_incremental_dd.trace.read import consolidate, schema_of, struct
+from dbt_incremental_dd.trace.read import schema_of, struct
 from dbt_incremental_dd.trace.write import write_spark
 
 if TYPE_CHECKING:
@@ -171,10 +171,23 @@ class World:
 
 
 def difference(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:
-    """Rows of which ``answer`` has more, and of which ``found`` has."""
+    """Rows of which ``answer`` has more, and of which ``found`` has, as often: EXCEPT ALL both ways, on the driver."""
     both = answer.selectExpr("*", f"1L AS {DIFF}").union(found.selectExpr("*", f"-1L AS {DIFF}"))
-    rows = consolidate(both).collect()
-    return [row for row in rows if row[DIFF] > 0], [row for row in rows if row[DIFF] < 0]
+    counts: Counter[str] = Counter()
+    for *row, diff in both.collect():
+        counts[_text(row)] += diff
+    return [(n, row) for row, n in counts.items() if n > 0], [(-n, row) for row, n in counts.items() if n < 0]
+
+
+def _text(value: Any) -> str:
+    """The value as text that is the same for values that Spark holds equal."""
+    if isinstance(value, float):
+        return repr(value + 0.0)
+    if isinstance(value, dict):
+        return f"{{{', '.join(sorted(f'{_text(k)}: {_text(v)}' for k, v in value.items()))}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    return repr(value)
 
 
 def changed(spark: SparkSession, world: World, name: str) -> Counter[tuple[Any, ...]]:

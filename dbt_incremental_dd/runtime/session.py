@@ -28,7 +28,7 @@ def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
         # dbt-spark asks for Hive support with every statement, which a server does not take.
         warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
         return _configured(SparkSession.builder, settings).getOrCreate()
-    builder = _configured(SparkSession.builder, {**_defaults(root, settings), **settings})
+    builder = _configured(SparkSession.builder, _local(root, settings))
     with _stderr_to(f"{local_folder(root)}/spark.log"):
         return builder.enableHiveSupport().getOrCreate()
 
@@ -87,20 +87,25 @@ def _configured(builder: SparkSession.Builder, settings: Mapping[str, str]) -> S
     return builder
 
 
-def _defaults(root: str, settings: Mapping[str, str]) -> dict[str, str]:
+def _local(root: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """What a session of this process's own needs besides: defaults where the user has set nothing."""
     local = local_folder(root)
-    cores = os.cpu_count() or 2
     options = [
         f"-Dlog4j2.configurationFile={files('dbt_incremental_dd.runtime').joinpath(_QUIET)}",
         f"-Dderby.stream.error.file={local}/derby.log",
         settings.get("spark.driver.extraJavaOptions", ""),
     ]
+    java = {"spark.driver.extraJavaOptions": " ".join(option for option in options if option)}
+    return {**_defaults(local), **settings, **java}
+
+
+def _defaults(local: str) -> dict[str, str]:
+    cores = os.cpu_count() or 2
     metastore = f"jdbc:derby:;databaseName={local}/metastore_db;create=true"
     return {
         "spark.master": os.environ.get("SPARK_MASTER", f"local[{cores}]"),
         "spark.app.name": "dbt-incremental-dd",
         "spark.driver.memory": f"{_driver_memory()}m",
-        "spark.driver.extraJavaOptions": " ".join(option for option in options if option),
         "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
         "spark.sql.warehouse.dir": f"{local}/warehouse",
         "spark.ui.enabled": "false",
