@@ -22,6 +22,12 @@ _INTEGERS = ("byte", "short", "integer", "long")
 _ORDERED = (*_INTEGERS, "string", "date", "timestamp", "timestamp_ntz", "boolean", "float", "double", "binary")
 _WIDEST_DIFF = 9
 """Decimal digits of a diff in a product with a decimal: multiplicities up to a billion."""
+_WIDEST_WHOLE = 38 - _WIDEST_DIFF - 1
+"""Digits of a decimal whose product with a diff is exact."""
+_HALF = 19
+"""Digits of either half of a wider one."""
+_WIDEST_SCALE = 6
+"""Digits after the point up to which Spark adds the halves without rounding."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,12 @@ def _exact(dtype: str, kind: str) -> bool:
     if dtype in _INTEGERS:
         return True
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", dtype)
-    return match is not None and int(match[1]) <= (18 if kind == "avg" else 38 - _WIDEST_DIFF - 1)
+    if match is None:
+        return False
+    precision, scale = int(match[1]), int(match[2])
+    if kind == "avg":
+        return precision <= 18
+    return precision <= _WIDEST_WHOLE or scale <= _WIDEST_SCALE
 
 
 def _accumulate(aggregate: Aggregate, arg_types: Callable[[Expr], str], parts: _Parts) -> str:
@@ -228,8 +239,7 @@ def _sum(kind: str, value: str, dtype: str, parts: _Parts) -> str:
         total = parts.sum(f"coalesce(sum(CAST({value} AS BIGINT) * {DIFF}), 0L)")
         return f"CASE WHEN {count} > 0 THEN {total} END"
     precision, scale = (int(match[1]), int(match[2])) if match else (19, 0)
-    weighted = f"CAST({value} AS DECIMAL({precision},{scale})) * CAST({DIFF} AS DECIMAL({_WIDEST_DIFF},0))"
-    total = parts.sum(f"coalesce(sum({weighted}), 0)", f"DECIMAL(37,{scale})")
+    total = _decimal_total(value, precision, scale, parts)
     if match is None:
         return f"CASE WHEN {count} > 0 THEN CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE) END"
     result = f"CAST({total} AS DECIMAL({min(precision + 10, 38)},{scale}))"
@@ -237,3 +247,23 @@ def _sum(kind: str, value: str, dtype: str, parts: _Parts) -> str:
         quotient = f"{result} / CAST({count} AS DECIMAL(20,0))"
         result = f"CAST({quotient} AS DECIMAL({min(precision + 4, 38)},{min(scale + 4, 38)}))"
     return f"CASE WHEN {count} > 0 THEN {result} END"
+
+
+def _decimal_total(value: str, precision: int, scale: int, parts: _Parts) -> str:
+    """The sum of decimals, each as often as its diff. No product of a wide one with a diff would keep all digits, so
+    they are summed in two halves: ``value = high * unit + low``, ``low`` of at most 19 digits."""
+    if precision <= _WIDEST_WHOLE:
+        return _weighted(f"CAST({value} AS DECIMAL({precision},{scale}))", scale, parts)
+    zeros = _HALF - scale
+    unit = f"CAST('1{'0' * zeros}' AS DECIMAL({zeros + 1},0))"
+    part = f"CAST('0.{'0' * (zeros - 1)}1' AS DECIMAL({zeros},{zeros}))"
+    remainder = f"({value}) % {unit}"
+    low = _weighted(f"CAST({remainder} AS DECIMAL({_HALF},{scale}))", scale, parts)
+    high = _weighted(f"CAST((({value}) - {remainder}) * {part} AS DECIMAL({_HALF},0))", 0, parts)
+    whole = f"CAST(CAST({high} AS DECIMAL({_HALF + 1},0)) * {unit} AS DECIMAL(38,{scale}))"
+    return f"({whole} + CAST({low} AS DECIMAL(38,{scale})))"
+
+
+def _weighted(value: str, scale: int, parts: _Parts) -> str:
+    weighted = f"{value} * CAST({DIFF} AS DECIMAL({_WIDEST_DIFF},0))"
+    return parts.sum(f"coalesce(sum({weighted}), 0)", f"DECIMAL(37,{scale})")

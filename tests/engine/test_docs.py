@@ -12,6 +12,7 @@ from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.logical.nodes import each_once
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.read import schema_of
 
@@ -44,5 +45,5 @@ def test_the_plan_is_as_documented(spark: SparkSession, line: tuple[str, str, li
     shown = explain(plan)
     for operator in operators:
         assert operator in shown, shown
-    assert sorted(state.name for node in plan.root.walk() for state in stores(node)) == sorted(states), shown
+    assert sorted(state.name for node in each_once(plan.root) for state in stores(node)) == sorted(states), shown
     assert bool(plan.fallbacks) is ("Recompute all" in operators), shown

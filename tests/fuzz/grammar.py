@@ -197,7 +197,7 @@ class Grammar:
         inner = self._rng.choice(
             [
                 "SELECT max(y.v) AS v, count(*) AS n FROM ({inner}) y WHERE y.k = x.k",
-                "SELECT y.v, y.k AS n FROM ({inner}) y WHERE y.k <= x.k ORDER BY y.v DESC, y.k, y.d, y.s LIMIT 2",
+                "SELECT y.v, y.k AS n FROM ({inner}) y WHERE y.k <= x.k ORDER BY v DESC, n LIMIT 2",
                 "SELECT y.v, count(*) AS n FROM ({inner}) y WHERE y.s = x.s GROUP BY y.v",
                 "SELECT DISTINCT x.v + y.k AS v, y.k AS n FROM ({inner}) y WHERE y.k = x.k",
             ]

@@ -12,10 +12,11 @@ JOIN_CONDITIONS = [
 CORRELATED = [
     "SELECT max(y.v) FROM ({inner}) y WHERE y.k = x.k",
     "SELECT count(*) FROM ({inner}) y WHERE y.s = x.s AND y.v > 0",
-    "SELECT y.v FROM ({inner}) y WHERE y.k < x.k ORDER BY y.v, y.k, y.d, y.s LIMIT 1",
+    "SELECT y.v FROM ({inner}) y WHERE y.k < x.k ORDER BY y.v LIMIT 1",
     "SELECT sum(y.v) FROM ({inner}) y WHERE y.k = x.k HAVING count(*) > 1",
-    "SELECT y.k + x.k FROM ({inner}) y WHERE y.v > 0 ORDER BY y.k, y.v, y.d, y.s LIMIT 1",
+    "SELECT y.k + x.k AS e FROM ({inner}) y WHERE y.v > 0 ORDER BY e LIMIT 1",
 ]
+"""A limit is by columns of the subquery's own output: Spark may lose the order of others, and its answer is then chance."""
 PROJECTIONS = {
     "k": ["k", "CAST(k + 1 AS INT)", "CAST(v % 3 AS INT)", "CASE WHEN v > 0 THEN k END", "aggregate(array(k, 1), 0, (a, x) -> a + x)"],
     "v": ["v", "coalesce(v, CAST(k AS BIGINT))", "v * 2", "CAST(length(s) AS BIGINT)", "named_struct('a', v, 'b', k).a", "map('a', v)['a']"],

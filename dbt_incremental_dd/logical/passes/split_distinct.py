@@ -5,8 +5,8 @@
                    Reduce(Reduce(x, by k and v, [c: count_if(p)]), by k, [n: count(v) FILTER (WHERE c > 0)]))
 
 So each value's copies are counted by accumulation, and a change costs the values that it touches instead of the group.
-One inner Reduce serves all aggregates of the same values. Requires nothing, establishes nothing. Left alone are groups
-whose input would have to be computed several times for it, where that is more than a Map or Filter over a collection.
+One inner Reduce serves all aggregates of the same values. The branches read one input (share). Requires nothing,
+establishes nothing.
 """
 
 from __future__ import annotations
@@ -14,19 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import (
-    Aggregate,
-    Distinct,
-    Filter,
-    FlatMap,
-    Get,
-    Id,
-    Join,
-    Map,
-    Node,
-    Reduce,
-    Union,
-)
+from dbt_incremental_dd.logical.nodes import Aggregate, Distinct, Id, Join, Map, Node, Reduce
 
 _OF_VALUES = ("count", "sum", "avg", "mean", "min", "max")
 
@@ -41,8 +29,6 @@ def split_distinct(plan: Node) -> Node:
     values = list(dict.fromkeys(a.args for a in distinct))
     if not distinct or not all(map(_is_of_values, distinct)):
         return node
-    if len(values) + bool(others) > 1 and not _is_cheap(node.input):
-        return node
     parts: list[Node] = [Reduce(node.input, node.keys, others, node.global_row)] if others else []
     for args in values:
         of_these = [a for a in distinct if a.args == args]
@@ -54,11 +40,6 @@ def split_distinct(plan: Node) -> Node:
 def _is_of_values(aggregate: Aggregate) -> bool:
     known = aggregate.plain and aggregate.function in _OF_VALUES and bool(aggregate.args)
     return known and not aggregate.sql.uses_now
-
-
-def _is_cheap(node: Node) -> bool:
-    """Whether it only looks at each row of collections."""
-    return isinstance(node, Get | Map | Filter | FlatMap | Union) and all(map(_is_cheap, node.inputs))
 
 
 def _branch(node: Reduce, args: tuple[Expr, ...], aggregates: Sequence[Aggregate], keys: Mapping[Id, Id]) -> Reduce:
