@@ -102,10 +102,7 @@ class World:
                 continue
             answer, found = self.batch(name), self.found(name)
             assert found.dtypes == answer.dtypes, name
-            try:
-                missing, unexpected = difference(answer, found)
-            except Py4JJavaError:  # Spark's optimizer stumbles over some correlated subqueries below a union
-                missing, unexpected = difference(answer.localCheckpoint(), found)
+            missing, unexpected = _compared(answer, found)
             assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
 
     def _next_run(self) -> Run:
@@ -168,6 +165,22 @@ class World:
 
     def _rows(self, name: str) -> DataFrame:
         return self.spark.createDataFrame(self.tables[name].rows, self.tables[name].ddl)
+
+
+class NoAnswer(Exception):
+    """Spark's own batch query fails: its optimizer stumbles over some correlated subqueries below a union."""
+
+
+def _compared(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:
+    try:
+        return difference(answer, found)
+    except Py4JJavaError:
+        found.collect()
+    try:
+        kept = answer.localCheckpoint()
+    except Py4JJavaError as error:
+        raise NoAnswer(str(error)[:200]) from error
+    return difference(kept, found)
 
 
 def difference(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:

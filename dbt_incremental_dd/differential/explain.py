@@ -13,6 +13,7 @@ from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.shared import shared
 from dbt_incremental_dd.differential.state import OutputState, State, stores
 from dbt_incremental_dd.differential.temporal import is_temporal
+from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 
 
@@ -96,6 +97,9 @@ _DESCRIBE: dict[type[Node], Callable[[Any], str]] = {
     ),
     TopGroups: lambda n: (
         f"TopK {_keys(n.keys)} limit {n.limit} offset {n.offset}, affected groups, old rows from {_old(n)}"
+    ),
+    KeptTop: lambda n: (
+        f"TopK of everything limit {n.limit} offset {n.offset}, first rows kept; all of the input where they run out"
     ),
     WindowGroups: lambda n: f"Window {_keys(n.keys)}, affected partitions, old rows from {_old(n)}",
     Recompute: lambda n: f"Recompute all, old rows from {_old(n)}: {n.reason}",

@@ -11,6 +11,7 @@ from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_sem
 from dbt_incremental_dd.differential.reduce import plan_distinct, plan_reduce, plan_threshold
 from dbt_incremental_dd.differential.state import Names, OutputState, State, Types
 from dbt_incremental_dd.differential.temporal import is_temporal
+from dbt_incremental_dd.differential.top import plan_kept_top
 from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
@@ -129,8 +130,12 @@ class _Lowering:
     def _top_k(self, node: Node) -> Node:
         assert isinstance(node, logical.TopK)
         ties = self._ties(node.input)
+        source = self.lower(node.input)
+        kept = plan_kept_top(node, source, ties, self._names)
+        if kept is not None:
+            return kept
         old = self.stored_as_output(node) or State(self._names.new("top"), node.columns, node.keys)
-        return TopGroups(self.lower(node.input), node.keys, node.order, ties, node.limit, node.offset, old)
+        return TopGroups(source, node.keys, node.order, ties, node.limit, node.offset, old)
 
     def _window(self, node: Node) -> Node:
         assert isinstance(node, logical.Window)

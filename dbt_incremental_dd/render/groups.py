@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
@@ -13,6 +12,7 @@ from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.ranked import top
 from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, negated, plus, positive
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
@@ -76,7 +76,7 @@ def _computed(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None
     if isinstance(node, RecomputeGroups):
         frame = _aggregated(node, expanded(source))
         return Rows(_counted(frame), source.estimate, positive=True, consolidated=True)
-    frame = _top(node, expanded(source)) if isinstance(node, TopGroups) else _windowed(node, expanded(source))
+    frame = top(node, expanded(source)) if isinstance(node, TopGroups) else _windowed(node, expanded(source))
     return Rows(_counted(frame), source.estimate, positive=True)
 
 
@@ -97,23 +97,6 @@ def _over_nothing(node: StoredOutput, r: Renderer) -> Rows | None:
         return None
     empty = r.context.empty(node.input_types)
     return Rows(_counted(_aggregated(node, empty)), 1, positive=True, consolidated=True)
-
-
-def _top(node: TopGroups, frame: DataFrame) -> DataFrame:
-    order = [F.expr(o.expr.sql) for o in node.order]
-    directed = [_directed(c, o.descending, o.nulls_first) for c, o in zip(order, node.order, strict=True)]
-    ranked = W.partitionBy(*node.keys).orderBy(*directed, *(F.col(id).asc_nulls_first() for id in node.ties))
-    numbered = frame.withColumn("dd_rank", F.row_number().over(ranked))
-    inside = F.col("dd_rank") > node.offset
-    if node.limit is not None:
-        inside = inside & (F.col("dd_rank") <= node.offset + node.limit)
-    return numbered.where(inside).drop("dd_rank")
-
-
-def _directed(column, descending: bool, nulls_first: bool):  # type: ignore[no-untyped-def]
-    if descending:
-        return column.desc_nulls_first() if nulls_first else column.desc_nulls_last()
-    return column.asc_nulls_first() if nulls_first else column.asc_nulls_last()
 
 
 def _windowed(node: WindowGroups, frame: DataFrame) -> DataFrame:

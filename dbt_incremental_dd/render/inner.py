@@ -65,24 +65,24 @@ class InnerTrace:
     """One operator's trace; ``old`` is what it held when the run began."""
 
     def __init__(self, spark: SparkSession, place: Place, state: State, version: int | None, fresh: bool) -> None:
+        """``version`` None: the model's last output commit had nothing stored here."""
         self._spark = spark
         self._place = place
         self._state = state
-        self._fresh = fresh
         self._log = place.log()
-        if not fresh:
+        self._from_empty = fresh or version is None
+        """Whether what lies here belongs to no output commit; as long as nothing is appended, the trace is empty."""
+        if version is not None and not fresh:
             self._take_back(version)
-        self._old: tuple[DataFile, ...] = () if fresh or self._log is None else self._log.files
+        self._old: tuple[DataFile, ...] = () if self._from_empty or self._log is None else self._log.files
 
     @property
     def version(self) -> int | None:
-        """The version that holds what this run has appended."""
-        return self._log.version if self._log else None
+        """The version that holds what this run has appended; None where nothing is stored."""
+        return None if self._from_empty or self._log is None else self._log.version
 
-    def _take_back(self, version: int | None) -> None:
-        if self._log is None and version is None:
-            return
-        if self._log is None or version is None or self._log.version < version:
+    def _take_back(self, version: int) -> None:
+        if self._log is None or self._log.version < version:
             raise StateError(
                 f"inner state {self._place.name} is missing at {self._place.trace_uri}",
                 "It is rebuilt by the next run.",
@@ -104,7 +104,7 @@ class InnerTrace:
         ``new``: with what this run has appended. A restriction by its own columns is exact.
         """
         log = self._log
-        files = log.files if new and log else self._old
+        files = log.files if new and log and not self._from_empty else self._old
         if not files or log is None:
             return None
         files = matching(files, keys.values) if keys else files
@@ -146,12 +146,11 @@ class InnerTrace:
             if self._state.arranged_by:
                 sorted_frame = sorted_frame.sortWithinPartitions(*orderable(schema, self._state.arranged_by))
             files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema))
-        fresh = self._fresh and self._log is not None
         log = self._log or self._place.create(stored)
-        replace_all = fresh or (self._fresh and bool(log.files))
+        replace_all = self._from_empty and (self._log is not None or bool(log.files))
         commit = Commit(add=files, manifest=time.time_ns(), schema=stored, replace_all=replace_all)
         self._log = log.commit(commit)
-        self._fresh = False
+        self._from_empty = False
         if rows.local is not None:
             return rows
         frame = updates(self._spark, self._log.uri, files, stored).drop(TIME)

@@ -14,8 +14,9 @@ from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.shared import shared
 from dbt_incremental_dd.differential.state import State, stores
+from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union, each_once
-from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce
+from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce, top
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows
@@ -96,6 +97,7 @@ _RENDERERS: dict[type[Node], OperatorRenderer] = {
     Accumulate: reduce,
     RecomputeGroups: groups,
     TopGroups: groups,
+    KeptTop: top,
     WindowGroups: groups,
     Recompute: groups,
 }

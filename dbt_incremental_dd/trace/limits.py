@@ -14,3 +14,5 @@ JOINED_ROWS = 1_000_000
 """Rows of a join on the driver at most."""
 BROADCAST_ROWS = 500_000
 """A side of at most so many rows is sent to every task instead of being shuffled."""
+KEPT_ROWS = 1_000
+"""Rows that a LIMIT keeps in reserve, so that rows that go have their successors at hand."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
+from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import between
 from tests.engine.random_rows import A, B, row_a, row_b, shuffle
@@ -102,6 +103,25 @@ def test_rebuilt_state_goes_on_by_deltas(world: World) -> None:
         world.check()
 
 
+def test_a_rebuild_over_an_emptied_input_forgets_what_was_stored(world: World) -> None:
+    world.models.clear()
+    world.model("m", "SELECT a.k, x.n FROM {a} a JOIN (SELECT k, count(*) AS n FROM {b} GROUP BY k) x ON x.k = a.k")
+    world.model("t", "SELECT x.k FROM (SELECT k FROM {b} ORDER BY k LIMIT 3) x CROSS JOIN {a}")
+    world.step()
+    emptied = list(world.tables["b"].rows)
+    world.delete("b", emptied)
+    world.step()
+    list(compact(world.spark, world.storage, retain_history=0))
+    assert {o.strategy for o in world.step(full_refresh=True).values()} == {"rebuild"}
+    world.check()
+    world.insert("a", world.tables["a"].rows[:3])
+    assert {o.strategy for o in world.step().values()} == {"delta"}
+    world.check()
+    world.insert("b", emptied[:4])
+    assert {o.strategy for o in world.step().values()} == {"delta"}
+    world.check()
+
+
 def test_state_beyond_the_output_is_taken_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that dies between its operators' commits and its output's leaves nothing that the next one counts twice."""
     from dbt_incremental_dd.runtime import model
@@ -163,7 +183,6 @@ def test_new_sql_at_a_final_time_is_refused(world: World) -> None:
 
 def test_as_of_stays_the_same_through_compaction(world: World, spark: SparkSession) -> None:
     from dbt_incremental_dd.api import Collection
-    from dbt_incremental_dd.runtime.compact import compact
 
     rng = random.Random(11)
     world.step()

@@ -1,0 +1,132 @@
+"""Refreshes of TPC-H's orders at any scale: new ones, changed ones and removed ones, each with their lines.
+
+As RF1 and RF2 do, a refresh inserts and deletes; it also updates. Nothing but the orders' keys is held in memory.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from benchmarks.tpch.feed import KEYS
+
+Where = Literal["recent", "random"]
+_ROWS = 1_000_000
+_SPARSE = 32
+"""Of so many order keys in a row TPC-H uses the first eight; the others are free for new orders among the old ones."""
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """How many records a refresh has written."""
+
+    orders: int
+    lines: int
+
+
+class RefreshFeed:
+    """Tables as folders of Parquet files; the generated ones stay beside them, for rebuilds."""
+
+    def __init__(self, folder: Path, scale: float, seed: int = 1) -> None:
+        self._folder = folder
+        self._rng = random.Random(seed)
+        self._number = 0
+        self.generated = folder / "generated"
+        if not self.generated.exists():
+            tool = Path(sys.executable).with_name("tpchgen-cli")
+            subprocess.run([str(tool), "parquet", "-s", str(scale), f"--output-dir={self.generated}"], check=True)
+        for name in KEYS:
+            shutil.rmtree(folder / name, ignore_errors=True)
+            self._first_load(name)
+        keys = pq.read_table(self.generated / "orders.parquet", columns=["o_orderkey"])["o_orderkey"]
+        self._keys: list[int] = sorted(keys.to_pylist())
+        self.orders = len(self._keys)
+        self._next = self._keys[-1] + _SPARSE
+
+    def _first_load(self, name: str) -> None:
+        (self._folder / name).mkdir(parents=True)
+        file = pq.ParquetFile(self.generated / f"{name}.parquet")
+        writer = None
+        for batch in file.iter_batches(_ROWS):
+            table = _records(pa.Table.from_batches([batch]), "u", 0)
+            writer = writer or pq.ParquetWriter(self._folder / name / "00000.parquet", table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+    def refresh(self, where: Where, share: float) -> Refresh:
+        """Changes this share of all orders: a third is new, a third updated, a third removed; no order twice."""
+        each = max(1, round(self.orders * share / 3))
+        chosen = self._choose(where, 3 * each)
+        copied, updated, removed = chosen[:each], chosen[each : 2 * each], chosen[2 * each :]
+        new = {key: self._new_key(key, where) for key in copied}
+        orders, lines = self._rows("orders", chosen), self._rows("lineitem", chosen)
+        self._write("orders", *_parts(orders, "o_orderkey", new, updated, removed))
+        self._write("lineitem", *_parts(lines, "l_orderkey", new, updated, removed))
+        return Refresh(orders.num_rows, lines.num_rows)
+
+    def _choose(self, where: Where, count: int) -> list[int]:
+        """Orders that no refresh has touched yet; they are not given again."""
+        if where == "recent":
+            chosen, self._keys = self._keys[-count:], self._keys[:-count]
+        else:
+            chosen = self._rng.sample(self._keys, count)
+            gone = set(chosen)
+            self._keys = [key for key in self._keys if key not in gone]
+        self._rng.shuffle(chosen)
+        return chosen
+
+    def _new_key(self, key: int, where: Where) -> int:
+        if where == "random":
+            return key - key % _SPARSE + 8 + key % 8
+        self._next += 1
+        return self._next
+
+    def _rows(self, name: str, orders: list[int]) -> pa.Table:
+        column = KEYS[name][0]
+        wanted = pa.array(orders, pa.int64())
+        low, high = pc.min(wanted), pc.max(wanted)
+        among = (ds.field(column) >= low) & (ds.field(column) <= high) & ds.field(column).isin(wanted)
+        return ds.dataset(self.generated / f"{name}.parquet").to_table(filter=among)
+
+    def _write(self, name: str, put: pa.Table, gone: pa.Table) -> None:
+        for op, table in (("u", put), ("d", gone)):
+            self._number += 1
+            path = self._folder / name / f"{self._number:05d}.parquet"
+            pq.write_table(_records(table, op, self._number), path)
+
+
+def _records(table: pa.Table, op: str, number: int) -> pa.Table:
+    plain = [(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type) for f in table.schema]
+    table = table.cast(pa.schema(plain))
+    table = table.append_column("op", pa.array([op] * table.num_rows, pa.string()))
+    return table.append_column("seq", pa.array([number] * table.num_rows, pa.int32()))
+
+
+def _parts(
+    table: pa.Table, key: str, new: dict[int, int], updated: list[int], removed: list[int]
+) -> tuple[pa.Table, pa.Table]:
+    """Rows to put (of new orders by their new keys, and of updated ones, their prices changed), and rows to remove."""
+    of_new = _of(table, key, list(new))
+    keys = pa.array([new[k] for k in of_new[key].to_pylist()], of_new.schema.field(key).type)
+    of_new = of_new.set_column(of_new.column_names.index(key), key, keys)
+    changed = _of(table, key, updated)
+    for price in ("o_totalprice", "l_extendedprice"):
+        if price in changed.column_names:
+            raised = pc.add(changed[price], pa.scalar(1).cast(changed[price].type)).cast(changed[price].type)
+            changed = changed.set_column(changed.column_names.index(price), price, raised)
+    return pa.concat_tables([of_new, changed]), _of(table, key, removed)
+
+
+def _of(table: pa.Table, key: str, keys: list[int]) -> pa.Table:
+    return table.filter(pc.is_in(table[key], pa.array(keys, pa.int64())))
