@@ -167,10 +167,8 @@ def _why_not(aggregate: Aggregate, arg_types: Callable[[Expr], str]) -> str | No
 _KINDS = {
     "count": "count",
     "sum": "sum",
-    "try_sum": "sum",
     "avg": "avg",
     "mean": "avg",
-    "try_avg": "avg",
     "min": "extreme",
     "max": "extreme",
     "bool_and": "all",
@@ -244,9 +242,24 @@ def _sum(kind: str, value: str, dtype: str, parts: _Parts) -> str:
         return f"CASE WHEN {count} > 0 THEN CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE) END"
     result = f"CAST({total} AS DECIMAL({min(precision + 10, 38)},{scale}))"
     if kind == "avg":
-        quotient = f"{result} / CAST({count} AS DECIMAL(20,0))"
-        result = f"CAST({quotient} AS DECIMAL({min(precision + 4, 38)},{min(scale + 4, 38)}))"
+        result = quotient(result, count, precision, scale)
     return f"CASE WHEN {count} > 0 THEN {result} END"
+
+
+def quotient(total: str, count: str, precision: int, scale: int) -> str:
+    """``total / count`` as Spark's average of DECIMAL(precision,scale) gives it, which is rounded once, half up.
+
+    Spark's ``/`` has rounded before, to a few digits more. Where that has lifted a quotient to the very middle between
+    two results, the lower one is right.
+    """
+    dtype = f"DECIMAL({precision + 4},{scale + 4})"
+    half = f"CAST('0.{'0' * (scale + 4)}5' AS DECIMAL({scale + 5},{scale + 5}))"
+    found = f"({total} / CAST({count} AS DECIMAL(20,0)))"
+    rounded = f"CAST({found} AS {dtype})"
+    middle = f"(abs({rounded}) - {half})"
+    lifted = f"abs({found}) = {middle} AND abs({total}) < {middle} * CAST({count} AS DECIMAL(12,0))"
+    lower = f"CAST({rounded} - 2 * {half} * CASE WHEN {total} < 0 THEN -1 ELSE 1 END AS {dtype})"
+    return f"CASE WHEN {lifted} THEN {lower} ELSE {rounded} END"
 
 
 def _decimal_total(value: str, precision: int, scale: int, parts: _Parts) -> str:

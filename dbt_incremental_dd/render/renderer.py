@@ -74,9 +74,12 @@ class Renderer:
         return stores_output or (isinstance(node, Accumulate) and self.context.from_nothing)
 
     def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Rows | None:
-        """The node's contents; nothing at all at the start of an interval from nothing."""
+        """The node's contents: nothing at all at the start of an interval from nothing, its delta at the end of it."""
         if not new and self.context.from_nothing:
             return None
+        if self.context.from_nothing and id(node) in self._shared:
+            rows = self.delta(node)
+            return rows if rows is None or keys is None or keys.advisory else keys.restricted(rows)
         return _renderer(node).contents(node, self, new, keys)
 
 
