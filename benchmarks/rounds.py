@@ -53,9 +53,9 @@ def requests(
     ]
 
 
-def session(folder: Path, schema: str) -> SparkSession:
+def session(folder: Path, schema: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session over the folder's ``state``, with the models' schema."""
-    spark = open_session(str(folder / "state"), {})
+    spark = open_session(str(folder / "state"), settings or {})
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
     return spark
 

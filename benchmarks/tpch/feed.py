@@ -38,9 +38,8 @@ class Feed:
         self._rng = random.Random(seed)
         shutil.rmtree(folder, ignore_errors=True)
         made = folder / "generated"
-        tool = Path(sys.executable).with_name("tpchgen-cli")
-        subprocess.run([str(tool), "parquet", "-s", str(scale), f"--output-dir={made}"], check=True)
-        self.rows = {name: _plain(pq.read_table(made / f"{name}.parquet")) for name in KEYS}
+        generate(made, scale)
+        self.rows = {name: plain(pq.read_table(made / f"{name}.parquet")) for name in KEYS}
         shutil.rmtree(made)
         for name, table in self.rows.items():
             self._write(name, 0, table, "u")
@@ -113,7 +112,14 @@ class Feed:
             pq.write_table(table, folder / f"{number:05d}.parquet")
 
 
-def _plain(table: pa.Table) -> pa.Table:
+def generate(folder: Path, scale: float) -> None:
+    """TPC-H's tables as Parquet files of their names."""
+    tool = Path(sys.executable).with_name("tpchgen-cli")
+    subprocess.run([str(tool), "parquet", "-s", str(scale), f"--output-dir={folder}"], check=True)
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The table with ordinary strings instead of string views."""
     fields = [(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type) for f in table.schema]
     return table.cast(pa.schema(fields)).combine_chunks()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 import statistics
 import sys
 import time
@@ -24,7 +25,6 @@ from benchmarks.tpch.refresh_feed import RefreshFeed, Where
 from benchmarks.tpch.run import QUERIES, sources
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.run import Run
-from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.runtime.verify import verify_model
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -38,7 +38,8 @@ def main() -> int:
     folder = options.folder.resolve()
     feed = RefreshFeed(folder, options.scale)
     events = folder / "events" / str(time.time_ns())
-    spark = open_session(str(folder / f"state-{time.time_ns()}"), meter.settings(events))
+    shutil.rmtree(folder / "state", ignore_errors=True)
+    spark = rounds.session(folder, "tpch", meter.settings(events))
     bench = _Bench(spark, folder, feed, meter.Meter(events), options.only)
     results: dict[str, Any] = {"scale": options.scale, "orders": feed.orders}
     results["first_load"] = bench.first_load()
@@ -80,12 +81,11 @@ class _Bench:
         self._spark = spark
         self._feed = feed
         self._meter = meter
-        self._storage = Storage(spark.conf.get("spark.sql.warehouse.dir").removesuffix("/warehouse"))  # type: ignore[union-attr]
+        self._storage = Storage(str(folder / "state"))
         self._sources = sources(folder)
         self.models: dict[str, ModelRequest] = {
             request.name.split(".")[1]: request for request in rounds.requests("tpch", QUERIES, self._sources, only)
         }
-        spark.sql("CREATE DATABASE IF NOT EXISTS tpch")
         spark.sql("CREATE DATABASE IF NOT EXISTS plain")
         for name in KEYS:
             spark.read.parquet(str(feed.generated / f"{name}.parquet")).createOrReplaceTempView(f"plain_{name}")

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from benchmarks.tpch.feed import KEYS
+from benchmarks.tpch.feed import KEYS, generate, plain
 
 Where = Literal["recent", "random"]
 _ROWS = 1_000_000
@@ -43,8 +42,7 @@ class RefreshFeed:
         self._number = 0
         self.generated = folder / "generated"
         if not self.generated.exists():
-            tool = Path(sys.executable).with_name("tpchgen-cli")
-            subprocess.run([str(tool), "parquet", "-s", str(scale), f"--output-dir={self.generated}"], check=True)
+            generate(self.generated, scale)
         for name in KEYS:
             shutil.rmtree(folder / name, ignore_errors=True)
             self._first_load(name)
@@ -97,7 +95,8 @@ class RefreshFeed:
         wanted = pa.array(orders, pa.int64())
         low, high = pc.min(wanted), pc.max(wanted)
         among = (ds.field(column) >= low) & (ds.field(column) <= high) & ds.field(column).isin(wanted)
-        return ds.dataset(self.generated / f"{name}.parquet").to_table(filter=among)
+        path = self.generated / f"{name}.parquet"
+        return ds.dataset(path, schema=plain(pq.read_schema(path).empty_table()).schema).to_table(filter=among)
 
     def _write(self, name: str, put: pa.Table, gone: pa.Table) -> None:
         for op, table in (("u", put), ("d", gone)):
@@ -107,9 +106,7 @@ class RefreshFeed:
 
 
 def _records(table: pa.Table, op: str, number: int) -> pa.Table:
-    plain = [(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type) for f in table.schema]
-    table = table.cast(pa.schema(plain))
-    table = table.append_column("op", pa.array([op] * table.num_rows, pa.string()))
+    table = plain(table).append_column("op", pa.array([op] * table.num_rows, pa.string()))
     return table.append_column("seq", pa.array([number] * table.num_rows, pa.int32()))
 
 
@@ -123,7 +120,7 @@ def _parts(
     changed = _of(table, key, updated)
     for price in ("o_totalprice", "l_extendedprice"):
         if price in changed.column_names:
-            raised = pc.add(changed[price], pa.scalar(1).cast(changed[price].type)).cast(changed[price].type)
+            raised = pc.add(changed[price], pa.scalar(Decimal("1.00"))).cast(changed[price].type)
             changed = changed.set_column(changed.column_names.index(price), price, raised)
     return pa.concat_tables([of_new, changed]), _of(table, key, removed)
 

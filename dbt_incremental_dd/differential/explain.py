@@ -23,27 +23,24 @@ def explain(plan: DifferentialPlan) -> str:
     What several operators read stands below the first, with a number by which the others refer to it.
     """
     columns = ", ".join(f"{name} = {id}" for name, id in zip(plan.names, plan.root.columns, strict=True))
-    numbers: dict[int, int | None] = {id(node): None for node in shared(plan.root)}
-    lines = [f"Output [{columns}]", *_lines(plan.root, 1, numbers)]
+    lines = [f"Output [{columns}]", *_lines(plan.root, 1, shared(plan.root), {})]
     lines += [f"Fallback: {reason}" for reason in plan.fallbacks]
     return "\n".join(lines)
 
 
-def _lines(node: Node, depth: int, numbers: dict[int, int | None]) -> list[str]:
-    indent = "  " * depth
-    mark = ""
+def _lines(node: Node, depth: int, several: set[int], numbers: dict[int, int]) -> list[str]:
+    """``several``: what more than one operator reads; ``numbers``: those of them that stand above."""
+    indent, mark = "  " * depth, ""
     if id(node) in numbers:
-        number = numbers[id(node)]
-        if number is not None:
-            return [f"{indent}Shared {number}, as above"]
-        number = 1 + sum(1 for n in numbers.values() if n is not None)
-        numbers[id(node)] = number
-        mark = f"Shared {number}: "
+        return [f"{indent}Shared {numbers[id(node)]}, as above"]
+    if id(node) in several:
+        numbers[id(node)] = len(numbers) + 1
+        mark = f"Shared {len(numbers)}: "
     describe = _DESCRIBE[type(node)]
     lines = [f"{indent}{mark}{describe(node)}{', as time passes' if is_temporal(node) else ''}"]
     lines += [f"{indent}  keeps {_state(state)}" for state in stores(node)]
     for child in node.inputs:
-        lines += _lines(child, depth + 1, numbers)
+        lines += _lines(child, depth + 1, several, numbers)
     return lines
 
 

@@ -15,7 +15,8 @@ from dbt_incremental_dd.differential.top import plan_kept_top
 from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union, each_once
+from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
 from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 

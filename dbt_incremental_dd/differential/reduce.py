@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.differential.decimals import decimal_average, decimal_sum, sums_exactly
 from dbt_incremental_dd.differential.groups import RecomputeGroups
 from dbt_incremental_dd.differential.state import Names, OutputState, State
 from dbt_incremental_dd.logical.expr import Expr
@@ -20,14 +21,6 @@ from dbt_incremental_dd.logical.sql_types import sql_type
 
 _INTEGERS = ("byte", "short", "integer", "long")
 _ORDERED = (*_INTEGERS, "string", "date", "timestamp", "timestamp_ntz", "boolean", "float", "double", "binary")
-_WIDEST_DIFF = 9
-"""Decimal digits of a diff in a product with a decimal: multiplicities up to a billion."""
-_WIDEST_WHOLE = 38 - _WIDEST_DIFF - 1
-"""Digits of a decimal whose product with a diff is exact."""
-_HALF = 19
-"""Digits of either half of a wider one."""
-_WIDEST_SCALE = 6
-"""Digits after the point up to which Spark adds the halves without rounding."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +183,7 @@ def _exact(dtype: str, kind: str) -> bool:
     precision, scale = int(match[1]), int(match[2])
     if kind == "avg":
         return precision <= 18
-    return precision <= _WIDEST_WHOLE or scale <= _WIDEST_SCALE
+    return sums_exactly(precision, scale)
 
 
 def _accumulate(aggregate: Aggregate, arg_types: Callable[[Expr], str], parts: _Parts) -> str:
@@ -237,46 +230,10 @@ def _sum(kind: str, value: str, dtype: str, parts: _Parts) -> str:
         total = parts.sum(f"coalesce(sum(CAST({value} AS BIGINT) * {DIFF}), 0L)")
         return f"CASE WHEN {count} > 0 THEN {total} END"
     precision, scale = (int(match[1]), int(match[2])) if match else (19, 0)
-    total = _decimal_total(value, precision, scale, parts)
+    total = decimal_sum(value, precision, scale, parts.sum)
     if match is None:
         return f"CASE WHEN {count} > 0 THEN CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE) END"
     result = f"CAST({total} AS DECIMAL({min(precision + 10, 38)},{scale}))"
     if kind == "avg":
-        result = quotient(result, count, precision, scale)
+        result = decimal_average(result, count, precision, scale)
     return f"CASE WHEN {count} > 0 THEN {result} END"
-
-
-def quotient(total: str, count: str, precision: int, scale: int) -> str:
-    """``total / count`` as Spark's average of DECIMAL(precision,scale) gives it, which is rounded once, half up.
-
-    Spark's ``/`` has rounded before, to a few digits more. Where that has lifted a quotient to the very middle between
-    two results, the lower one is right.
-    """
-    dtype = f"DECIMAL({precision + 4},{scale + 4})"
-    half = f"CAST('0.{'0' * (scale + 4)}5' AS DECIMAL({scale + 5},{scale + 5}))"
-    found = f"({total} / CAST({count} AS DECIMAL(20,0)))"
-    rounded = f"CAST({found} AS {dtype})"
-    middle = f"(abs({rounded}) - {half})"
-    lifted = f"abs({found}) = {middle} AND abs({total}) < {middle} * CAST({count} AS DECIMAL(12,0))"
-    lower = f"CAST({rounded} - 2 * {half} * CASE WHEN {total} < 0 THEN -1 ELSE 1 END AS {dtype})"
-    return f"CASE WHEN {lifted} THEN {lower} ELSE {rounded} END"
-
-
-def _decimal_total(value: str, precision: int, scale: int, parts: _Parts) -> str:
-    """The sum of decimals, each as often as its diff. No product of a wide one with a diff would keep all digits, so
-    they are summed in two halves: ``value = high * unit + low``, ``low`` of at most 19 digits."""
-    if precision <= _WIDEST_WHOLE:
-        return _weighted(f"CAST({value} AS DECIMAL({precision},{scale}))", scale, parts)
-    zeros = _HALF - scale
-    unit = f"CAST('1{'0' * zeros}' AS DECIMAL({zeros + 1},0))"
-    part = f"CAST('0.{'0' * (zeros - 1)}1' AS DECIMAL({zeros},{zeros}))"
-    remainder = f"({value}) % {unit}"
-    low = _weighted(f"CAST({remainder} AS DECIMAL({_HALF},{scale}))", scale, parts)
-    high = _weighted(f"CAST((({value}) - {remainder}) * {part} AS DECIMAL({_HALF},0))", 0, parts)
-    whole = f"CAST(CAST({high} AS DECIMAL({_HALF + 1},0)) * {unit} AS DECIMAL(38,{scale}))"
-    return f"({whole} + CAST({low} AS DECIMAL(38,{scale})))"
-
-
-def _weighted(value: str, scale: int, parts: _Parts) -> str:
-    weighted = f"{value} * CAST({DIFF} AS DECIMAL({_WIDEST_DIFF},0))"
-    return parts.sum(f"coalesce(sum({weighted}), 0)", f"DECIMAL(37,{scale})")

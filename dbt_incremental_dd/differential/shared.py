@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union, each_once
+from dbt_incremental_dd.logical.graph import by_single_rows, each_once
+from dbt_incremental_dd.logical.nodes import Node
 
 
-def shared(root: Node) -> list[Node]:
-    """Those that are read more than once, inputs first; but not ones that only look at single rows of collections."""
-    nodes = each_once(root)
-    readers = Counter(id(child) for node in nodes for child in node.inputs)
-    cheap: dict[int, bool] = {}
-    for node in nodes:
-        alone = isinstance(node, Get | Constant | Map | Filter | FlatMap | Union | Negate)
-        cheap[id(node)] = alone and all(cheap[id(child)] for child in node.inputs)
-    return [node for node in nodes if readers[id(node)] > 1 and not cheap[id(node)]]
+def shared(root: Node) -> set[int]:
+    """Identities of those that are read more than once; not of ones that only look at single rows of collections."""
+    readers = Counter(id(child) for node in each_once(root) for child in node.inputs)
+    return {node for node, count in readers.items() if count > 1} - by_single_rows(root)

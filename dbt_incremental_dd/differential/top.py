@@ -6,7 +6,6 @@ Invariant: no row of the input that is not kept comes before one that is; or all
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.state import Names, State
@@ -48,12 +47,8 @@ class KeptTop(Node):
 
 def plan_kept_top(node: TopK, source: Node, ties: tuple[Id, ...], names: Names) -> KeptTop | None:
     """None where groups are recomputed instead: there are keys, no small limit, or columns without an order."""
-    if node.keys or node.limit is None or node.limit + node.offset > _LARGEST or not _all(ties, node.columns):
+    if node.keys or node.limit is None or node.limit + node.offset > _LARGEST or set(ties) != set(node.columns):
         return None
     name = names.new("top")
     kept, complete = State(f"{name}.kept", node.columns, ()), State(f"{name}.complete", (), ())
     return KeptTop(source, node.order, ties, node.limit, node.offset, kept, complete)
-
-
-def _all(ties: Collection[Id], columns: Collection[Id]) -> bool:
-    return set(columns) <= set(ties)

@@ -55,20 +55,6 @@ class Node:
             yield from node.walk()
 
 
-def each_once(plan: Node) -> list[Node]:
-    """All operators of a plan, inputs first; one that several read comes once (they are told apart by identity)."""
-    found: dict[int, Node] = {}
-
-    def visit(node: Node) -> None:
-        if id(node) not in found:
-            for child in node.inputs:
-                visit(child)
-            found[id(node)] = node
-
-    visit(plan)
-    return list(found.values())
-
-
 def _require(node: Node, needed: frozenset[Id] | set[Id], present: tuple[Id, ...]) -> None:
     missing = needed - set(present)
     if missing:

@@ -15,7 +15,8 @@ from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.shared import shared
 from dbt_incremental_dd.differential.state import State, stores
 from dbt_incremental_dd.differential.top import KeptTop
-from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union, each_once
+from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce, top
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
@@ -38,7 +39,7 @@ class Renderer:
     def __init__(self, context: Context, root: Node) -> None:
         self.context = context
         self._root = root
-        self._shared = {id(node) for node in shared(root)}
+        self._shared = shared(root)
         self._deltas: dict[int, Rows | None] = {}
         self._kept: set[int] = set()
 

@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.logical.nodes import each_once
+from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.trace.files import between

@@ -12,7 +12,7 @@ from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import relations
-from dbt_incremental_dd.logical.nodes import each_once
+from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.read import schema_of
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dbt_incremental_dd.logical.nodes import Map, Node, each_once
+from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.logical.nodes import Map, Node
 
 
 def merge_maps(plan: Node) -> Node:

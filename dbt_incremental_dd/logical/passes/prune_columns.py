@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import (
     Filter,
     FlatMap,
@@ -25,7 +26,6 @@ from dbt_incremental_dd.logical.nodes import (
     SemiJoin,
     Union,
     Window,
-    each_once,
 )
 
 Ids = frozenset[Id]

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.graph import by_single_rows, each_once
 from dbt_incremental_dd.logical.nodes import (
     Constant,
     Fallback,
@@ -28,7 +29,6 @@ from dbt_incremental_dd.logical.nodes import (
     TopK,
     Union,
     Window,
-    each_once,
 )
 
 
@@ -43,19 +43,17 @@ class _Sharing:
 
     def __init__(self, plan: Node) -> None:
         self._numbers: dict[int, int] = {}
-        self._cheap: dict[int, bool] = {}
+        self._cheap = by_single_rows(plan)
         self._first: dict[int, Node] = {}
         known: dict[object, int] = {}
         for node in each_once(plan):
             below = tuple(self._numbers[id(child)] for child in node.inputs)
             form = (type(node).__name__, below, _form(node))
             self._numbers[id(node)] = known.setdefault(form, len(known))
-            alone = isinstance(node, Get | Constant | Map | Filter | FlatMap | Union)
-            self._cheap[id(node)] = alone and all(self._cheap[id(child)] for child in node.inputs)
 
     def once(self, node: Node) -> Node:
         """The subplan; where an equal one was met before, that one with this one's ids."""
-        if self._cheap[id(node)]:
+        if id(node) in self._cheap:
             return node
         number = self._numbers[id(node)]
         if number in self._first:

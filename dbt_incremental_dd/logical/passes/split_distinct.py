@@ -20,7 +20,7 @@ _OF_VALUES = ("count", "sum", "avg", "mean", "min", "max")
 
 
 def split_distinct(plan: Node) -> Node:
-    """The plan without DISTINCT in aggregates, where that is cheaper."""
+    """The plan without DISTINCT in aggregates, where all of a group's are functions of the values alone."""
     node = plan.with_inputs(tuple(split_distinct(child) for child in plan.inputs))
     if not isinstance(node, Reduce):
         return node

@@ -1,0 +1,29 @@
+"""Plans as graphs, where one operator may be read by several. Operators are told apart by identity."""
+
+from __future__ import annotations
+
+from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
+
+
+def each_once(plan: Node) -> list[Node]:
+    """All operators of a plan, inputs first; one that several read comes once."""
+    found: dict[int, Node] = {}
+
+    def visit(node: Node) -> None:
+        if id(node) not in found:
+            for child in node.inputs:
+                visit(child)
+            found[id(node)] = node
+
+    visit(plan)
+    return list(found.values())
+
+
+def by_single_rows(plan: Node) -> set[int]:
+    """Identities of the operators that only look at single rows of collections: cheap to compute once more."""
+    found: set[int] = set()
+    for node in each_once(plan):
+        alone = isinstance(node, Get | Constant | Map | Filter | FlatMap | Union | Negate)
+        if alone and all(id(child) in found for child in node.inputs):
+            found.add(id(node))
+    return found
