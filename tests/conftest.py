@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
 
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    # Code would be generated and compiled for a few rows each time.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -21,6 +29,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from dbt_incremental_dd.runtime.session import open_session
 
     root: Path = tmp_path_factory.mktemp("spark")
-    session = open_session(str(root), {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"})
+    session = open_session(str(root), SETTINGS)
     yield session
     session.stop()

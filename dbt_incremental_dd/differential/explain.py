@@ -74,6 +74,11 @@ def _accumulate(node: Any) -> str:
     return f"Reduce {_keys(node.keys)} [{', '.join(id for id, _ in node.outputs)}], {how}"
 
 
+def _window(node: Any) -> str:
+    how = "affected partitions; large ones extended at their end" if node.growth else "affected partitions"
+    return f"Window {_keys(node.keys)}, {how}, old rows from {_old(node)}"
+
+
 def _old(node: Any) -> str:
     return "the model's own output" if isinstance(node.old, OutputState) else "its own trace"
 
@@ -98,6 +103,6 @@ _DESCRIBE: dict[type[Node], Callable[[Any], str]] = {
     KeptTop: lambda n: (
         f"TopK of everything limit {n.limit} offset {n.offset}, first rows kept; all of the input where they run out"
     ),
-    WindowGroups: lambda n: f"Window {_keys(n.keys)}, affected partitions, old rows from {_old(n)}",
+    WindowGroups: _window,
     Recompute: lambda n: f"Recompute all, old rows from {_old(n)}: {n.reason}",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dbt_incremental_dd.differential.growth import Growth
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Id, Node, Order
@@ -50,12 +51,15 @@ class TopGroups(Node):
 
 @dataclass(frozen=True)
 class WindowGroups(Node):
-    """Window functions, by affected partition."""
+    """Window functions, by affected partition; large ones that only grow at their end are extended, where ``growth``
+    says how, from the rows in ``tail``."""
 
     input: Node
     keys: tuple[Id, ...]
     functions: tuple[tuple[Id, Expr], ...]
     old: State | OutputState
+    growth: Growth | None
+    tail: State | None
 
     @property
     def columns(self) -> tuple[Id, ...]:

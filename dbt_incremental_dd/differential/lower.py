@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.growth import NUMBER, plan_growth
 from dbt_incremental_dd.differential.join import plan_join
 from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_semi_join
 from dbt_incremental_dd.differential.reduce import plan_distinct, plan_reduce, plan_threshold
@@ -140,10 +141,13 @@ class _Lowering:
 
     def _window(self, node: Node) -> Node:
         assert isinstance(node, logical.Window)
-        old = self.stored_as_output(node) or State(self._names.new("window"), node.columns, node.keys)
+        name = self._names.new("window")
+        old = self.stored_as_output(node) or State(name, node.columns, node.keys)
         ties = self._ties(node.input)
         functions = tuple((id, with_ties(function, ties)) for id, function in node.functions)
-        return WindowGroups(self.lower(node.input), node.keys, functions, old)
+        growth = plan_growth(functions, {column.name: column.type for column in self._types.of(node)})
+        tail = State(f"{name}.tail", (*node.columns, NUMBER), node.keys) if growth else None
+        return WindowGroups(self.lower(node.input), node.keys, functions, old, growth, tail)
 
     def _ties(self, node: Node) -> tuple[Id, ...]:
         return tuple(column.name for column in self._types.of(node) if is_orderable(column.json_type))

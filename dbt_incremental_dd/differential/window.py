@@ -29,7 +29,7 @@ _BY_ROWS = (
 def with_ties(function: Expr, ties: tuple[Id, ...]) -> Expr:
     """The OVER expression with its ORDER BY extended by ``ties`` where peers would be ordered at will."""
     tree = function.tree.copy()
-    if not isinstance(tree, exp.Window) or not _depends_on_peers(tree):
+    if not isinstance(tree, exp.Window) or not depends_on_peers(tree):
         return function
     order = tree.args.get("order") or exp.Order(expressions=[])
     present = {Expr.of(item.this).sql for item in order.expressions}
@@ -40,7 +40,8 @@ def with_ties(function: Expr, ties: tuple[Id, ...]) -> Expr:
     return Expr.of(tree)
 
 
-def _depends_on_peers(window: exp.Window) -> bool:
+def depends_on_peers(window: exp.Window) -> bool:
+    """Whether the value depends on the order of rows that ORDER BY holds equal."""
     spec = window.args.get("spec")
     if spec is not None and str(spec.args.get("kind") or "").upper() == "ROWS":
         return not _whole_partition(spec)

@@ -255,6 +255,11 @@ class Order:
         direction = "DESC" if self.descending else "ASC"
         return f"{self.expr.sql} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
 
+    @property
+    def reversed(self) -> Order:
+        """The other way round."""
+        return Order(self.expr, not self.descending, not self.nulls_first)
+
 
 @dataclass(frozen=True)
 class TopK(Node):

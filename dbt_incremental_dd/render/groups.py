@@ -33,15 +33,22 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     always = r.context.from_nothing or (isinstance(node, Recompute) and node.temporal)
     if not always and all(r.delta(child) is None for child in node.inputs):
         return None
-    keys = None if r.context.from_nothing else _affected(node, r)
+    return kept(node, r, moved(node, r, None if r.context.from_nothing else _affected(node, r)))
+
+
+def moved(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None:
+    """The new rows of these groups, or all, minus their old ones."""
     new = _computed(node, r, keys)
     if r.context.from_nothing:
-        change: Rows | None = new
-    else:
-        old = stored(node, r, new=False, keys=keys)
-        new = r.context.localized(new) if new and old and old.local is not None else new
-        change = plus([new, negated(old)])
-        change = consolidated(change) if change else None
+        return new
+    old = stored(node, r, new=False, keys=keys)
+    new = r.context.localized(new) if new and old and old.local is not None else new
+    change = plus([new, negated(old)])
+    return consolidated(change) if change else None
+
+
+def kept(node: StoredOutput, r: Renderer, change: Rows | None) -> Rows | None:
+    """The change of the output, stored where nothing else stores it."""
     if isinstance(node.old, State) and change is not None:
         return r.context.inner.of(node.old).append(r.context.localized(change), r.context.t1)
     return change

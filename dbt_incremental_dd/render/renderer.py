@@ -17,7 +17,7 @@ from dbt_incremental_dd.differential.state import State, stores
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
-from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce, top
+from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce, top, window
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows
@@ -102,6 +102,6 @@ _RENDERERS: dict[type[Node], OperatorRenderer] = {
     RecomputeGroups: groups,
     TopGroups: groups,
     KeptTop: top,
-    WindowGroups: groups,
+    WindowGroups: window,
     Recompute: groups,
 }

@@ -16,3 +16,5 @@ BROADCAST_ROWS = 500_000
 """A side of at most so many rows is sent to every task instead of being shuffled."""
 KEPT_ROWS = 1_000
 """Rows that a LIMIT keeps in reserve, so that rows that go have their successors at hand."""
+RECOMPUTED_ROWS = 20_000
+"""Window functions' partitions with so many stored rows are recomputed where they change, whatever the change."""

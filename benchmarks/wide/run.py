@@ -1,0 +1,99 @@
+"""A wide project as a whole ``dbt run``: 50 models in chains over 10 sources, against other materializations.
+
+``python -m benchmarks.wide.run --rows 200000``
+
+The same SQL as ``differential``, ``table`` and ``view`` models, and as ``incremental`` ones written by hand over Delta
+tables, run in turn in one process and session. Times are of whole invocations of dbt, parsing included. Rows are
+compared at the end: every project's models must have those of the ``table`` project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.wide.feed import SOURCES, Feed
+from benchmarks.wide.project import LAYERS, write_project
+
+PROJECTS = ("differential", "table", "incremental", "view")
+
+
+def main() -> int:
+    """0 when all projects have the same rows at the end."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=20_000, help="of each source but a small one (default: 20,000)")
+    parser.add_argument("--repeats", type=int, default=3, help="of each kind of change (default: 3)")
+    parser.add_argument("--share", type=float, default=0.001, help="of each source changed (default: 0.001)")
+    parser.add_argument("--projects", nargs="+", default=list(PROJECTS), choices=PROJECTS)
+    parser.add_argument("--json", type=Path, help="where to write the results")
+    parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/wide"))
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    feed = Feed(folder / "data", options.rows)
+    for project in options.projects:
+        write_project(folder / project, f"wide_{project}", project, folder / "data")
+    bench = _Bench(folder, options.projects)
+    results = {"first": bench.measured(1, lambda: None)}
+    results["nothing"] = bench.measured(options.repeats, lambda: None)
+    results["small"] = bench.measured(options.repeats, lambda: feed.change(SOURCES[0], 0.01))
+    results["all"] = bench.measured(options.repeats, lambda: [feed.change(name, options.share) for name in SOURCES])
+    for kind, found in results.items():
+        told = ", ".join(f"{project} {seconds:.1f} s" for project, seconds in found.items())
+        print(f"{kind:<8} {told}")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2))
+    wrong = bench.wrong()
+    print(f"WRONG: {', '.join(wrong)}" if wrong else "all projects have the same rows")
+    return 1 if wrong else 0
+
+
+class _Bench:
+    """All projects over one session, which the first ``dbt run`` opens."""
+
+    def __init__(self, folder: Path, projects: list[str]) -> None:
+        self._folder = folder
+        self._projects = projects
+
+    def measured(self, repeats: int, change: Callable[[], object]) -> dict[str, float]:
+        """Medians of seconds, by project; each project runs after each change."""
+        seconds: dict[str, list[float]] = {project: [] for project in self._projects}
+        for _ in range(repeats):
+            change()
+            for project in self._projects:
+                seconds[project].append(self._run(project))
+                print(f"{project} {seconds[project][-1]:.1f} s", flush=True)
+        return {project: statistics.median(found) for project, found in seconds.items()}
+
+    def _run(self, project: str) -> float:
+        from dbt.cli.main import dbtRunner
+
+        folder = str(self._folder / project)
+        started = time.monotonic()
+        made = dbtRunner().invoke(["run", "--project-dir", folder, "--profiles-dir", folder, "--quiet"])
+        if not made.success:
+            raise SystemExit(f"dbt run of {project} failed: {made.exception or [r.message for r in made.result]}")
+        return time.monotonic() - started
+
+    def wrong(self) -> list[str]:
+        """Models that differ from the ``table`` project's."""
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.active()
+        found = []
+        for project in set(self._projects) - {"table"}:
+            for name in (f"{layer}_{i}" for layer in LAYERS for i in range(len(SOURCES))):
+                one, other = (spark.table(f"wide_{p}.{name}") for p in ("table", project))
+                if one.exceptAll(other).count() or other.exceptAll(one).count():
+                    found.append(f"{project}.{name}")
+        return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

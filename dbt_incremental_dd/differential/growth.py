@@ -1,0 +1,253 @@
+"""Windows that look back only so far: a large partition whose end grows is extended from its last rows.
+
+The tail of a partition: its last rows in the functions' order, at least one, with the functions' values and the rows'
+numbers. Functions of the rows shortly before see those themselves. Running ones go on from the last row's value, which
+stands for all rows up to it. Functions that look ahead (lead) change the last rows, too, and nothing before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dbt_incremental_dd.differential.window import depends_on_peers
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Id, Order
+
+NUMBER = "dd_number"
+"""A row's number in its partition, from 1; of a new row NULL."""
+LAST = "dd_last_number"
+"""The number of the partition's last row so far; NULL where there is none."""
+COPY = "dd_copy"
+"""Tells rows apart that are equal in all columns: it orders them."""
+_LONGEST = 1_000
+"""Rows of a tail at most."""
+
+Types = Mapping[Id, str]
+"""Types of columns, as in a schema."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How new rows that come after all others of their partition get their values.
+
+    ``order``: the longest of the functions' orders; the others are the beginning of it, the shortest of ``peers``
+    items. ``functions`` are over the tail and the new rows, in which columns are the input's, ``was(id)`` (a tail's
+    stored value), ``NUMBER``, ``LAST`` and ``COPY``; of the tail's own rows only those in ``revised`` are right, and
+    only at the last ``ahead`` rows. ``by_rows``: equal rows can have different values.
+    """
+
+    order: tuple[Order, ...]
+    peers: int
+    by_rows: bool
+    functions: tuple[tuple[Id, Expr], ...]
+    revised: tuple[Id, ...]
+    back: int
+    ahead: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of a tail."""
+        return max(1, self.back + self.ahead)
+
+
+@dataclass(frozen=True)
+class _Extended:
+    sql: str
+    back: int = 0
+    ahead: int = 0
+
+
+def was(id: Id) -> Id:
+    """The column of a function's stored values."""
+    return f"{id}_was"
+
+
+def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> Growth | None:
+    """None where a function needs more of its partition than a tail, or their orders are not one."""
+    trees = [(id, expr.tree.copy()) for id, expr in functions]
+    if not all(isinstance(tree, exp.Window) and tree.args.get("order") for _, tree in trees):
+        return None
+    orders = sorted((_order(tree) for _, tree in trees), key=len)
+    if any(orders[-1][: len(order)] != order for order in orders):
+        return None
+    by_rows = [tree for _, tree in trees if isinstance(tree, exp.Window) and depends_on_peers(tree)]
+    for tree in by_rows:
+        tree.args["order"].append("expressions", exp.Ordered(this=exp.column(COPY), nulls_first=True))
+    found = [(id, _extended(id, tree, types)) for id, tree in trees]
+    extended = [(id, how) for id, how in found if how is not None]
+    back, ahead = (max((getattr(how, side) for _, how in extended), default=0) for side in ("back", "ahead"))
+    if len(extended) < len(found) or back + ahead > _LONGEST:
+        return None
+    revised = tuple(id for id, how in extended if how.ahead)
+    new = tuple((id, Expr(how.sql)) for id, how in extended)
+    return Growth(orders[-1], len(orders[0]), bool(by_rows), new, revised, back, ahead)
+
+
+def _order(window: exp.Expression) -> tuple[Order, ...]:
+    return tuple(
+        Order(Expr.of(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+        for item in window.args["order"].expressions
+    )
+
+
+def _extended(id: Id, window: exp.Expression, types: Types) -> _Extended | None:
+    """The function over the tail and the new rows; None where they do not tell its value."""
+    spec = window.args.get("spec")
+    call, ignores_nulls, condition = _call(window)
+    name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
+    if name in ("lag", "lead"):
+        return None if ignores_nulls else _shifted(name, call, window)
+    if name in _COUNTED:
+        return _Extended(_numbered(id, name, window))
+    if _is_running(spec):
+        rule = _RUNNING.get(name)
+        sql = rule(id, window, call, condition, types) if rule is not None else None
+        return None if sql is None else _Extended(sql)
+    return _moving(window, spec)
+
+
+def _call(window: exp.Expression) -> tuple[exp.Expression, bool, exp.Expression | None]:
+    """The call below IGNORE NULLS and FILTER; whether NULLs are ignored; the FILTER's condition."""
+    call, ignores_nulls, condition = window.this, False, None
+    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        ignores_nulls = ignores_nulls or isinstance(call, exp.IgnoreNulls)
+        condition = call.expression.this if isinstance(call, exp.Filter) else condition
+        call = call.this
+    return call, ignores_nulls, condition
+
+
+def _is_running(spec: exp.Expression | None) -> bool:
+    """Whether frames reach from the partition's first row to the row itself, or its last peer."""
+    if spec is None:
+        return True
+    ends = (str(spec.args.get("start") or "").upper(), str(spec.args.get("end") or "").upper())
+    return ends == ("UNBOUNDED", "CURRENT ROW")
+
+
+def _moving(window: exp.Expression, spec: exp.Expression) -> _Extended | None:
+    """A frame of so many rows around each."""
+    start, end = _offset(spec, "start"), _offset(spec, "end")
+    if str(spec.args.get("kind") or "").upper() != "ROWS" or start is None or end is None:
+        return None
+    return _Extended(Expr.of(window).sql, max(0, -start), max(0, end))
+
+
+def _offset(spec: exp.Expression, side: str) -> int | None:
+    """Rows from the row itself to that end of its frame; None where that is not a number."""
+    value = spec.args.get(side)
+    if isinstance(value, str):
+        return 0 if value.upper() == "CURRENT ROW" else None
+    if not isinstance(value, exp.Literal) or not value.is_int:
+        return None
+    preceding = str(spec.args.get(f"{side}_side") or "").upper() == "PRECEDING"
+    return -int(value.this) if preceding else int(value.this)
+
+
+def _shifted(name: str, call: exp.Expression, window: exp.Expression) -> _Extended | None:
+    arguments = call.expressions
+    distance = 1
+    if len(arguments) > 1:
+        value = arguments[1]
+        if not isinstance(value, exp.Literal) or not value.is_int:
+            return None
+        distance = int(value.this)
+    sql = Expr.of(window).sql
+    return _Extended(sql, back=distance) if name == "lag" else _Extended(sql, ahead=distance)
+
+
+def _numbered(id: Id, name: str, window: exp.Expression) -> str:
+    """The number among the new rows, added to what the last row had."""
+    partition = [*(window.args.get("partition_by") or ()), Expr(f"{NUMBER} IS NULL").tree.copy()]
+    keys = ", ".join(Expr.of(key).sql for key in partition[:-1]) or "TRUE"
+    window.set("partition_by", partition)
+    before = LAST if name != "dense_rank" else f"MAX({was(id)}) OVER (PARTITION BY {keys})"
+    return f"CAST({Expr.of(window).sql} + COALESCE({before}, 0) AS INT)"
+
+
+def _from_last(id: Id, argument: str) -> str:
+    """The argument, in whose place the last row has the value so far, and the rows before it have none."""
+    return f"CASE WHEN {NUMBER} IS NULL THEN {argument} WHEN {NUMBER} = {LAST} THEN {was(id)} END"
+
+
+def _filtered(argument: str, condition: exp.Expression | None) -> str:
+    return argument if condition is None else f"CASE WHEN {Expr.of(condition).sql} THEN {argument} END"
+
+
+def _over(window: exp.Expression, name: str, argument: str) -> str:
+    """The window with that call in it."""
+    window = window.copy()
+    window.set("this", Expr(f"{name}({argument})").tree.copy())
+    return Expr.of(window).sql
+
+
+def _combined(
+    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
+) -> str | None:
+    """Of an aggregate whose value for some rows can stand for them."""
+    if len(call.expressions) != 1:
+        return None
+    argument = _filtered(Expr.of(call.expressions[0]).sql, condition)
+    return _over(window, str(call.this), _from_last(id, argument))
+
+
+def _sum(
+    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
+) -> str | None:
+    kind = types[id]
+    if kind in ("long", "double"):
+        return _combined(id, window, call, condition, types)
+    if not kind.startswith("decimal(") or int(kind[8:].split(",")[0]) > _WIDEST:
+        return None
+    sql = _combined(id, window, call, condition, types)
+    return None if sql is None else f"CAST({sql} AS {kind})"
+
+
+_WIDEST = 37
+"""Digits of a decimal sum that cannot have become NULL by overflow: they are ten more than its argument's."""
+
+
+def _count(
+    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
+) -> str | None:
+    if any(isinstance(argument, exp.Distinct) for argument in call.expressions):
+        return None
+    tests = [f"({Expr.of(a).sql}) IS NOT NULL" for a in call.expressions if not isinstance(a, exp.Star)]
+    tests += [f"({Expr.of(condition).sql})"] if condition is not None else []
+    one = f"CASE WHEN {' AND '.join(tests) or 'TRUE'} THEN 1L ELSE 0L END"
+    return _over(window, "sum", _from_last(id, one))
+
+
+def _first(
+    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
+) -> str | None:
+    """All rows of the tail have the partition's first value already."""
+    if condition is not None:
+        return None
+    argument = Expr.of(call.expressions[0]).sql
+    call.expressions[0].replace(Expr(f"CASE WHEN {NUMBER} IS NULL THEN {argument} ELSE {was(id)} END").tree.copy())
+    return Expr.of(window).sql
+
+
+def _latest(
+    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
+) -> str | None:
+    """The latest value so far is the last row's."""
+    if condition is not None:
+        return None
+    call.expressions[0].replace(Expr(_from_last(id, Expr.of(call.expressions[0]).sql)).tree.copy())
+    return Expr.of(window).sql
+
+
+_COUNTED = ("row_number", "rank", "dense_rank")
+_Rule = Callable[[Id, exp.Expression, exp.Expression, "exp.Expression | None", Types], "str | None"]
+_RUNNING: dict[str, _Rule] = {
+    "sum": _sum,
+    "count": _count,
+    **dict.fromkeys(("min", "max", "bool_and", "bool_or", "every", "some", "any"), _combined),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), _combined),
+    **dict.fromkeys(("first", "first_value"), _first),
+    **dict.fromkeys(("last", "last_value"), _latest),
+}

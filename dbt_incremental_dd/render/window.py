@@ -1,0 +1,41 @@
+"""Window functions: partitions that change are recomputed, and large ones that only grow at their end extended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.differential.groups import WindowGroups
+from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.render import groups
+from dbt_incremental_dd.render.growth import Growing
+from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.renderer import Renderer
+
+contents = groups.contents
+
+
+def delta(node: Node, r: Renderer) -> Rows | None:
+    """The affected partitions' new rows minus their old ones."""
+    assert isinstance(node, WindowGroups)
+    if node.growth is None or r.context.from_nothing:
+        return groups.delta(node, r)
+    change = r.small_delta(node.input)
+    if change is None:
+        return None
+    keys = keys_of(change, node.keys)
+    growing = Growing(node, r, change)
+    tails = growing.stored(keys)
+    grown = growing.extended(tails)
+    rest = change if grown is None else grown.rest
+    known = plus([negated(tails), grown.tails if grown else None])
+    if known is not None:
+        growing.store(consolidated(known))
+    recomputed = None if rest is None else groups.moved(node, r, _restriction(node, rest))
+    return groups.kept(node, r, plus([recomputed, grown.answer if grown else None]))
+
+
+def _restriction(node: WindowGroups, rows: Rows) -> Keys | None:
+    return keys_of(rows, node.keys) if node.keys else None
