@@ -14,8 +14,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 SOURCES = tuple(f"events_{i}" for i in range(10))
-COLUMNS = "id BIGINT, customer_id INT, amount DECIMAL(12,2), status STRING, ts TIMESTAMP, seq BIGINT"
+COLUMNS = {
+    "id": "bigint",
+    "customer_id": "int",
+    "amount": "decimal(12,2)",
+    "status": "string",
+    "ts": "timestamp",
+    "seq": "bigint",
+}
 _STATUSES = np.array(["open", "paid", "sent", "void"])
+_ORDERS = 50
+"""Of a customer at first; the number of customers stays, so that an order's customer does."""
 _START = 1_700_000_000
 """Seconds since 1970 of the first order."""
 
@@ -28,10 +37,13 @@ class Feed:
         self._random = np.random.default_rng(seed)
         self._number = 0
         self._orders: dict[str, int] = {}
+        self._customers: dict[str, int] = {}
         shutil.rmtree(folder, ignore_errors=True)
         for name in SOURCES:
+            first = max(rows // 100, 1) if name == "events_0" else rows
             self._orders[name] = 0
-            self._write(name, np.arange(0), max(rows // 100, 1) if name == "events_0" else rows)
+            self._customers[name] = max(10, first // _ORDERS)
+            self._write(name, np.arange(0), first)
 
     def change(self, name: str, share: float) -> int:
         """So much of the source's orders as changed and new ones, half of each; the number of events."""
@@ -46,7 +58,7 @@ class Feed:
         table = pa.table(
             {
                 "id": pa.array(ids, pa.int64()),
-                "customer_id": pa.array(ids * 7919 % max(10, self._customers(name)), pa.int32()),
+                "customer_id": pa.array(ids * 7919 % self._customers[name], pa.int32()),
                 "amount": pc.divide(cents.cast(pa.decimal128(12, 2)), pa.scalar(100)).cast(pa.decimal128(12, 2)),
                 "status": pa.array(_STATUSES[self._random.integers(0, len(_STATUSES), len(ids))]),
                 "ts": pa.array((_START + ids) * 1_000_000, pa.timestamp("us", "UTC")),
@@ -56,11 +68,3 @@ class Feed:
         (self._folder / name).mkdir(parents=True, exist_ok=True)
         pq.write_table(table, self._folder / name / f"{self._number:05d}.parquet")
         return len(ids)
-
-    def _customers(self, name: str) -> int:
-        """A customer has about fifty orders at first; the number stays, so that an order's customer does."""
-        return self._first(name) // 50
-
-    def _first(self, name: str) -> int:
-        path = next(iter(sorted((self._folder / name).glob("*.parquet"))), None)
-        return pq.read_metadata(path).num_rows if path else self._orders[name]

@@ -21,9 +21,10 @@ DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
 
 @dataclass(frozen=True)
 class Layer:
-    """A model of each source: ``{i}`` is its number, ``{next}`` the following one's.
+    """A model of each source: ``{source}``, the layers over it by name, ``{next_customers}`` over the following one.
 
-    ``newer`` is put where the text has ``{newer}``, in incremental runs only.
+    ``newer`` is put where the text has ``{newer}``, in incremental runs only; in it, ``{this}`` is the model itself.
+    ``key``: what such a run merges by; None where it appends.
     """
 
     sql: str
@@ -105,7 +106,7 @@ def _sql(layer: Layer, i: int, materialized: str, data: Path) -> str:
 
 
 def _source(data: Path) -> dict[str, Any]:
-    columns = [dict(zip(("name", "data_type"), column.split(" ", 1), strict=True)) for column in _split(COLUMNS)]
+    columns = [{"name": name, "data_type": kind} for name, kind in COLUMNS.items()]
     tables = [
         {
             "name": name,
@@ -115,10 +116,6 @@ def _source(data: Path) -> dict[str, Any]:
         for name in SOURCES
     ]
     return {"name": "wide", "schema": "wide_sources", "tables": tables}
-
-
-def _split(columns: str) -> list[str]:
-    return columns.replace("12,2", "12;2").replace(", ", "|").replace("12;2", "12,2").split("|")
 
 
 def _yaml(path: Path, value: dict[str, Any]) -> None:

@@ -24,6 +24,8 @@ COPY = "dd_copy"
 """Tells rows apart that are equal in all columns: it orders them."""
 _LONGEST = 1_000
 """Rows of a tail at most."""
+_WIDEST = 37
+"""Digits of a decimal sum that cannot have become NULL by overflow: they are ten more than its argument's."""
 
 Types = Mapping[Id, str]
 """Types of columns, as in a schema."""
@@ -60,6 +62,45 @@ class _Extended:
     ahead: int = 0
 
 
+@dataclass(frozen=True)
+class _Function:
+    """A window function of that type: its call, below IGNORE NULLS and FILTER, whose condition is ``condition``."""
+
+    id: Id
+    type: str
+    window: exp.Expression
+    call: exp.Expression
+    ignores_nulls: bool
+    condition: exp.Expression | None
+
+    @property
+    def name(self) -> str:
+        """The call's name, in small letters; empty where it is not an ordinary one."""
+        return str(self.call.this).lower() if isinstance(self.call, exp.Anonymous) else ""
+
+    @property
+    def argument(self) -> str:
+        """The call's first argument."""
+        return Expr.of(self.call.expressions[0]).sql
+
+    def from_last(self, argument: str) -> str:
+        """The argument, in whose place the last row has the value so far, and the rows before it have none."""
+        return f"CASE WHEN {NUMBER} IS NULL THEN {argument} WHEN {NUMBER} = {LAST} THEN {was(self.id)} END"
+
+    def over(self, name: str, argument: str) -> str:
+        """The window with that call in it."""
+        window = self.window.copy()
+        window.set("this", Expr(f"{name}({argument})").tree.copy())
+        return Expr.of(window).sql
+
+    def with_argument(self, argument: str) -> str | None:
+        """The window with another first argument; None where not all rows count."""
+        if self.condition is not None:
+            return None
+        self.call.expressions[0].replace(Expr(argument).tree.copy())
+        return Expr.of(self.window).sql
+
+
 def was(id: Id) -> Id:
     """The column of a function's stored values."""
     return f"{id}_was"
@@ -76,7 +117,7 @@ def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> Growth | 
     by_rows = [tree for _, tree in trees if isinstance(tree, exp.Window) and depends_on_peers(tree)]
     for tree in by_rows:
         tree.args["order"].append("expressions", exp.Ordered(this=exp.column(COPY), nulls_first=True))
-    found = [(id, _extended(id, tree, types)) for id, tree in trees]
+    found = [(id, _extended(_parsed(id, tree, types[id]))) for id, tree in trees]
     extended = [(id, how) for id, how in found if how is not None]
     back, ahead = (max((getattr(how, side) for _, how in extended), default=0) for side in ("back", "ahead"))
     if len(extended) < len(found) or back + ahead > _LONGEST:
@@ -93,30 +134,27 @@ def _order(window: exp.Expression) -> tuple[Order, ...]:
     )
 
 
-def _extended(id: Id, window: exp.Expression, types: Types) -> _Extended | None:
+def _extended(of: _Function) -> _Extended | None:
     """The function over the tail and the new rows; None where they do not tell its value."""
-    spec = window.args.get("spec")
-    call, ignores_nulls, condition = _call(window)
-    name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
-    if name in ("lag", "lead"):
-        return None if ignores_nulls else _shifted(name, call, window)
-    if name in _COUNTED:
-        return _Extended(_numbered(id, name, window))
+    if of.name in ("lag", "lead"):
+        return None if of.ignores_nulls else _shifted(of)
+    if of.name in _COUNTED:
+        return _Extended(_numbered(of))
+    spec = of.window.args.get("spec")
     if _is_running(spec):
-        rule = _RUNNING.get(name)
-        sql = rule(id, window, call, condition, types) if rule is not None else None
+        rule = _RUNNING.get(of.name)
+        sql = rule(of) if rule is not None else None
         return None if sql is None else _Extended(sql)
-    return _moving(window, spec)
+    return _moving(of.window, spec)
 
 
-def _call(window: exp.Expression) -> tuple[exp.Expression, bool, exp.Expression | None]:
-    """The call below IGNORE NULLS and FILTER; whether NULLs are ignored; the FILTER's condition."""
+def _parsed(id: Id, window: exp.Expression, type: str) -> _Function:
     call, ignores_nulls, condition = window.this, False, None
     while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
         ignores_nulls = ignores_nulls or isinstance(call, exp.IgnoreNulls)
         condition = call.expression.this if isinstance(call, exp.Filter) else condition
         call = call.this
-    return call, ignores_nulls, condition
+    return _Function(id, type, window, call, ignores_nulls, condition)
 
 
 def _is_running(spec: exp.Expression | None) -> bool:
@@ -146,104 +184,67 @@ def _offset(spec: exp.Expression, side: str) -> int | None:
     return -int(value.this) if preceding else int(value.this)
 
 
-def _shifted(name: str, call: exp.Expression, window: exp.Expression) -> _Extended | None:
-    arguments = call.expressions
+def _shifted(of: _Function) -> _Extended | None:
     distance = 1
-    if len(arguments) > 1:
-        value = arguments[1]
+    if len(of.call.expressions) > 1:
+        value = of.call.expressions[1]
         if not isinstance(value, exp.Literal) or not value.is_int:
             return None
         distance = int(value.this)
-    sql = Expr.of(window).sql
-    return _Extended(sql, back=distance) if name == "lag" else _Extended(sql, ahead=distance)
+    sql = Expr.of(of.window).sql
+    return _Extended(sql, back=distance) if of.name == "lag" else _Extended(sql, ahead=distance)
 
 
-def _numbered(id: Id, name: str, window: exp.Expression) -> str:
+def _numbered(of: _Function) -> str:
     """The number among the new rows, added to what the last row had."""
-    partition = [*(window.args.get("partition_by") or ()), Expr(f"{NUMBER} IS NULL").tree.copy()]
+    partition = [*(of.window.args.get("partition_by") or ()), Expr(f"{NUMBER} IS NULL").tree.copy()]
     keys = ", ".join(Expr.of(key).sql for key in partition[:-1]) or "TRUE"
+    window = of.window.copy()
     window.set("partition_by", partition)
-    before = LAST if name != "dense_rank" else f"MAX({was(id)}) OVER (PARTITION BY {keys})"
+    before = LAST if of.name != "dense_rank" else f"MAX({was(of.id)}) OVER (PARTITION BY {keys})"
     return f"CAST({Expr.of(window).sql} + COALESCE({before}, 0) AS INT)"
 
 
-def _from_last(id: Id, argument: str) -> str:
-    """The argument, in whose place the last row has the value so far, and the rows before it have none."""
-    return f"CASE WHEN {NUMBER} IS NULL THEN {argument} WHEN {NUMBER} = {LAST} THEN {was(id)} END"
+def _combined(of: _Function) -> str | None:
+    """Of an aggregate whose value for some rows can stand for them."""
+    if len(of.call.expressions) != 1:
+        return None
+    return of.over(of.name, of.from_last(_filtered(of.argument, of.condition)))
+
+
+def _sum(of: _Function) -> str | None:
+    if of.type in ("long", "double"):
+        return _combined(of)
+    if not of.type.startswith("decimal(") or int(of.type[8:].split(",")[0]) > _WIDEST:
+        return None
+    sql = _combined(of)
+    return None if sql is None else f"CAST({sql} AS {of.type})"
+
+
+def _count(of: _Function) -> str | None:
+    if any(isinstance(argument, exp.Distinct) for argument in of.call.expressions):
+        return None
+    tests = [f"({Expr.of(a).sql}) IS NOT NULL" for a in of.call.expressions if not isinstance(a, exp.Star)]
+    tests += [f"({Expr.of(of.condition).sql})"] if of.condition is not None else []
+    return of.over("sum", of.from_last(f"CASE WHEN {' AND '.join(tests) or 'TRUE'} THEN 1L ELSE 0L END"))
+
+
+def _first(of: _Function) -> str | None:
+    """All rows of the tail have the partition's first value already."""
+    return of.with_argument(f"CASE WHEN {NUMBER} IS NULL THEN {of.argument} ELSE {was(of.id)} END")
+
+
+def _latest(of: _Function) -> str | None:
+    """The latest value so far is the last row's."""
+    return of.with_argument(of.from_last(of.argument))
 
 
 def _filtered(argument: str, condition: exp.Expression | None) -> str:
     return argument if condition is None else f"CASE WHEN {Expr.of(condition).sql} THEN {argument} END"
 
 
-def _over(window: exp.Expression, name: str, argument: str) -> str:
-    """The window with that call in it."""
-    window = window.copy()
-    window.set("this", Expr(f"{name}({argument})").tree.copy())
-    return Expr.of(window).sql
-
-
-def _combined(
-    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
-) -> str | None:
-    """Of an aggregate whose value for some rows can stand for them."""
-    if len(call.expressions) != 1:
-        return None
-    argument = _filtered(Expr.of(call.expressions[0]).sql, condition)
-    return _over(window, str(call.this), _from_last(id, argument))
-
-
-def _sum(
-    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
-) -> str | None:
-    kind = types[id]
-    if kind in ("long", "double"):
-        return _combined(id, window, call, condition, types)
-    if not kind.startswith("decimal(") or int(kind[8:].split(",")[0]) > _WIDEST:
-        return None
-    sql = _combined(id, window, call, condition, types)
-    return None if sql is None else f"CAST({sql} AS {kind})"
-
-
-_WIDEST = 37
-"""Digits of a decimal sum that cannot have become NULL by overflow: they are ten more than its argument's."""
-
-
-def _count(
-    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
-) -> str | None:
-    if any(isinstance(argument, exp.Distinct) for argument in call.expressions):
-        return None
-    tests = [f"({Expr.of(a).sql}) IS NOT NULL" for a in call.expressions if not isinstance(a, exp.Star)]
-    tests += [f"({Expr.of(condition).sql})"] if condition is not None else []
-    one = f"CASE WHEN {' AND '.join(tests) or 'TRUE'} THEN 1L ELSE 0L END"
-    return _over(window, "sum", _from_last(id, one))
-
-
-def _first(
-    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
-) -> str | None:
-    """All rows of the tail have the partition's first value already."""
-    if condition is not None:
-        return None
-    argument = Expr.of(call.expressions[0]).sql
-    call.expressions[0].replace(Expr(f"CASE WHEN {NUMBER} IS NULL THEN {argument} ELSE {was(id)} END").tree.copy())
-    return Expr.of(window).sql
-
-
-def _latest(
-    id: Id, window: exp.Expression, call: exp.Expression, condition: exp.Expression | None, types: Types
-) -> str | None:
-    """The latest value so far is the last row's."""
-    if condition is not None:
-        return None
-    call.expressions[0].replace(Expr(_from_last(id, Expr.of(call.expressions[0]).sql)).tree.copy())
-    return Expr.of(window).sql
-
-
 _COUNTED = ("row_number", "rank", "dense_rank")
-_Rule = Callable[[Id, exp.Expression, exp.Expression, "exp.Expression | None", Types], "str | None"]
-_RUNNING: dict[str, _Rule] = {
+_RUNNING: dict[str, Callable[[_Function], str | None]] = {
     "sum": _sum,
     "count": _count,
     **dict.fromkeys(("min", "max", "bool_and", "bool_or", "every", "some", "any"), _combined),

@@ -54,6 +54,10 @@ class Context:
             return replace(rows, estimate=limit + 1)
         return replace(rows, source=few, estimate=few.table.num_rows)
 
+    def brought(self, rows: Rows) -> Rows:
+        """The same rows on the driver, if they are not more than estimated: of what is known to be little."""
+        return self.localized(rows, max(rows.estimate, limits.FOUND_ROWS))
+
     def materialize(self, rows: Rows) -> Rows:
         """The same rows computed once: on the driver where they are few, else in scratch files."""
         rows = self.localized(rows)

@@ -70,7 +70,12 @@ def _affected(node: StoredOutput, r: Renderer) -> Keys | None:
     if isinstance(node, Recompute) or not node.keys:
         return None
     change = r.small_delta(node.input)
-    return keys_of(change, node.keys) if change is not None else None
+    return restriction(node, change) if change is not None else None
+
+
+def restriction(node: RecomputeGroups | TopGroups | WindowGroups, rows: Rows) -> Keys | None:
+    """The groups of these rows; None: all."""
+    return keys_of(rows, node.keys) if node.keys else None
 
 
 def _computed(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None:

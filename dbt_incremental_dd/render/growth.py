@@ -17,8 +17,8 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import WindowGroups
 from dbt_incremental_dd.differential.growth import COPY, LAST, NUMBER, Growth, was
 from dbt_incremental_dd.logical.nodes import Order
-from dbt_incremental_dd.render.groups import stored
-from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
+from dbt_incremental_dd.render.groups import restriction, stored
+from dbt_incremental_dd.render.keys import keys_of, null_safe
 from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, plus
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
@@ -57,11 +57,11 @@ class Growing:
         self._change = change
         self._keys = ", ".join(node.keys) or "TRUE"
 
-    def stored(self, keys: Keys) -> Rows | None:
+    def stored(self) -> Rows | None:
         """The tails of partitions that change."""
         inner = self._r.context.inner.of(self._tail)
-        rows = inner.contents(new=False, keys=keys if self._node.keys else None)
-        return None if rows is None else self._local(rows)
+        rows = inner.contents(new=False, keys=restriction(self._node, self._change))
+        return None if rows is None else self._r.context.brought(rows)
 
     def store(self, change: Rows) -> None:
         """Adds a change of tails to them."""
@@ -77,7 +77,7 @@ class Growing:
         tails = plus([tails, None if missing is None else self._from_output(missing)])
         if tails is None or tails.local is None:
             return None
-        found = self._local(Rows(self._computed(expanded(tails)), tails.estimate + self._change.estimate))
+        found = self._r.context.brought(Rows(self._computed(expanded(tails)), tails.estimate + self._change.estimate))
         table = found.local
         if table is None or not table.num_rows:
             return None
@@ -99,12 +99,12 @@ class Growing:
     def _from_output(self, change: Rows) -> Rows | None:
         """Tails of these rows' partitions from their stored rows; None where there are only a few of those."""
         node, growth = self._node, self._growth
-        old = stored(node, self._r, new=False, keys=keys_of(change, node.keys) if node.keys else None)
+        old = stored(node, self._r, new=False, keys=restriction(node, change))
         old = None if old is None else self._r.context.localized(old, limits.RECOMPUTED_ROWS)
         if old is None or (old.local is not None and old.estimate <= limits.RECOMPUTED_ROWS):
             return None
         tails = self._last(expanded(old)).select(*node.columns, NUMBER, F.lit(1).cast("bigint").alias(DIFF))
-        return self._local(Rows(tails, growth.rows * change.estimate, positive=True, consolidated=True))
+        return self._r.context.brought(Rows(tails, growth.rows * change.estimate, positive=True, consolidated=True))
 
     def _last(self, rows: DataFrame) -> DataFrame:
         """The tails of partitions of which these are all rows, but of those whose order cannot be told."""
@@ -188,10 +188,6 @@ class Growing:
         types = {column.name: column for column in (*found.schema, DIFF_COLUMN)}
         source = Local(self._r.context.spark, table, Schema(tuple(types[name] for name in names)))
         return Rows(source, table.num_rows)
-
-    def _local(self, rows: Rows) -> Rows:
-        """The rows on the driver: a small delta's, or a few for each of its keys."""
-        return self._r.context.localized(rows, max(rows.estimate, limits.FOUND_ROWS))
 
 
 def _with_diff(table: pa.Table, diff: int) -> pa.Table:

@@ -39,7 +39,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     new, is_complete = found
     moved = plus([new, negated(old)])
     if moved is not None:
-        r.context.inner.of(node.kept).append(_local(r, consolidated(moved)), r.context.t1)
+        r.context.inner.of(node.kept).append(r.context.brought(consolidated(moved)), r.context.t1)
     if is_complete != was_complete:
         r.context.inner.of(node.complete).append(_one(r, is_complete - was_complete), r.context.t1)
     answer = plus([_answer(node, new), negated(_answer(node, old))])
@@ -68,7 +68,7 @@ def _first(node: KeptTop, r: Renderer, source: Rows | None) -> tuple[Rows | None
         return None, True
     most = node.needed + limits.KEPT_ROWS
     frame = positive(source).frame.orderBy(*ordering(node)).limit(most)
-    kept = _local(r, Rows(frame, most, positive=True))
+    kept = r.context.brought(Rows(frame, most, positive=True))
     return kept, kept.estimate < most
 
 
@@ -91,7 +91,8 @@ def _updated(
     frame = frame.withColumn("dd_last", last).where(F.lit(complete) | (F.col("dd_rank") <= F.col("dd_last")))
     running = F.sum(DIFF).over(in_order.rowsBetween(W.unboundedPreceding, W.currentRow))
     frame = frame.where(F.col(DIFF) > 0).withColumn(_BEFORE, running - F.col(DIFF))
-    found = _local(r, Rows(frame.select(*node.columns, DIFF, _BEFORE), change.estimate + (old.estimate if old else 0)))
+    few = change.estimate + (old.estimate if old else 0)
+    found = r.context.brought(Rows(frame.select(*node.columns, DIFF, _BEFORE), few))
     return _within(node, found, complete)
 
 
@@ -107,14 +108,9 @@ def _within(node: KeptTop, found: Rows, complete: bool) -> tuple[Rows | None, bo
     return rows, complete and kept.num_rows == table.num_rows
 
 
-def _local(r: Renderer, rows: Rows) -> Rows:
-    """The rows on the driver, however many: there are not more than are kept and a small delta."""
-    return r.context.localized(rows, max(rows.estimate, limits.FOUND_ROWS))
-
-
 def _is_complete(node: KeptTop, r: Renderer) -> bool:
     rows = r.context.inner.of(node.complete).contents(new=False)
-    return rows is not None and bool(_local(r, rows).estimate)
+    return rows is not None and bool(r.context.brought(rows).estimate)
 
 
 def _one(r: Renderer, diff: int) -> Rows:

@@ -8,7 +8,6 @@ from dbt_incremental_dd.differential.groups import WindowGroups
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render import groups
 from dbt_incremental_dd.render.growth import Growing
-from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 
 if TYPE_CHECKING:
@@ -25,17 +24,12 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     change = r.small_delta(node.input)
     if change is None:
         return None
-    keys = keys_of(change, node.keys)
     growing = Growing(node, r, change)
-    tails = growing.stored(keys)
+    tails = growing.stored()
     grown = growing.extended(tails)
     rest = change if grown is None else grown.rest
     known = plus([negated(tails), grown.tails if grown else None])
     if known is not None:
         growing.store(consolidated(known))
-    recomputed = None if rest is None else groups.moved(node, r, _restriction(node, rest))
+    recomputed = None if rest is None else groups.moved(node, r, groups.restriction(node, rest))
     return groups.kept(node, r, plus([recomputed, grown.answer if grown else None]))
-
-
-def _restriction(node: WindowGroups, rows: Rows) -> Keys | None:
-    return keys_of(rows, node.keys) if node.keys else None
