@@ -47,6 +47,7 @@ setup(
         "dbt-spark>=1.9,<1.12",
         "dbt-adapters>=1.16",
         "deltalake>=1.2,<2",
+        "duckdb>=1.2,<3",
         "pyarrow>=18",
         "pandas>=2.2,<3",
         "sqlglot>=30.0,<31",

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
 
 
 def settings(folder: Path) -> dict[str, str]:
@@ -15,12 +21,17 @@ def settings(folder: Path) -> dict[str, str]:
         "spark.eventLog.dir": folder.resolve().as_uri(),
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
+        # Spark counts no bytes of vectored reads.
+        "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
     }
 
 
 @dataclass(frozen=True)
 class Work:
-    """Counts; ``*_bytes`` in bytes. What the driver reads and writes without a job is not in them."""
+    """Counts; ``*_bytes`` in bytes.
+
+    What the driver reads without a job counts by the row groups that its keys leave, and by the columns it wants.
+    """
 
     jobs: int = 0
     tasks: int = 0
@@ -39,6 +50,7 @@ class Meter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._position = 0
+        self._driver = _Driver()
 
     def take(self) -> Work:
         """The work since the last call. Jobs are complete in the log as soon as they have ended."""
@@ -49,7 +61,55 @@ class Meter:
             log.seek(self._position)
             lines = log.read().split(b"\n")
         self._position += sum(len(line) + 1 for line in lines[:-1])
-        return sum((_work(json.loads(line)) for line in lines[:-1]), Work())
+        return sum((_work(json.loads(line)) for line in lines[:-1]), self._driver.take())
+
+
+class _Driver(logging.Handler):
+    """Listens to what the engine says of its reads and writes on the driver."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self._work = Work()
+        for name in ("local", "write"):
+            logger = logging.getLogger(f"dbt_incremental_dd.trace.{name}")
+            logger.setLevel(logging.DEBUG)
+            logger.propagate = False
+            logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Adds one read or write."""
+        told = vars(record)
+        if "paths" in told:
+            for path in told["paths"]:
+                self._work += _read(path, told["columns"], told["wanted"])
+        elif "rows" in told:
+            self._work += Work(written_rows=told["rows"], written_bytes=told["bytes"])
+
+    def take(self) -> Work:
+        """The work since the last call."""
+        work, self._work = self._work, Work()
+        return work
+
+
+def _read(path: str, columns: list[str], keys: Mapping[str, Sequence[Any]]) -> Work:
+    """The rows of a file's row groups that may hold the keys, and the bytes of these columns in them."""
+    footer = pq.read_metadata(path)
+    names = {footer.schema.column(i).path.split(".")[0]: i for i in range(footer.num_columns)}
+    work = Work()
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        if all(_may_hold(group, names[key], values) for key, values in keys.items() if key in names):
+            size = sum(group.column(names[c]).total_compressed_size for c in columns if c in names)
+            work += Work(read_rows=group.num_rows, read_bytes=size)
+    return work
+
+
+def _may_hold(group: pq.RowGroupMetaData, column: int, values: Sequence[Any]) -> bool:
+    bounds = group.column(column).statistics
+    if bounds is None or not bounds.has_min_max:
+        return True
+    position = bisect_left(values, bounds.min)
+    return position < len(values) and values[position] <= bounds.max
 
 
 def _work(event: dict[str, object]) -> Work:

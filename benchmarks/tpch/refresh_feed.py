@@ -5,6 +5,7 @@ As RF1 and RF2 do, a refresh inserts and deletes; it also updates. Nothing but t
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from dataclasses import dataclass
@@ -34,22 +35,40 @@ class Refresh:
 
 
 class RefreshFeed:
-    """Tables as folders of Parquet files; the generated ones stay beside them, for rebuilds."""
+    """Tables as folders of Parquet files; the generated ones stay beside them, for rebuilds.
 
-    def __init__(self, folder: Path, scale: float, seed: int = 1) -> None:
+    ``resume`` goes on after the refreshes that the folder has.
+    """
+
+    def __init__(self, folder: Path, scale: float, resume: bool = False, seed: int = 1) -> None:
         self._folder = folder
         self._rng = random.Random(seed)
         self._number = 0
+        self._touched: set[int] = set()
         self.generated = folder / "generated"
         if not self.generated.exists():
             generate(self.generated, scale)
-        for name in KEYS:
-            shutil.rmtree(folder / name, ignore_errors=True)
-            self._first_load(name)
         keys = pq.read_table(self.generated / "orders.parquet", columns=["o_orderkey"])["o_orderkey"]
         self._keys: list[int] = sorted(keys.to_pylist())
         self.orders = len(self._keys)
         self._next = self._keys[-1] + _SPARSE
+        if resume:
+            self._resume()
+            return
+        for name in KEYS:
+            shutil.rmtree(folder / name, ignore_errors=True)
+            self._first_load(name)
+        self._remember()
+
+    def _resume(self) -> None:
+        state = json.loads((self._folder / "feed.json").read_text())
+        self._number, self._next, self._touched = state["number"], state["next"], set(state["touched"])
+        self._keys = [key for key in self._keys if key not in self._touched]
+        self._rng.seed(self._number)
+
+    def _remember(self) -> None:
+        state = {"number": self._number, "next": self._next, "touched": sorted(self._touched)}
+        (self._folder / "feed.json").write_text(json.dumps(state))
 
     def _first_load(self, name: str) -> None:
         (self._folder / name).mkdir(parents=True)
@@ -62,16 +81,18 @@ class RefreshFeed:
         if writer is not None:
             writer.close()
 
-    def refresh(self, where: Where, share: float) -> Refresh:
-        """Changes this share of all orders: a third is new, a third updated, a third removed; no order twice."""
-        each = max(1, round(self.orders * share / 3))
+    def refresh(self, where: Where, orders: int) -> Refresh:
+        """Changes so many orders: a third is new, a third updated, a third removed; no order twice."""
+        each = max(1, round(orders / 3))
         chosen = self._choose(where, 3 * each)
         copied, updated, removed = chosen[:each], chosen[each : 2 * each], chosen[2 * each :]
         new = {key: self._new_key(key, where) for key in copied}
-        orders, lines = self._rows("orders", chosen), self._rows("lineitem", chosen)
-        self._write("orders", *_parts(orders, "o_orderkey", new, updated, removed))
+        old, lines = self._rows("orders", chosen), self._rows("lineitem", chosen)
+        self._write("orders", *_parts(old, "o_orderkey", new, updated, removed))
         self._write("lineitem", *_parts(lines, "l_orderkey", new, updated, removed))
-        return Refresh(orders.num_rows, lines.num_rows)
+        self._touched.update(chosen)
+        self._remember()
+        return Refresh(old.num_rows, lines.num_rows)
 
     def _choose(self, where: Where, count: int) -> list[int]:
         """Orders that no refresh has touched yet; they are not given again."""

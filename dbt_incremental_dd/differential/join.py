@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dbt_incremental_dd.differential.fanout import Statistics, fanout, size
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 
@@ -36,16 +37,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Path:
-    """From the delta of input ``start`` (filtered by ``first``) through all other inputs."""
+    """From the delta of input ``start`` (filtered by ``first``) through all other inputs.
+
+    ``cost``: about how many rows it makes from all of its start, where anything is known of the inputs.
+    """
 
     start: int
     first: tuple[Expr, ...]
     steps: tuple[Step, ...]
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)
 class DeltaJoin(Node):
-    """A k-way inner join with one path for each input."""
+    """A k-way inner join with one path for each input, as far as that is known without the inputs' statistics."""
 
     operands: tuple[Node, ...]
     on: tuple[Expr, ...]
@@ -57,20 +62,33 @@ class DeltaJoin(Node):
 
 
 def plan_join(operands: tuple[Node, ...], on: tuple[Expr, ...]) -> DeltaJoin:
-    """The paths of a join, each extended by the input with the most equalities first, cross products last."""
+    """A join whose paths are each extended by the input with the most equalities first, cross products last."""
+    return DeltaJoin(operands, on, _paths(operands, on, None))
+
+
+def paths_by_fanout(node: DeltaJoin, statistics: Statistics) -> tuple[Path, ...]:
+    """The paths of a join, each extended by the input of which a key has the fewest rows."""
+    return _paths(node.operands, node.on, statistics)
+
+
+def _paths(operands: tuple[Node, ...], on: tuple[Expr, ...], statistics: Statistics | None) -> tuple[Path, ...]:
     conjuncts = tuple(conjunct for predicate in on for conjunct in predicate.conjuncts())
-    paths = tuple(_path(start, operands, conjuncts) for start in range(len(operands)))
-    return DeltaJoin(operands, on, paths)
+    return tuple(_path(start, operands, conjuncts, statistics) for start in range(len(operands)))
 
 
-def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...]) -> Path:
+def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...], statistics: Statistics | None) -> Path:
     bound = set(operands[start].columns)
     first = tuple(c for c in conjuncts if c.refs <= bound)
     rest = [c for c in conjuncts if c not in first]
     remaining = [i for i in range(len(operands)) if i != start]
     steps = []
+    rows = size(operands[start], statistics) if statistics else 0.0
+    cost = rows
     while remaining:
-        best = max(remaining, key=lambda i: (len(_usable(rest, bound, operands[i])), -i))
+        ranks = {i: _rank(operands[i], _usable(rest, bound, operands[i]), statistics) for i in remaining}
+        best = min(remaining, key=lambda i: (ranks[i], i))
+        rows *= ranks[best][1]
+        cost += rows
         added = set(operands[best].columns)
         ready = [c for c in rest if c.refs <= bound | added]
         equalities = {c: e for c in ready if (e := equality(c, frozenset(bound), frozenset(added)))}
@@ -79,7 +97,13 @@ def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...]) -
         rest = [c for c in rest if c not in ready]
         bound |= added
         remaining.remove(best)
-    return Path(start, first, tuple(steps))
+    return Path(start, first, tuple(steps), cost)
+
+
+def _rank(operand: Node, equalities: list[Equality], statistics: Statistics | None) -> tuple[bool, float, int]:
+    """What is probed first: not a cross product, with few rows for a probe, by many equalities."""
+    columns = frozenset(e.right.as_column for e in equalities if e.right.as_column)
+    return not equalities, fanout(operand, columns, statistics) if statistics else 0.0, -len(equalities)
 
 
 def _usable(conjuncts: list[Expr], bound: set[Id], operand: Node) -> list[Equality]:

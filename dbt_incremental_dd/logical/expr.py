@@ -61,7 +61,7 @@ class Expr:
     @cached_property
     def as_column(self) -> str | None:
         """The id, where the expression is nothing but a column."""
-        tree = self.tree
+        tree = self.tree.unnest()
         return tree.name if isinstance(tree, exp.Column) and len(tree.parts) == 1 else None
 
     def substitute(self, by: Mapping[str, Expr]) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from dbt_incremental_dd.trace.read import in_interval, quoted, updates
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dbt_incremental_dd.render.context import Context
     from dbt_incremental_dd.render.renderer import Renderer
 
 
@@ -54,7 +56,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     files = matching(found, {names[id]: values for id, values in keys.values.items()}) if keys else found
     if not files:
         return None
-    few = _probed_locally(node, r, files, t, keys) if keys and keys.values else None
+    few = _probed(node, r, files, t, keys) if keys and keys.values else None
     if few is not None:
         return few
     frame = updates(r.context.spark, log.uri, files, _stored(node, schema))
@@ -67,23 +69,28 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     return Rows(keys.semi_join(frame), rows.estimate, positive=rows.positive)
 
 
-def _probed_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
-    """The few rows of the keys, filtered on the driver; None where that would be too much for it."""
+def _probed(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
+    """The few rows of the keys, found on the driver; None where that would be too much for it."""
     log, schema = r.context.inputs[node.collection]
     wanted = _stored(node, schema)
-    if total_rows(files) > limits.PROBED_ROWS or sum(f.bytes for f in files) > limits.PROBED_BYTES:
-        return None
     if not is_readable(wanted):
         return None
     names = dict(node.outputs)
-    values = {names[id]: found for id, found in keys.values.items()}
-    table = read_local(r.context.storage, log.uri, files, wanted, values)
-    if any(file.last > t for file in files):
-        table = table.filter(pc.less_equal(table[TIME], t))
-    if table.num_rows > limits.FOUND_ROWS:
+    table = r.probes.rows(log, wanted, {names[id]: found for id, found in keys.values.items()}, t)
+    if table is None:
         return None
     rows = _of_table(node, r, table, wanted, inserts_only(files))
     return rows if keys.advisory else keys.restricted(rows)
+
+
+def needed(nodes: Iterable[Node], context: Context) -> dict[str, Schema]:
+    """For each collection all that the nodes read of it, as far as Arrow reads it."""
+    found: dict[str, Schema] = {}
+    for node in nodes:
+        if isinstance(node, Get) and is_readable(stored := _stored(node, context.inputs[node.collection][1])):
+            others = (column for column in found.get(node.collection, ()) if stored.find(column.name) is None)
+            found[node.collection] = Schema((*others, *stored.columns))
+    return found
 
 
 def _stored(node: Get, schema: Schema) -> Schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce as fold
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -14,6 +15,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.local_join import join_locally
+from dbt_incremental_dd.render.predicate import filtered
 from dbt_incremental_dd.render.rows import Rows, plus
 from dbt_incremental_dd.trace import limits
 
@@ -26,12 +28,14 @@ _OTHER = "dd_diff_other"
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
-    """The sum of the paths that start from inputs with a delta: new contents before it, old ones after it."""
+    """The sum of the paths that start from inputs with a delta: new contents before it, old ones after it.
+
+    From nothing there are no old contents, and any one path makes everything.
+    """
     assert isinstance(node, DeltaJoin)
     parts = []
-    for path in node.paths:
-        if r.context.from_nothing and path.start != len(node.operands) - 1:
-            continue
+    paths = r.paths(node)
+    for path in (min(paths, key=lambda path: path.cost),) if r.context.from_nothing else paths:
         start = r.delta(node.operands[path.start])
         if start is not None and not r.context.from_nothing and start.estimate <= limits.LOCAL_ROWS:
             start = r.small_delta(node.operands[path.start])
@@ -51,7 +55,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
         return None
     if below is not None and below.is_few:
         start = replace(start, estimate=min(start.estimate, 100 * below.estimate))
-    rows = _follow(node, node.paths[first], start, r, new)
+    rows = _follow(node, r.paths(node)[first], start, r, new)
     if rows is None or keys is None or keys.advisory or here[first] == len(keys.columns):
         return rows
     return keys.restricted(rows)
@@ -59,9 +63,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
 
 def _follow(node: DeltaJoin, path: Path, start: Rows, r: Renderer, new: bool | None) -> Rows | None:
     """The path's result. ``new`` None: each input at its own side of the delta query."""
-    rows: Rows | None = start
-    for predicate in path.first:
-        rows = rows.mapped(rows.frame.where(F.expr(predicate.sql))) if rows else None
+    rows: Rows | None = fold(filtered, path.first, start)
     for step in path.steps:
         if rows is None:
             return None
@@ -76,12 +78,13 @@ def _probe(operand: Node, step: Step, rows: Rows, r: Renderer, new: bool) -> Row
     other = r.contents(operand, new=new, keys=keys)
     if other is None:
         return None
-    joined = None if step.residual or r.context.from_nothing else join_locally(r.context, rows, other, step.equalities)
+    joined = None if r.context.from_nothing else join_locally(r.context, rows, other, step.equalities)
     if joined is not None:
-        return joined
+        return fold(filtered, step.residual, joined)
     frame = join_on(rows, other, step.equalities, step.residual, "inner")
     frame = frame.withColumn(DIFF, F.col(DIFF) * F.col(_OTHER)).drop(_OTHER)
-    estimate = rows.estimate if rows.is_small else max(rows.estimate, other.estimate)
+    is_delta = rows.is_small and not r.context.from_nothing
+    estimate = rows.estimate if is_delta else max(rows.estimate, other.estimate)
     return Rows(frame, estimate, positive=rows.positive and other.positive)
 
 
@@ -95,6 +98,9 @@ def probe_keys(rows: Rows, equalities: Sequence[Equality]) -> Keys | None:
     if not pairs or rows.estimate > limits.BROADCAST_ROWS:
         return None
     plain = {right: left.as_column for right, left in pairs.items() if left.as_column}
+    if rows.local is not None and len(set(plain.values())) == len(pairs):
+        left_keys = keys_of(rows, tuple(plain.values()))
+        return replace(left_keys.renamed({left: right for right, left in plain.items()}), advisory=True)
     found = keys_of(rows, tuple(dict.fromkeys(plain.values()))).values if rows.local is not None else {}
     values = {right: found[left] for right, left in plain.items() if left in found}
 

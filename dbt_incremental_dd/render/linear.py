@@ -14,6 +14,7 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
 from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.predicate import filtered
 from dbt_incremental_dd.render.rows import Rows, negated, plus
 from dbt_incremental_dd.render.temporal import crossed, source_of_change
 
@@ -52,7 +53,7 @@ def apply(node: Node, position: int, rows: Rows | None, t: Time) -> Rows | None:
     if isinstance(node, Map):
         return _map(node, rows, t)
     if isinstance(node, Filter):
-        return replace(rows, source=rows.frame.where(F.expr(node.predicate.at(t).sql)))
+        return filtered(rows, node.predicate.at(t))
     if isinstance(node, FlatMap):
         return _flat_map(node, rows, t)
     if isinstance(node, Negate):

@@ -1,19 +1,24 @@
-"""Equi-joins of a small delta with what its keys found, on the driver: a step of a delta query without a Spark job."""
+"""Equi-joins of few rows with what their keys found, on the driver, where no Spark job has to be planned."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce as fold
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.differential.outer_join import Kind
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.render.predicate import filtered
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
-from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 _KEY_TYPES = ("byte", "short", "integer", "long", "string", "date")
 """Types of which Arrow and Spark agree on ``=``."""
 _OTHER = "dd_diff_other"
+_ROW = "dd_row"
 
 
 def join_locally(context: Context, rows: Rows, other: Rows, equalities: Sequence[Equality]) -> Rows | None:
@@ -28,14 +34,8 @@ def join_locally(context: Context, rows: Rows, other: Rows, equalities: Sequence
 
     That is so where an equality is not between plain columns of one type, or where there is too much of anything.
     """
-    pairs = [(e.left.as_column, e.right.as_column) for e in equalities if not e.null_safe]
-    left = rows.source
-    if not isinstance(left, Local) or len(pairs) < len(equalities) or not pairs:
-        return None
-    if any(a is None or b is None for a, b in pairs) or other.estimate > limits.FOUND_ROWS:
-        return None
-    columns = [(str(a), str(b)) for a, b in pairs]
-    if not _agree(rows.schema, other.schema, columns):
+    left, columns = rows.source, _key_columns(rows, other, equalities)
+    if columns is None or not isinstance(left, Local) or other.estimate > limits.FOUND_ROWS:
         return None
     right = context.localized(other, limits.FOUND_ROWS).source
     if not isinstance(right, Local) or left.table.num_rows * _most_equal(right.table, columns) > limits.JOINED_ROWS:
@@ -43,8 +43,56 @@ def join_locally(context: Context, rows: Rows, other: Rows, equalities: Sequence
     return _joined(left, right, columns, rows.positive and other.positive)
 
 
+def outer_join_locally(
+    kind: Kind, rows: Rows, other: Rows, equalities: Sequence[Equality], residual: Sequence[Expr]
+) -> Rows | None:
+    """The left outer, semi or anti join with a multiset that is on the driver; None where Spark has to do it."""
+    left, right, columns = rows.source, other.source, _key_columns(rows, other, equalities)
+    if columns is None or not isinstance(left, Local) or not isinstance(right, Local):
+        return None
+    if not residual and kind != "left":
+        keys = right.table.select([b for _, b in columns]).rename_columns([a for a, _ in columns]).drop_null()
+        return _where(rows, left, member_mask(left.table, keys, [a for a, _ in columns]), kind == "semi")
+    if left.table.num_rows * _most_equal(right.table, columns) > limits.JOINED_ROWS:
+        return None
+    numbers = pa.array(range(left.table.num_rows), pa.int64())
+    schema = Schema((*left.schema.columns, Column(_ROW, "long")))
+    numbered = Local(left.spark, left.table.append_column(_ROW, numbers), schema)
+    matches = fold(filtered, residual, _joined(numbered, right, columns, rows.positive)).source
+    if not isinstance(matches, Local):
+        return None
+    matched = pc.is_in(numbers, value_set=matches.table[_ROW].combine_chunks())
+    if kind != "left":
+        return _where(rows, left, matched, kind == "semi")
+    return _null_extended(rows, left.table.filter(pc.invert(matched)), matches)
+
+
+def _where(rows: Rows, local: Local, mask: pa.Array | pa.ChunkedArray, wanted: bool) -> Rows:
+    table = local.table.filter(mask if wanted else pc.invert(mask))
+    return replace(rows, source=local.with_table(table), estimate=table.num_rows)
+
+
+def _null_extended(rows: Rows, unmatched: pa.Table, matches: Local) -> Rows:
+    """A left join's rows: its matches, and what has none."""
+    schema = Schema(tuple(column for column in matches.schema if column.name != _ROW))
+    found = matches.table.select(list(schema.names))
+    table = pa.concat_tables([found, unmatched], promote_options="default")
+    return Rows(Local(matches.spark, table, schema), table.num_rows, positive=rows.positive)
+
+
+def _key_columns(rows: Rows, other: Rows, equalities: Sequence[Equality]) -> list[tuple[str, str]] | None:
+    """The equalities' columns, if they are between plain columns on which Arrow and Spark agree."""
+    columns = [(e.left.as_column, e.right.as_column) for e in equalities if not e.null_safe]
+    pairs = [(a, b) for a, b in columns if a is not None and b is not None]
+    if not pairs or len(pairs) < len(equalities) or not _agree(rows.schema, other.schema, pairs):
+        return None
+    return pairs
+
+
 def _agree(left: Schema, right: Schema, columns: Sequence[tuple[str, str]]) -> bool:
-    if not is_readable(left) or not is_readable(right) or len({b for _, b in columns}) < len(columns):
+    if not is_readable(left) or not is_readable(right):
+        return False
+    if any(len(set(side)) < len(columns) for side in zip(*columns, strict=True)):
         return False
     ours = {column.name: column.type for column in left}
     theirs = {column.name: column.type for column in right}

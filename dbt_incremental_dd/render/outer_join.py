@@ -12,8 +12,10 @@ from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.join import join_on, probe_keys
 from dbt_incremental_dd.render.keys import Keys, keys_of
-from dbt_incremental_dd.render.rows import Rows, negated, plus, positive
+from dbt_incremental_dd.render.local_join import outer_join_locally
+from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus, positive
 from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import is_plain
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
@@ -27,6 +29,8 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     assert isinstance(node, LeftLinearJoin)
     parts: list[Rows | None] = []
     left = r.delta(node.left)
+    if left is not None and not r.context.from_nothing and left.estimate <= limits.LOCAL_ROWS:
+        left = r.small_delta(node.left)
     if left is not None:
         keys = None if r.context.from_nothing else probe_keys(left, node.equalities)
         parts.append(_join(node, left, r.contents(node.right, new=True, keys=keys)))
@@ -42,9 +46,22 @@ def _right_changed(node: LeftLinearJoin, r: Renderer) -> list[Rows | None]:
     left = r.contents(node.left, new=False, keys=left_keys)
     if left is None:
         return []
-    new = _join(node, left, r.contents(node.right, new=True, keys=right_keys))
-    old = _join(node, left, r.contents(node.right, new=False, keys=right_keys))
-    return [new, negated(old)]
+    if left_keys is not None and left_keys.table is not None and left.estimate <= limits.FOUND_ROWS:
+        left = r.context.brought(left)
+    right = r.contents(node.right, new=True, keys=right_keys)
+    if left.local is not None and right is not None and right.estimate <= limits.FOUND_ROWS:
+        right = r.context.brought(right)
+    new, old = _join(node, left, right), _join(node, left, _before(node, r, right, changed, right_keys))
+    moved = plus([new, negated(old)])
+    return [moved if moved is None or moved.local is None else consolidated(moved)]
+
+
+def _before(node: LeftLinearJoin, r: Renderer, right: Rows | None, changed: Rows, keys: Keys | None) -> Rows | None:
+    """The old right rows of the touched keys; on the driver the new ones without the change, which has no others."""
+    if right is None or right.local is None or keys is None or keys.advisory or not is_plain(right.schema):
+        return r.contents(node.right, new=False, keys=keys)
+    before = plus([right, negated(changed)])
+    return None if before is None else positive(before)
 
 
 def _touched(node: LeftLinearJoin, changed: Rows) -> tuple[Keys | None, Keys | None]:
@@ -85,8 +102,12 @@ def _join(node: LeftLinearJoin, left: Rows, right: Rows | None) -> Rows | None:
             return left
         nulls = (F.expr(f"CAST(NULL AS {dtype})").alias(id) for id, dtype in node.right_types)
         return left.mapped(left.frame.select(*node.left.columns, *nulls, DIFF))
-    joined = join_on(left, positive(right), node.equalities, node.residual, _HOW[node.kind])
+    right = positive(right)
+    local = outer_join_locally(node.kind, left, right, node.equalities, node.residual)
+    if local is not None:
+        return local
+    joined = join_on(left, right, node.equalities, node.residual, _HOW[node.kind])
     if node.kind == "left":
         joined = joined.withColumn(DIFF, F.col(DIFF) * F.coalesce(F.col(_OTHER), F.lit(1).cast("bigint")))
-    estimate = left.estimate if left.is_small else max(left.estimate, right.estimate)
+    estimate = max(left.estimate, right.estimate) if node.kind == "left" else left.estimate
     return Rows(joined.select(*node.columns, DIFF), estimate, positive=left.positive)

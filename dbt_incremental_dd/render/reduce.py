@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF, Column, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.extremes import OLD, any_of, in_out, seen, with_extremes
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
 from dbt_incremental_dd.render.rows import Rows, positive
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
 from dbt_incremental_dd.trace.local import Local, lookup_local
 
@@ -32,11 +33,19 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     if source is None:
         return _first_global_row(node, r)
     sums = r.context.inner.of(node.sums)
+    at_once = _at_once(node, r, source)
+    if at_once is not None:
+        change, answer = at_once
+        sums.append(change, r.context.t1)
+        return answer
     change = _change(node, source)
     if node.extremes:
         change = r.context.materialize(change)
         sums.append(change, r.context.t1)
     else:
+        if not r.context.from_nothing and change.estimate <= limits.FOUND_ROWS:
+            # A delta that is not small may well be one of a few groups.
+            change = replace(change, estimate=min(change.estimate, limits.LOCAL_ROWS))
         change = sums.append(r.context.localized(change), r.context.t1)
     if change.estimate == 0:
         return _first_global_row(node, r)
@@ -66,6 +75,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
         values = r.context.inner.of(node.values).contents(new=new, keys=below)
         frame = _join_values(node, frame, positive(values).frame if values else None)
     rows = _finished(node, Rows(frame, stored.estimate))
+    rows = rows if stored.local is None else r.context.brought(rows)
     if keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
     return keys.restricted(rows)
@@ -122,29 +132,77 @@ def _merge(node: Accumulate, change: DataFrame, before: Rows | None) -> DataFram
     return joined.withColumns(zero)
 
 
-def _difference(node: Accumulate, merged: DataFrame, from_nothing: bool) -> DataFrame:
-    """For each group the new output row, and the old one negated, unless they are equal."""
+def _at_once(node: Accumulate, r: Renderer, source: Rows) -> tuple[Rows, Rows] | None:
+    """The sums' change and the outputs' difference, by one Spark job; None where that is not known to be few rows.
+
+    Of a delta on the driver the groups are known before they are summed.
+    """
+    if r.context.from_nothing or node.extremes or source.local is None:
+        return None
+    if not is_plain(source.schema.select(node.keys)):
+        return None
+    before = r.context.inner.of(node.sums).contents(new=False, keys=keys_of(source, node.keys) if node.keys else None)
+    if before is not None and before.local is None:
+        return None
+    merged = _merge(node, _change(node, source).frame, before)
+    found = r.context.brought(Rows(_compared(node, merged, from_nothing=False), source.estimate)).source
+    if not isinstance(found, Local):
+        return None
+    types = {column.name: column for column in found.schema}
+    change = found.table.select([*node.keys, *node.sums.diffs])
+    schema = Schema(tuple(types[name] for name in change.column_names))
+    sums = Rows(Local(found.spark, change, schema), change.num_rows, consolidated=True)
+    return sums, _split(node, found, types)
+
+
+def _split(node: Accumulate, found: Local, types: dict[str, Column]) -> Rows:
+    """The rows of ``_compared`` as updates."""
+    table, parts = found.table, []
+    for side, diff in (("new", _FIRST), ("old", _SECOND)):
+        kept = table.filter(pc.not_equal(table[diff], 0))
+        values = {id: kept[f"dd_{side}_{id}"] for id, _ in node.outputs}
+        parts.append(pa.table({**{id: kept[id] for id in node.keys}, **values, DIFF: kept[diff]}))
+    columns = [*(types[id] for id in node.keys), *(Column(id, types[f"dd_new_{id}"].type) for id, _ in node.outputs)]
+    answer = pa.concat_tables(parts)
+    source = Local(found.spark, answer, Schema((*columns, DIFF_COLUMN)))
+    return Rows(source, answer.num_rows, consolidated=True)
+
+
+_FIRST, _SECOND = "dd_first", "dd_second"
+"""The multiplicity's change of a group's new row, and of its old one."""
+
+
+def _compared(node: Accumulate, merged: DataFrame, from_nothing: bool) -> DataFrame:
+    """For each group its sums' change, its new and its old output row (``dd_new_<id>``, ``dd_old_<id>``), and the
+    multiplicities' changes; a row that stays as it is counts as the new one."""
     old = {name: f"`{OLD + name}`" for name in node.sums.diffs}
     types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
     new = {name: f"CAST(`{OLD + name}` + `{name}` AS {dtype})" for name, dtype in types.items()}
-    old_row = [f"{_bind(sql, old, node, OLD)} AS {id}" for id, sql in node.outputs]
-    new_row = [f"{_bind(sql, new, node, 'dd_new_')} AS {id}" for id, sql in node.outputs]
-    was = "0L" if from_nothing else _multiplicity(node, old[DIFF])
     rows = merged.selectExpr(
         *node.keys,
-        f"struct({', '.join([*new_row, '0 AS dd_pad'])}) AS dd_new",
-        f"struct({', '.join([*old_row, '0 AS dd_pad'])}) AS dd_old",
+        *(f"`{name}`" for name in node.sums.diffs),
+        *(f"{_bind(sql, new, node, 'dd_new_')} AS `dd_new_{id}`" for id, sql in node.outputs),
+        *(f"{_bind(sql, old, node, OLD)} AS `dd_old_{id}`" for id, sql in node.outputs),
         f"{_multiplicity(node, new[DIFF])} AS dd_is",
-        f"{was} AS dd_was",
+        f"{'0L' if from_nothing else _multiplicity(node, old[DIFF])} AS dd_was",
     )
-    same = "dd_new <=> dd_old"
-    first = f"CASE WHEN {same} THEN dd_is - dd_was ELSE dd_is END"
-    second = f"CASE WHEN {same} THEN 0L ELSE -dd_was END"
-    pair = f"array(struct(dd_new AS row, {first} AS {DIFF}), struct(dd_old AS row, {second} AS {DIFF}))"
-    exploded = rows.selectExpr(*node.keys, f"explode({pair}) AS dd_row").where(f"dd_row.{DIFF} <> 0")
-    return exploded.selectExpr(
-        *node.keys, *(f"dd_row.row.{id} AS {id}" for id, _ in node.outputs), f"dd_row.{DIFF} AS {DIFF}"
+    same = " AND ".join(f"`dd_new_{id}` <=> `dd_old_{id}`" for id, _ in node.outputs) or "TRUE"
+    return rows.selectExpr(
+        "*",
+        f"CASE WHEN {same} THEN dd_is - dd_was ELSE dd_is END AS {_FIRST}",
+        f"CASE WHEN {same} THEN 0L ELSE -dd_was END AS {_SECOND}",
     )
+
+
+def _difference(node: Accumulate, merged: DataFrame, from_nothing: bool) -> DataFrame:
+    """For each group the new output row, and the old one negated, unless they are equal."""
+    rows = _compared(node, merged, from_nothing)
+    ids = [id for id, _ in node.outputs]
+    new = ", ".join([*(f"`dd_new_{id}` AS `{id}`" for id in ids), f"{_FIRST} AS {DIFF}"])
+    old = ", ".join([*(f"`dd_old_{id}` AS `{id}`" for id in ids), f"{_SECOND} AS {DIFF}"])
+    exploded = rows.selectExpr(*node.keys, f"explode(array(struct({new}), struct({old}))) AS dd_row")
+    exploded = exploded.where(f"dd_row.{DIFF} <> 0")
+    return exploded.selectExpr(*node.keys, *(f"dd_row.`{id}` AS `{id}`" for id in ids), f"dd_row.{DIFF} AS {DIFF}")
 
 
 def _multiplicity(node: Accumulate, count: str) -> str:

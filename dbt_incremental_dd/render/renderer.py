@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
-from dbt_incremental_dd.differential.join import DeltaJoin
+from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths_by_fanout
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.shared import shared
@@ -20,7 +20,9 @@ from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map
 from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce, top, window
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.render.statistics import LogStatistics
 
 
 class OperatorRenderer(Protocol):
@@ -42,6 +44,8 @@ class Renderer:
         self._shared = shared(root)
         self._deltas: dict[int, Rows | None] = {}
         self._kept: set[int] = set()
+        self.probes = Probes(context.storage, get.needed(each_once(root), context), context.t1)
+        self._paths: dict[int, tuple[Path, ...]] = {}
 
     def run(self) -> Rows | None:
         """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
@@ -60,6 +64,12 @@ class Renderer:
             if id(node) in self._shared:
                 self.small_delta(node)
         return self._deltas[id(node)]
+
+    def paths(self, node: DeltaJoin) -> tuple[Path, ...]:
+        """The join's paths, ordered by what is known of its inputs now."""
+        if id(node) not in self._paths:
+            self._paths[id(node)] = paths_by_fanout(node, LogStatistics(self.context.inputs))
+        return self._paths[id(node)]
 
     def small_delta(self, node: Node) -> Rows | None:
         """The node's delta, computed once and kept, because it will be read several times."""

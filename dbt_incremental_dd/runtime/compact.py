@@ -58,7 +58,7 @@ def _compact_one(spark: SparkSession, place: Place, log: Log, retain_history: in
     inner = _compact_inner(spark, place, manifest)
     if inner != manifest.get("inner", {}):
         log = log.commit(Commit(manifest=place.write_manifest({**manifest, "inner": inner})))
-    done = compact_trace(spark, place.storage, log, since, (DIFF,))
+    done = compact_trace(spark, place.storage, log, since, (DIFF,), tuple(manifest.get("sorted_by", ())))
     relation = manifest.get("relation")
     if relation and done.files_after != done.files_before:
         schema = Schema.from_json(str(manifest["schema"]))
@@ -79,7 +79,8 @@ def _compact_inner(spark: SparkSession, place: Place, manifest: Mapping[str, Any
             continue
         diffs = tuple(column.name for column in log.schema if re.fullmatch(r"dd_diff|dd_a\d+", column.name))
         last = max(file.last for file in log.files)
-        versions[name] = compact_trace(spark, place.storage, log, last, diffs).log.version
+        arranged_by = tuple(column.name for column in log.schema if column.name in log.files[0].bounds)
+        versions[name] = compact_trace(spark, place.storage, log, last, diffs, arranged_by).log.version
     return versions
 
 

@@ -29,7 +29,7 @@ from dbt_incremental_dd.render.types import SparkTypes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 8
+PLAN_VERSION = 9
 """Raised whenever the same SQL may compile to a plan with other states."""
 
 

@@ -13,6 +13,7 @@ from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.runtime.compile import compile_model
+from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
@@ -43,6 +44,8 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
         lines.append(
             f"Input {key}: {_amount(other.files)}; next: {_amount(between(other.files, t, other.frontiers.last))}"
         )
+    changed = sum(total_rows(between(other.files, t, other.frontiers.last)) for other, _ in given.values())
+    lines.append(Costs.of(manifest).told(changed, sum(total_rows(other.files) for other, _ in given.values())))
     for state in (state for node in each_once(compiled.plan.root) for state in stores(node)):
         inner = storage.collection(name).inner(state.name).log()
         lines.append(f"State {state.name}: {_amount(inner.files if inner else ())}")

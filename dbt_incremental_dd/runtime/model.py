@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
@@ -14,6 +14,7 @@ from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerprint
+from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
@@ -102,6 +103,7 @@ class _Work:
         self._given = given
         self._compiled = compiled
         self._t1 = t1
+        self._started = time.monotonic()
 
     def do(self, strategy: Strategy) -> Outcome:
         """Renders by that strategy, commits, and publishes the relations; tells how it goes where that takes long."""
@@ -117,7 +119,7 @@ class _Work:
             subtract = strategy == "rebuild" and same_columns
             change = output_delta(context, self._compiled, rows, subtract)
             batch = write_batch(context, self._current.place, self._compiled.schema, change, self._t1, self._arranged())
-            log = self._commit(batch, context.inner.versions(), reset=strategy != "delta" and not subtract)
+            log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
         finally:
             context.close()
         shape = None if self._current.manifest.get("relation") != self._request.relation else self._shape()
@@ -154,7 +156,7 @@ class _Work:
     def _arranged(self) -> tuple[str, ...]:
         return self._request.config.arranged_by[0] if self._request.config.arranged_by else ()
 
-    def _commit(self, batch: Batch, inner: Mapping[str, int], reset: bool) -> Log:
+    def _commit(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, reset: bool) -> Log:
         place = self._current.place
         stored = stored_names(self._compiled.schema)
         log = self._current.log or place.create(stored)
@@ -171,6 +173,8 @@ class _Work:
                 "fallbacks": list(self._compiled.plan.fallbacks),
                 "retain_history": self._request.config.retain_history,
                 "unique_id": self._request.unique_id,
+                "runs": self._runs(strategy),
+                "sorted_by": list(self._arranged()),
             }
         )
         since = self._t1 if reset else None
@@ -183,6 +187,11 @@ class _Work:
             replace_all=reset,
         )
         return log.commit(commit)
+
+    def _runs(self, strategy: Strategy) -> list[Sequence[Any]]:
+        total = sum(total_rows(item.log.files) for item in self._given)
+        seconds = time.monotonic() - self._started
+        return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
 
     def _shape(self) -> str | None:
         return self._current.place.storage.read_small(f"collections/{self._current.place.folder}/shape")

@@ -114,6 +114,9 @@ def _defaults(local: str) -> dict[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.ansi.enabled": "false",
+        # Larger tables from the driver stay in Arrow until a task reads them; as local relations they become rows at
+        # once, and a part of each task.
+        "spark.sql.execution.arrow.localRelationThreshold": "64KB",
         # Noting the Python line of every column expression costs more calls than building it.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }

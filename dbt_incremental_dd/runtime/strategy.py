@@ -10,6 +10,7 @@ from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.request import ModelRequest, Strategy
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.files import between
@@ -19,9 +20,6 @@ from dbt_incremental_dd.trace.manifest import visible_schema
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run import Run
-
-LARGE_CHANGE = 0.5
-"""Where more than this share of the inputs' updates is new, the model is built anew and subtracted."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +107,8 @@ def choose(
     changed = sum(total_rows(between(item.log.files, t0, t1)) for item in given)
     if not changed and not current.manifest.get("temporal"):
         return "skip", ""
-    if changed > LARGE_CHANGE * max(sum(total_rows(item.log.files) for item in given), 1) and changed > 10_000:
-        return "rebuild", "most of its inputs changed"
+    if Costs.of(current.manifest).favours_build(changed, sum(total_rows(item.log.files) for item in given)):
+        return "rebuild", f"{changed:,} changed updates are more than a delta is worth"
     return "delta", ""
 
 

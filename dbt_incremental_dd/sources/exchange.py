@@ -15,18 +15,24 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local, if_few
 from dbt_incremental_dd.trace.read import quoted, schema_of
-from dbt_incremental_dd.trace.write import write_arrow, write_spark
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
 class Records:
-    """Rows in Spark, or on the driver where they are few. ``estimate``: about how many at most."""
+    """Rows in Spark, or on the driver where they are few. ``estimate``: about how many at most.
 
-    def __init__(self, spark: SparkSession, source: DataFrame | Local, estimate: int = 0) -> None:
+    ``is_arranged``: its partitions are ranges of the key, and sorted by it.
+    """
+
+    def __init__(
+        self, spark: SparkSession, source: DataFrame | Local, estimate: int = 0, is_arranged: bool = False
+    ) -> None:
         self._spark = spark
         self._source = source
+        self.is_arranged = is_arranged
         self.estimate = source.table.num_rows if isinstance(source, Local) else estimate
 
     @property
@@ -46,10 +52,25 @@ class Records:
 
     def localized(self) -> Records:
         """The same rows, computed and on the driver if they are few."""
-        if self.local is not None or self.estimate > 20 * limits.LOCAL_ROWS:
+        if self.local is not None or self.estimate > 2 * limits.TAKEN_ROWS:
             return self
-        few = if_few(self._spark, self.frame, limits.LOCAL_ROWS)
+        few = if_few(self._spark, self.frame, limits.TAKEN_ROWS)
         return self if few is None else Records(self._spark, few)
+
+    def arranged_by(self, key: Sequence[str]) -> Records:
+        """The same rows, if they are many in partitions by ranges of the key, each for one file.
+
+        A window function over the key then needs no other exchange, and leaves each partition sorted by it.
+        """
+        if self.local is not None or self.estimate <= 2 * limits.TAKEN_ROWS:
+            return self
+        files = -(-self.estimate // ROWS_PER_FILE)
+        frame = self.frame.repartitionByRange(files, *map(quoted, key))
+        return Records(self._spark, frame, self.estimate, is_arranged=True)
+
+    def mapped(self, frame: DataFrame) -> Records:
+        """Other columns of the same rows, or some of them, in their order."""
+        return Records(self._spark, frame, self.estimate, self.is_arranged)
 
     def where(self, condition: Column) -> Records:
         """The rows for which a condition holds; computed by Spark."""
@@ -86,7 +107,7 @@ def write(
     local = rows.local
     if local is None:
         stamped = rows.frame.withColumn(TIME, F.lit(t).cast("bigint")).select(*map(quoted, stored.names))
-        if sort_by:
+        if sort_by and not rows.is_arranged:
             stamped = stamped.repartitionByRange(*map(quoted, sort_by)).sortWithinPartitions(*map(quoted, sort_by))
         return write_spark(storage, uri, stamped, bounded)
     if local.num_rows == 0:

@@ -134,6 +134,7 @@ class _Intaking:
             "records": record_schema.to_json(),
             "progress": dict(arrival.progress),
             "inner": inner,
+            "sorted_by": self._sorted_by(),
         }
         log = self._log or self._place.create(stored)
         commit = Commit(
@@ -162,7 +163,8 @@ class _Intaking:
         return schema
 
     def _write(self, updates: Records, stored: Schema) -> tuple[Any, ...]:
-        keyed = self._spec.envelope in ("upsert", "debezium")
-        sort_by = self._spec.key if keyed else ()
         bounded = [column.name for column in stored if column.type in _BOUNDED][:16]
-        return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, sort_by)
+        return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, self._sorted_by())
+
+    def _sorted_by(self) -> tuple[str, ...]:
+        return self._spec.key if self._spec.envelope in ("upsert", "debezium") else ()

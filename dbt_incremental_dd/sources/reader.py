@@ -66,7 +66,7 @@ def read_few(
         with pq.ParquetFile(path, filesystem=filesystem) as file:
             rows += file.metadata.num_rows
             found = as_spark_writes(file.schema_arrow)
-            if rows > limits.LOCAL_ROWS or [(field.name, field.type) for field in found] != wanted:
+            if rows > limits.TAKEN_ROWS or [(field.name, field.type) for field in found] != wanted:
                 return None
             table = file.read().cast(found).replace_schema_metadata(None)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))

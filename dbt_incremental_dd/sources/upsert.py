@@ -8,19 +8,24 @@ also than a delete, whose position is kept as a tombstone.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.sources.arrival import FILE
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.taking import Change, Taking
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.files import matching
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.local import Local, read_local
+from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, updates
 
 if TYPE_CHECKING:
@@ -56,20 +61,22 @@ def change(taking: Taking) -> Change:
 
 def merge(taking: Taking, candidates: Candidates) -> Change:
     """The stored rows' updates that the candidates imply. Raises SourceError for a NULL key."""
-    latest = _latest(taking, candidates)
-    kept = taking.changed(latest, candidates.estimate).localized()
+    first = taking.log is None or not taking.log.files
+    records = Records(taking.spark, candidates.frame, candidates.estimate)
+    if first:
+        records = records.arranged_by(taking.spec.key)
+    kept = records.mapped(_latest(taking, records.frame)).localized()
     frame, local = kept.frame, kept.local
-    _require_keys(taking, kept)
+    _require_keys(taking, kept, candidates)
+    if first:
+        rows = kept.mapped(_stored_form(taking, frame.where(~F.col(_DELETED))))
+        return _with_tombstones(taking, frame, None, rows, candidates, first=True)
     keys = frame.select(*map(quoted, taking.spec.key))
     values = local_keys(local, taking.spec.key) if local is not None else {}
-    if taking.log is None or not taking.log.files:
-        rows = _stored_form(taking, frame.where(~F.col(_DELETED)))
-        return _with_tombstones(taking, frame, None, rows, candidates, first=True)
     known = _known(taking, keys, values, local is not None)
     buried = _tombstones(taking, keys, local is not None)
-    return _with_tombstones(
-        taking, frame, buried, _against(taking, frame, known, buried, candidates), candidates, False
-    )
+    rows = taking.changed(_against(taking, frame, known, buried, candidates), 2 * candidates.estimate)
+    return _with_tombstones(taking, frame, buried, rows, candidates, first=False)
 
 
 def local_keys(table: object, key: tuple[str, ...]) -> dict[str, list[object]]:
@@ -84,8 +91,8 @@ def local_keys(table: object, key: tuple[str, ...]) -> dict[str, list[object]]:
     return found
 
 
-def _latest(taking: Taking, candidates: Candidates) -> DataFrame:
-    frame = candidates.frame
+def _latest(taking: Taking, frame: DataFrame) -> DataFrame:
+    """Each key's last record; sorted by key, where records are arranged."""
     ties = [F.col(FILE).desc()] if FILE in frame.columns else []
     ties += [quoted(c.name).desc() for c in taking.schema if not c.type.startswith("{") and c.type != "variant"]
     window = Window.partitionBy(*map(quoted, taking.spec.key)).orderBy(F.col(POSITION).desc(), *ties)
@@ -93,12 +100,12 @@ def _latest(taking: Taking, candidates: Candidates) -> DataFrame:
     return ranked.select(*map(quoted, taking.schema.names), POSITION, _DELETED)
 
 
-def _require_keys(taking: Taking, latest: Records) -> None:
+def _require_keys(taking: Taking, latest: Records, candidates: Candidates) -> None:
     for name in taking.spec.key:
         if latest.local is not None:
             count = latest.local[name].null_count
         else:
-            count = latest.frame.where(quoted(name).isNull()).count()
+            count = candidates.frame.where(quoted(name).isNull()).count()
         if count:
             raise SourceError(
                 f"source {taking.spec.name}: key column {name} is NULL in {count} new record(s)",
@@ -115,11 +122,26 @@ def _known(taking: Taking, keys: DataFrame, values: dict[str, list[object]], sma
     assert taking.log is not None
     files = matching(taking.log.files, values)
     schema = Schema(tuple(c for c in taking.log.schema if c.name != TIME))
-    frame = updates(taking.spark, taking.log.uri, files, schema)
+    frame = _found(taking, files, schema, values)
+    if frame is None:
+        frame = updates(taking.spark, taking.log.uri, files, schema)
     renamed = keys.select(*(quoted(name).alias(f"dd_key_{i}") for i, name in enumerate(taking.spec.key)))
     renamed = F.broadcast(renamed) if small else renamed
     on = _all([quoted(name) == F.col(f"dd_key_{i}") for i, name in enumerate(taking.spec.key)])
     return consolidate(frame.join(renamed, on, "left_semi"))
+
+
+def _found(
+    taking: Taking, files: Sequence[DataFile], schema: Schema, values: dict[str, list[object]]
+) -> DataFrame | None:
+    """The rows with one of the values in each key column, found on the driver; None where that is not for it."""
+    assert taking.log is not None
+    if not values or not files or any(file_type(column.type) is None for column in schema):
+        return None
+    if total_rows(files) > limits.PROBED_ROWS or sum(file.bytes for file in files) > limits.PROBED_BYTES:
+        return None
+    table = read_local(taking.place.storage, taking.log.uri, files, schema, values)
+    return Local(taking.spark, table, schema).frame if table.num_rows <= limits.FOUND_ROWS else None
 
 
 def _against(
@@ -203,7 +225,7 @@ def _with_tombstones(
     taking: Taking,
     frame: DataFrame,
     buried: DataFrame | None,
-    rows: DataFrame,
+    rows: Records,
     candidates: Candidates,
     first: bool,
 ) -> Change:
@@ -212,10 +234,11 @@ def _with_tombstones(
     may_delete = bool(taking.spec.deleted_when) or candidates.same_again
 
     def finish() -> dict[str, int]:
-        return _bury(taking, frame, buried) if ordered and may_delete else {}
+        if not ordered or not may_delete or (first and candidates.frame.where(_DELETED).isEmpty()):
+            return {}
+        return _bury(taking, frame, buried)
 
-    estimate = candidates.estimate * (1 if first else 2)
-    return Change(taking.changed(rows, estimate), first, finish=finish)
+    return Change(rows, first, finish=finish)
 
 
 def _bury(taking: Taking, frame: DataFrame, buried: DataFrame | None) -> dict[str, int]:

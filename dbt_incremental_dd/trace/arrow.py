@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Schema
@@ -28,6 +30,19 @@ def arrow_type(dtype: str) -> pa.DataType | None:
         precision, scale = dtype[len("decimal(") : -1].split(",")
         return pa.decimal128(int(precision), int(scale))
     return _ARROW.get(dtype)
+
+
+def file_type(dtype: str) -> pa.DataType | None:
+    """The Arrow type as which values of a Spark type are read from files; that of flat types and structs of them."""
+    if not dtype.startswith("{"):
+        return arrow_type(dtype)
+    fields = [(field["name"], field["type"]) for field in json.loads(dtype).get("fields", ())]
+    types = [arrow_type(kind) if isinstance(kind, str) else None for _, kind in fields]
+    return (
+        None
+        if not types or None in types
+        else pa.struct([(name, kind) for (name, _), kind in zip(fields, types, strict=True)])
+    )
 
 
 def is_readable(schema: Schema) -> bool:

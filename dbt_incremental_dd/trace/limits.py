@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-LOCAL_ROWS = 20_000
+LOCAL_ROWS = 1_000_000
 """Deltas of at most so many rows are brought to the driver, where they become literals and small files."""
-PROBED_ROWS = 8_000_000
+TAKEN_ROWS = 200_000
+"""Records of a source of which at most so many are taken in on the driver."""
+PROBED_ROWS = 100_000_000
 """Stored rows that are filtered by keys on the driver at most."""
-PROBED_BYTES = 128 << 20
+PROBED_BYTES = 4 << 30
 """Bytes of their files at most."""
-FOUND_ROWS = 200_000
+FOUND_ROWS = 4_000_000
 """Rows that such a filter may leave, and rows of an output that are read on the driver."""
-JOINED_ROWS = 1_000_000
+JOINED_ROWS = 16_000_000
 """Rows of a join on the driver at most."""
 BROADCAST_ROWS = 500_000
 """A side of at most so many rows is sent to every task instead of being shuffled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,17 @@ import pyarrow.dataset as ds
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.arrow import arrow_schema, arrow_type
+from dbt_incremental_dd.trace.arrow import arrow_schema, file_type
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.probe import probe
 from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+_LOG = logging.getLogger(__name__)
+"""Tells each read at DEBUG, with the files' ``paths``, the ``columns`` and the ``wanted`` keys."""
 
 
 class Local:
@@ -58,10 +63,13 @@ def read_local(
     """
     filesystem, root = storage.filesystem(uri)
     form = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
-    columns = pa.schema([(column.name, arrow_type(column.type)) for column in schema])
+    columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
     paths = [f"{root}/{file.path}" for file in files]
-    found = ds.dataset(paths, schema=columns, format=form, filesystem=filesystem)
-    return found.to_table(filter=_filters(keys or {}))
+    _LOG.debug("reading %d files", len(paths), extra={"paths": paths, "columns": columns.names, "wanted": keys or {}})
+    found = probe(filesystem, paths, columns, keys or {})
+    if found is not None:
+        return found
+    return ds.dataset(paths, schema=columns, format=form, filesystem=filesystem).to_table(filter=_filters(keys or {}))
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:
@@ -81,23 +89,30 @@ def lookup_local(table: pa.Table, other: pa.Table, keys: Sequence[str], columns:
 
     ``other`` has each key at most once; NULL equals NULL.
     """
-    positions = {key: i for i, key in enumerate(_tuples(other, keys))}
-    found = pa.array([positions.get(key) for key in _tuples(table, keys)], pa.int64())
-    return other.select(list(columns)).take(found)
+    wanted, known = _codes(table, other, keys)
+    return other.select(list(columns)).take(pc.index_in(wanted, value_set=known))
 
 
-def _tuples(table: pa.Table, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    if not columns:
-        return [()] * table.num_rows
-    return list(zip(*(table[name].to_pylist() for name in columns), strict=True))
+def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+    """A number for each row of either table; rows have the same one if they are equal in ``columns``."""
+    sizes = (table.num_rows, other.num_rows)
+    codes = tuple(pa.repeat(pa.scalar(0, pa.int64()), size) for size in sizes)
+    for name in columns:
+        pair = tuple(part[name].combine_chunks() for part in (table, other))
+        values = pc.unique(pa.chunked_array(pair))
+        places = (pc.index_in(part, value_set=values).cast(pa.int64()) for part in pair)
+        both = [pc.add(pc.multiply(code, len(values)), place) for code, place in zip(codes, places, strict=True)]
+        dense = pc.unique(pa.chunked_array(both))
+        codes = tuple(pc.index_in(code, value_set=dense).cast(pa.int64()) for code in both)
+    return codes[0], codes[1]
 
 
 def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
     """For each row, whether ``keys`` has a row with the same ``columns``; NULL equals NULL."""
     if len(columns) == 1:
         return pc.is_in(table[columns[0]], value_set=keys[columns[0]].combine_chunks())
-    wanted = set(_tuples(keys, columns))
-    return pa.chunked_array([pa.array([key in wanted for key in _tuples(table, columns)], pa.bool_())])
+    rows, wanted = _codes(table, keys, columns)
+    return pa.chunked_array([pc.is_in(rows, value_set=wanted)])
 
 
 def consolidate_local(table: pa.Table, diffs: Sequence[str]) -> pa.Table:

@@ -6,6 +6,7 @@ A file is not visible until a commit names it.
 from __future__ import annotations
 
 import datetime
+import logging
 import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from dbt_incremental_dd.trace.layout import Storage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_LOG = logging.getLogger(__name__)
+"""Tells each file that the driver writes at DEBUG, with its ``rows`` and their ``bytes`` in memory."""
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 ROWS_PER_FILE = 500_000
 """At most; so that a probe for some keys can leave most files alone."""
@@ -33,6 +36,7 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     filesystem, root = storage.filesystem(uri)
     filesystem.create_dir(f"{root}/data", recursive=True)
     path = f"data/{uuid.uuid4().hex}.parquet"
+    _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
     table = table.replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
     pq.write_table(table, f"{root}/{path}", filesystem=filesystem, compression="zstd", write_statistics=True)
     return describe(filesystem, root, path, bounded)

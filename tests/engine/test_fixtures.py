@@ -36,7 +36,7 @@ def test_rows_are_the_same_in_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
     """With bounds that let nothing be computed on the driver."""
-    for name in ("LOCAL_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
+    for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
         monkeypatch.setattr(limits, name, 1)
     scenario = read(path)
     scenario.queries = scenario.queries[::3]

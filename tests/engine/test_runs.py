@@ -247,7 +247,7 @@ def test_an_extreme_whose_equal_came_and_went_is_kept(
 ) -> None:
     """One delta holds a row and its retraction, beside the retraction of the stored extreme."""
     if bound is not None:
-        for name in ("LOCAL_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
+        for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
             monkeypatch.setattr(limits, name, bound)
     world = World(spark, tmp_path, {"t": Table("k INT, v INT")})
     world.model("m", "SELECT k, min(v) AS lo, max(v) AS hi FROM {t} GROUP BY k")

@@ -70,7 +70,7 @@ def test_all_are_exact_as_time_passes(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_exact_in_spark_as_time_passes(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOCAL_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
+    for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
         monkeypatch.setattr(limits, name, 1)
     run(spark, tmp_path, list(QUERIES)[::4], [(0, 0), (30, 2)])
 

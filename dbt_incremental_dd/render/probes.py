@@ -1,0 +1,83 @@
+"""Rows that one model's run has found by key, kept until its end: the same keys are looked for again and again.
+
+A join's paths and its old and new contents touch the same few keys. What was found once is filtered, and only the
+keys that are new are looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import TIME, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.files import between, matching
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import read_local
+from dbt_incremental_dd.trace.log import Log, total_rows
+
+
+@dataclass(frozen=True)
+class _Found:
+    """All updates with one of the values."""
+
+    values: pa.Array
+    table: pa.Table
+
+
+class Probes:
+    """``needed``: for each collection the columns that the plan reads of it; they are fetched together.
+
+    ``t1``: the end of the run's interval; later updates are left out.
+    """
+
+    def __init__(self, storage: Storage, needed: Mapping[str, Schema], t1: Time) -> None:
+        self._storage = storage
+        self._needed = needed
+        self._t1 = t1
+        self._found: dict[tuple[str, str], _Found] = {}
+
+    def rows(self, log: Log, schema: Schema, keys: Mapping[str, Sequence[Any]], t: Time) -> pa.Table | None:
+        """The updates up to ``t`` with one of the values in each column; None where they are too many to look for."""
+        files = between(log.files, BEGINNING, self._t1)
+        if len(keys) == 1:
+            ((column, values),) = keys.items()
+            wanted = pa.array(values, arrow_type(log.schema.select((column,)).columns[0].type))
+            table = self._of(log, column, wanted, files)
+            table = None if table is None else table.filter(pc.is_in(table[column], value_set=wanted))
+        else:
+            table = self._read(log, files, schema, keys)
+        if table is None:
+            return None
+        table = table.select(list(schema.names))
+        return table.filter(pc.less_equal(table[TIME], t)) if any(file.last > t for file in files) else table
+
+    def _of(self, log: Log, column: str, values: pa.Array, files: Sequence[DataFile]) -> pa.Table | None:
+        """What was found so far by that column, these values among them."""
+        known = self._found.get((log.name, column))
+        new = values if known is None else values.filter(pc.invert(pc.is_in(values, value_set=known.values)))
+        if known is not None and not len(new):
+            return known.table
+        table = self._read(log, files, self._needed[log.name], {column: new.to_pylist()})
+        if table is None:
+            return None
+        if known is not None:
+            new, table = pa.concat_arrays([known.values, new]), pa.concat_tables([known.table, table])
+        self._found[log.name, column] = _Found(new, table)
+        return table
+
+    def _read(
+        self, log: Log, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
+    ) -> pa.Table | None:
+        chosen = matching(files, keys)
+        if total_rows(chosen) > limits.PROBED_ROWS or sum(file.bytes for file in chosen) > limits.PROBED_BYTES:
+            return None
+        table = read_local(self._storage, log.uri, chosen, schema, keys)
+        return table if table.num_rows <= limits.FOUND_ROWS else None

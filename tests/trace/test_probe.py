@@ -1,0 +1,89 @@
+"""Probing files for keys: what DuckDB finds is what Arrow reads."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.trace import local
+from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.probe import probe
+from dbt_incremental_dd.trace.write import write_arrow
+
+UTC = datetime.UTC
+STRUCT = '{"fields":[{"metadata":{},"name":"seq","nullable":true,"type":"long"}],"type":"struct"}'
+COLUMNS: dict[str, tuple[str, list[Any]]] = {
+    "i": ("integer", [1, 2, None]),
+    "s": ("string", ["a", "'x", "ä", None]),
+    "d": ("date", [datetime.date(2020, 1, 1), datetime.date(1200, 1, 1), None]),
+    "amount": ("decimal(38,10)", [Decimal("1.5"), Decimal("-9999999999999999999999999999.9999999999"), None]),
+    "ts": ("timestamp", [datetime.datetime(2020, 1, 1, tzinfo=UTC), datetime.datetime(1, 1, 1, 0, 0, 0, 1, UTC), None]),
+    "ntz": ("timestamp_ntz", [datetime.datetime(2020, 1, 1, 5), None]),
+    "f": ("double", [float("nan"), -0.0, 1e300, None]),
+    "bytes": ("binary", [b"\xff\x00", b"", None]),
+    "flag": ("boolean", [True, False, None]),
+    "b": ("byte", [1, -128, None]),
+    "l": ("long", [2**63 - 1, -5, None]),
+    'we"ird `name': ("string", ["q", None]),
+    "two words": ("long", [1]),
+    "p": (STRUCT, [None, {"seq": 1}, {"seq": None}]),
+}
+LATER = ("amount", "s")
+"""Columns that the second file does not have."""
+
+
+def schema_of(names: list[str]) -> Schema:
+    return Schema(tuple(Column(name, COLUMNS[name][0]) for name in names))
+
+
+def stored(storage: Storage, names: list[str]) -> DataFile:
+    rng = random.Random(len(names))
+    data = {n: pa.array([rng.choice(COLUMNS[n][1]) for _ in range(60)], file_type(COLUMNS[n][0])) for n in names}
+    return write_arrow(storage, storage.root, pa.table(data), schema_of(names))
+
+
+KEYS: list[tuple[dict[str, list[Any]], bool]] = [
+    ({"i": [1, 2]}, True),
+    ({"i": [1], "b": [1]}, True),
+    ({"s": ["'x", "a"]}, True),
+    ({"d": [datetime.date(1200, 1, 1)]}, True),
+    ({"l": [-5, 2**63 - 1]}, True),
+    ({'we"ird `name': ["q"]}, True),
+    ({"i": []}, False),
+    ({"i": [77]}, False),
+]
+
+
+@pytest.mark.parametrize(("keys", "some"), KEYS)
+def test_both_readers_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, list[Any]], some: bool
+) -> None:
+    storage = Storage(str(tmp_path))
+    files = [stored(storage, list(COLUMNS)), stored(storage, [n for n in COLUMNS if n not in LATER])]
+    schema = schema_of(list(COLUMNS))
+    found = local.read_local(storage, storage.root, files, schema, keys)
+    monkeypatch.setattr(local, "probe", lambda *_: None)
+    wanted = local.read_local(storage, storage.root, files, schema, keys)
+    assert found.schema == wanted.schema
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+    assert bool(found.num_rows) is some
+
+
+def test_what_it_cannot_read_is_left_to_arrow(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    file = stored(storage, ["i", "l"])
+    filesystem, root = storage.filesystem(storage.root)
+    paths = [f"{root}/{file.path}"]
+    columns = pa.schema([("i", pa.int32()), ("s", pa.string())])
+    assert probe(filesystem, paths, columns, {"i": [1]}) is None
+    assert probe(filesystem, [f"{root}/[a].parquet"], pa.schema([columns.field(0)]), {"i": [1]}) is None
+    assert probe(filesystem, paths, pa.schema([columns.field(0)]), {}) is None
