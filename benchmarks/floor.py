@@ -1,4 +1,4 @@
-"""The floor: one changed row in one aggregate model, warm, against one minimal Spark job in the same session.
+"""The floor: one new row in one aggregate model, warm, against one minimal Spark job in the same session.
 
 ``python -m benchmarks.floor --rows 1000000``
 
@@ -48,6 +48,7 @@ def main() -> int:
     """0 when the model is exact at the end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000, help="stored before the change (default: 1 million)")
+    parser.add_argument("--changed", type=int, default=1, help="rows of each change (default: 1)")
     parser.add_argument("--repeats", type=int, default=15, help="changes, after five to warm up (default: 15)")
     parser.add_argument("--json", type=Path, help="where to write the results")
     parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/floor"))
@@ -62,7 +63,7 @@ def main() -> int:
     Run(spark, storage, "first", None, lambda line: None).model(model)
     found: dict[str, list[float]] = defaultdict(list)
     for number in range(1, options.repeats + 6):
-        _write(folder, number, 1)
+        _write(folder, number, options.changed)
         run = Run(spark, storage, str(number), None, lambda line: None)
         intake = _timed(lambda run=run: [run.source(spec) for spec in model.inputs.values()])  # type: ignore[misc]
         metered.take()
@@ -72,13 +73,14 @@ def main() -> int:
         work = metered.take()
         job = _timed(lambda: spark.range(1).selectExpr("sum(id)").collect())
         if number > 5:
-            for name, value in {"intake": intake, "model": seconds, "jobs": work.jobs, "one job": job}.items():
+            told = {"intake": intake, "model": seconds, "one job": job, "jobs": work.jobs, "read_rows": work.read_rows}
+            for name, value in told.items():
                 found[name].append(value)
             for part in PARTS:
                 found[part].append(clock.spent[part])
     medians = {name: statistics.median(values) for name, values in found.items()}
     medians["other"] = medians["model"] - sum(medians[part] for part in PARTS)
-    _report(medians)
+    _report(medians, options.changed)
     if options.json:
         options.json.write_text(json.dumps(medians, indent=2))
     return 0 if verify_model(spark, storage, model.name).exact else 1
@@ -137,8 +139,9 @@ class _Clock:
         self._since = now
 
 
-def _report(medians: dict[str, float]) -> None:
-    print(f"one row, one model: {medians['model']:.3f} s, {medians['jobs']:.0f} Spark jobs")
+def _report(medians: dict[str, float], changed: int) -> None:
+    print(f"one model, {changed} changed: {medians['model']:.3f} s, {medians['jobs']:.0f} Spark jobs")
+    print(f"rows read, with the model's own states: {medians['read_rows']:.0f}")
     print(f"intake of the source: {medians['intake']:.3f} s")
     print(f"one minimal Spark job: {medians['one job']:.3f} s; ratio {medians['model'] / medians['one job']:.1f}")
     for part in (*PARTS, "other"):

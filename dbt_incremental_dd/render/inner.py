@@ -145,7 +145,7 @@ class InnerTrace:
             sorted_frame = rows.frame.select(*names).withColumn(TIME, F.lit(t).cast("bigint"))
             if self._state.arranged_by:
                 sorted_frame = sorted_frame.sortWithinPartitions(*orderable(schema, self._state.arranged_by))
-            files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema))
+            files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema), is_arranged=True)
         log = self._log or self._place.create(stored)
         replace_all = self._from_empty and (self._log is not None or bool(log.files))
         commit = Commit(add=files, manifest=time.time_ns(), schema=stored, replace_all=replace_all)

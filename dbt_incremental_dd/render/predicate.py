@@ -1,10 +1,11 @@
-"""Predicates on the driver: comparisons of which Arrow and Spark agree for every value, and logic over them.
+"""Predicates on the driver: comparisons of which Arrow and Spark agree for every value, LIKE, and logic over them.
 
 Anything else is Spark's to evaluate, and so is every expression without columns: its value is asked for once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,10 @@ class _Evaluation:
 
     def truth(self, tree: exp.Expression) -> pa.ChunkedArray:
         """True, false or NULL for each row. Raises _ForSpark."""
+        found = self._truth(tree)
+        return pc.invert(found) if tree.args.get("negate") else found
+
+    def _truth(self, tree: exp.Expression) -> pa.ChunkedArray:
         if isinstance(tree, exp.Paren):
             return self.truth(tree.this)
         if isinstance(tree, exp.And):
@@ -90,6 +95,8 @@ class _Evaluation:
             return pc.and_kleene(low, self._compared(pc.less_equal, tree.this, tree.args["high"]))
         if isinstance(tree, exp.In) and tree.expressions and not tree.args.get("query"):
             return self._among(tree.this, tree.expressions)
+        if isinstance(tree, exp.Like):
+            return self._like(tree.this, tree.expression)
         compare = _COMPARISONS.get(type(tree))
         if compare is not None:
             return self._compared(compare, tree.this, tree.expression)
@@ -100,6 +107,15 @@ class _Evaluation:
         for value in values[1:]:
             found = pc.or_kleene(found, self._compared(pc.equal, item, value))
         return found
+
+    def _like(self, item: exp.Expression, pattern: exp.Expression) -> pa.ChunkedArray:
+        """LIKE with ``%`` for any characters; other patterns are Spark's."""
+        value, wanted = self._column(item), self._value(pattern)
+        text = wanted.data.as_py() if isinstance(wanted.data, pa.Scalar) else None
+        if value.type != "string" or not isinstance(text, str) or set(text) & set("_\\"):
+            raise _ForSpark
+        parts = [re.escape(part) for part in text.split("%")]
+        return pc.match_substring_regex(value.data, f"(?s)^{'.*'.join(parts)}\\z")
 
     def _compared(
         self, compare: Callable[[Any, Any], Any], left: exp.Expression, right: exp.Expression
@@ -158,11 +174,11 @@ def _constant(spark: SparkSession, sql: str) -> _Value:
     """The value of an expression without columns, in Spark, which needs no job for it."""
     key = (sql, spark.conf.get("spark.sql.session.timeZone") or "", spark.conf.get("spark.sql.ansi.enabled") or "")
     if key not in _CONSTANTS:
-        frame = spark.sql(f"SELECT {sql} AS dd_value")
-        type = str(frame.schema[0].jsonValue()["type"])
-        if not _is_comparable(type, type):
-            raise _ForSpark
         try:
+            frame = spark.sql(f"SELECT {sql} AS dd_value")
+            type = str(frame.schema[0].jsonValue()["type"])
+            if not _is_comparable(type, type):
+                raise _ForSpark
             (row,) = frame.collect()
         except PySparkException as error:  # such as a division by zero, which is an error only where there are rows
             raise _ForSpark from error

@@ -117,6 +117,20 @@ def _merge_locally(node: Accumulate, change: Rows, before: Rows | None) -> Rows 
     return replace(change, source=Local(new.spark, table, Schema((*new.schema.columns, *beside))))
 
 
+def _beside(node: Accumulate, change: DataFrame, before: Rows | None) -> DataFrame:
+    """The same as ``_merge``, of few rows: grouped once more instead of joined, so that nothing is sorted or sent."""
+    if before is None:
+        return _merge(node, change, None)
+    types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
+    old = before.frame.select(*node.keys, *(F.col(name).alias(OLD + name) for name in types))
+    both = change.unionByName(old, allowMissingColumns=True).coalesce(1)
+    new = (F.max(name).alias(name) for name in types)
+    former = (
+        F.expr(f"CAST(coalesce(max(`{OLD + name}`), 0) AS {kind})").alias(OLD + name) for name, kind in types.items()
+    )
+    return both.groupBy(*node.keys).agg(*new, *former).where(F.col(DIFF).isNotNull())
+
+
 def _merge(node: Accumulate, change: DataFrame, before: Rows | None) -> DataFrame:
     """The change with, for each sum, its old value beside it (0 where the group is new)."""
     types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
@@ -144,7 +158,7 @@ def _at_once(node: Accumulate, r: Renderer, source: Rows) -> tuple[Rows, Rows] |
     before = r.context.inner.of(node.sums).contents(new=False, keys=keys_of(source, node.keys) if node.keys else None)
     if before is not None and before.local is None:
         return None
-    merged = _merge(node, _change(node, source).frame, before)
+    merged = _beside(node, _change(node, source).frame, before)
     found = r.context.brought(Rows(_compared(node, merged, from_nothing=False), source.estimate)).source
     if not isinstance(found, Local):
         return None

@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.local_top import BEFORE, answer_locally, updated_locally
 from dbt_incremental_dd.render.ranked import ordering, top
 from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, negated, plus, positive
 from dbt_incremental_dd.trace import limits
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
 
 _WAS = "dd_was_kept"
-_BEFORE = "dd_before"
 
 
 def delta(node: Node, r: Renderer) -> Rows | None:
@@ -58,6 +58,9 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
 def _answer(node: KeptTop, kept: Rows | None) -> Rows | None:
     if kept is None:
         return None
+    local = answer_locally(node, kept)
+    if local is not None:
+        return local
     frame = top(node, expanded(kept)).withColumn(DIFF, F.lit(1).cast("bigint"))
     return Rows(frame, min(kept.estimate, node.limit), positive=True)
 
@@ -81,6 +84,9 @@ def _updated(
     """
     if change.local is None:
         return None
+    local = updated_locally(node, change, old, complete)
+    if local is not None:
+        return _within(node, Rows(local, local.table.num_rows), complete)
     frame = change.frame.withColumn(_WAS, F.lit(0))
     if old is not None:
         frame = frame.unionByName(old.frame.withColumn(_WAS, F.lit(1))).coalesce(1)
@@ -90,9 +96,9 @@ def _updated(
     last = F.max(F.when(F.col(_WAS) == 1, F.col("dd_rank"))).over(W.partitionBy())
     frame = frame.withColumn("dd_last", last).where(F.lit(complete) | (F.col("dd_rank") <= F.col("dd_last")))
     running = F.sum(DIFF).over(in_order.rowsBetween(W.unboundedPreceding, W.currentRow))
-    frame = frame.where(F.col(DIFF) > 0).withColumn(_BEFORE, running - F.col(DIFF))
+    frame = frame.where(F.col(DIFF) > 0).withColumn(BEFORE, running - F.col(DIFF))
     few = change.estimate + (old.estimate if old else 0)
-    found = r.context.brought(Rows(frame.select(*node.columns, DIFF, _BEFORE), few))
+    found = r.context.brought(Rows(frame.select(*node.columns, DIFF, BEFORE), few))
     return _within(node, found, complete)
 
 
@@ -101,7 +107,7 @@ def _within(node: KeptTop, found: Rows, complete: bool) -> tuple[Rows | None, bo
     assert table is not None
     if not complete and (pc.sum(table[DIFF]).as_py() or 0) < node.needed:
         return None
-    kept = table.filter(pc.less(table[_BEFORE], node.needed + limits.KEPT_ROWS)).drop_columns([_BEFORE])
+    kept = table.filter(pc.less(table[BEFORE], node.needed + limits.KEPT_ROWS)).drop_columns([BEFORE])
     schema = found.schema.select((*node.columns, DIFF))
     assert isinstance(found.source, Local)
     rows = Rows(Local(found.source.spark, kept, schema), kept.num_rows, positive=True, consolidated=True)

@@ -74,7 +74,7 @@ def write_batch(
     frame = change.frame.select(*(quoted(c.name) for c in schema), F.lit(t).cast("bigint").alias(TIME), F.col(DIFF))
     if arranged_by:
         frame = frame.repartitionByRange(*map(quoted, arranged_by)).sortWithinPartitions(*map(quoted, arranged_by))
-    files = write_spark(context.storage, place.trace_uri, frame, bounded)
+    files = write_spark(context.storage, place.trace_uri, frame, bounded, is_arranged=bool(arranged_by))
     added, removed = _count_stored(context, place, files)
     return Batch(files, added, removed)
 

@@ -109,7 +109,7 @@ def write(
         stamped = rows.frame.withColumn(TIME, F.lit(t).cast("bigint")).select(*map(quoted, stored.names))
         if sort_by and not rows.is_arranged:
             stamped = stamped.repartitionByRange(*map(quoted, sort_by)).sortWithinPartitions(*map(quoted, sort_by))
-        return write_spark(storage, uri, stamped, bounded)
+        return write_spark(storage, uri, stamped, bounded, is_arranged=bool(sort_by))
     if local.num_rows == 0:
         return ()
     table = local.append_column(TIME, pa.array([t] * local.num_rows, pa.int64())).select(list(stored.names))

@@ -64,6 +64,6 @@ def compact_trace(
     else:
         merged = merged.coalesce(files)
     bounded = [column.name for column in log.schema if column.type in _BOUNDED and column.name not in (TIME, *diffs)]
-    written = write_spark(storage, log.uri, merged, bounded[:16])
+    written = write_spark(storage, log.uri, merged, bounded[:16], is_arranged=bool(sort_by))
     made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False))
     return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))

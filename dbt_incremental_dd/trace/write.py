@@ -27,6 +27,8 @@ _LOG = logging.getLogger(__name__)
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 ROWS_PER_FILE = 500_000
 """At most; so that a probe for some keys can leave most files alone."""
+ROWS_PER_GROUP = 20_000
+"""Of an arranged file: what a probe for a key reads at least. Fewer would cost scans time, and footers space."""
 _LONGEST_BOUND = 256
 """Characters; longer strings get no bounds."""
 
@@ -38,14 +40,21 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     path = f"data/{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
     table = table.replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
-    pq.write_table(table, f"{root}/{path}", filesystem=filesystem, compression="zstd", write_statistics=True)
+    pq.write_table(table, f"{root}/{path}", row_group_size=ROWS_PER_GROUP, filesystem=filesystem, compression="zstd")
     return describe(filesystem, root, path, bounded)
 
 
-def write_spark(storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = ()) -> tuple[DataFile, ...]:
-    """The files of a DataFrame of updates, written by one Spark job; empty files are left out."""
+def write_spark(
+    storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = (), is_arranged: bool = False
+) -> tuple[DataFile, ...]:
+    """The files of a DataFrame of updates, written by one Spark job; empty files are left out.
+
+    ``is_arranged``: its partitions are sorted by the key that they will be probed by.
+    """
     folder = f"data/{uuid.uuid4().hex}"
     writer = frame.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS_PER_FILE)
+    if is_arranged:
+        writer = writer.option("parquet.block.row.count.limit", ROWS_PER_GROUP)
     writer.parquet(f"{uri}/{folder}")
     return describe_folder(storage, uri, folder, bounded)
 

@@ -24,7 +24,7 @@ VALUES: dict[str, tuple[str, list[Any]]] = {
     "c3": ("short", [None, 0, 7, -(2**15)]),
     "c4": ("decimal(12,2)", [None, Decimal("0.00"), Decimal("1.00"), Decimal("-9999999999.99"), Decimal("0.01")]),
     "c5": ("decimal(18,6)", [None, Decimal("1.000000"), Decimal("999999999999.999999"), Decimal("0.010000")]),
-    "c6": ("string", [None, "", "a", "A", "ab", "ä", "\U0001f600", "1"]),
+    "c6": ("string", [None, "", "a", "A", "ab", "ä", "\U0001f600", "1", "a\nb", "a.b", "(", "xaybz", "\\%", "a b\n"]),
     "c7": ("string", [None, "a", "b "]),
     "c8": ("date", [None, datetime.date(1970, 1, 1), datetime.date(1993, 7, 1), datetime.date(1582, 10, 4)]),
     "c9": ("boolean", [None, True, False]),
@@ -48,6 +48,23 @@ CONSTANTS = {
     "date": ["DATE '1993-07-01'", "CAST('1993-04-01' AS DATE) + INTERVAL '3' MONTH", "'1993-07-01'", "NULL"],
     "boolean": ["TRUE", "FALSE", "NULL"],
 }
+PATTERNS = [
+    "'a%'",
+    "'%b'",
+    "'%a%'",
+    "''",
+    "'%'",
+    "'a'",
+    "'%a%b%'",
+    "'a_'",
+    "'%.%'",
+    "'(%'",
+    "'\\\\%'",
+    "'%\n%'",
+    "'%ä%'",
+    "ANY ('a%', '%b')",
+    "'a/%' ESCAPE '/'",
+]
 KINDS = {"number": ["c1", "c2", "c3", "c4", "c5", "c10"], "string": ["c6", "c7"], "date": ["c8"], "boolean": ["c9"]}
 
 
@@ -71,6 +88,7 @@ def predicate(rng: random.Random, depth: int = 2) -> str:
     shapes = [f"{column} {op} {other}" for op in ("=", "<>", "!=", "<", "<=", ">", ">=")]
     shapes += [f"{other} < {column}", f"{column} IS NULL", f"{column} IS NOT NULL"]
     shapes += [f"{column} BETWEEN {rng.choice(CONSTANTS[kind])} AND {other}", f"{column} NOT IN ({other})"]
+    shapes += [f"{rng.choice(KINDS['string'])} {rng.choice(['LIKE', 'NOT LIKE'])} {rng.choice(PATTERNS)}"]
     shapes += [f"{column} IN ({', '.join(rng.choice(CONSTANTS[kind]) for _ in range(3))})", "c9", "NOT c9"]
     return rng.choice(shapes)
 
