@@ -58,6 +58,9 @@ nexmark: setup ## runs Nexmark's queries as models, every round checked against 
 
 bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python benchmarks/join_aggregate.py
+	$(BIN)/python -m benchmarks.floor
+	$(BIN)/python -m benchmarks.tpch.refresh --verify --state
+	$(BIN)/python -m benchmarks.tpch.scaling
 
 clean: ## removes what was generated, and the environment
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -52,6 +52,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     log, schema = r.context.inputs[node.collection]
     t = r.context.t1 if new else r.context.t0
     names = dict(node.outputs)
+    keys = keys.fitted(_ids(node, schema)) if keys else None
     found = between(log.files, BEGINNING, t)
     files = matching(found, {names[id]: values for id, values in keys.values.items()}) if keys else found
     if not files:
@@ -100,6 +101,12 @@ def _stored(node: Get, schema: Schema) -> Schema:
     return Schema((*(by_name[name] for name in wanted), TIME_COLUMN, DIFF_COLUMN))
 
 
+def _ids(node: Get, schema: Schema) -> Schema:
+    """The collection's columns under the plan's ids."""
+    types = {column.name: column.type for column in schema}
+    return Schema(tuple(Column(id, types[name]) for id, name in node.outputs))
+
+
 def _renamed(frame: DataFrame, node: Get) -> DataFrame:
     return frame.select(*(quoted(name).alias(id) for id, name in node.outputs), F.col(DIFF))
 
@@ -114,6 +121,5 @@ def _read_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], wanted: S
 def _of_table(node: Get, r: Renderer, table: pa.Table, wanted: Schema, positive: bool) -> Rows:
     """A table of the collection's columns under the plan's ids."""
     table = pa.table({**{id: table[name] for id, name in node.outputs}, DIFF: table[DIFF]})
-    types = {column.name: column.type for column in wanted}
-    ids = Schema((*(Column(id, types[name]) for id, name in node.outputs), DIFF_COLUMN))
+    ids = Schema((*_ids(node, wanted), DIFF_COLUMN))
     return Rows(Local(r.context.spark, table, ids), table.num_rows, positive=positive)

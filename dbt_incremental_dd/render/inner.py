@@ -107,6 +107,7 @@ class InnerTrace:
         files = log.files if new and log and not self._from_empty else self._old
         if not files or log is None:
             return None
+        keys = keys.fitted(log.schema) if keys else None
         files = matching(files, keys.values) if keys else files
         if not files:
             return None

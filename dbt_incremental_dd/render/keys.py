@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.arrow import fitting_values, is_plain
 from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
@@ -47,6 +48,16 @@ class Keys:
     def is_few(self) -> bool:
         """Whether a restriction by them is worth assuming."""
         return self.estimate <= limits.BROADCAST_ROWS
+
+    def fitted(self, schema: Schema) -> Keys:
+        """The same restriction of columns with these types.
+
+        An equality may be between columns of several types, which Spark casts: then a column cannot have some of the
+        values, or they tell nothing of it.
+        """
+        types = {column.name: column.type for column in schema}
+        fitting = {id: fitting_values(found, types[id]) for id, found in self.values.items()}
+        return replace(self, values={id: found for id, found in fitting.items() if found is not None})
 
     def renamed(self, to: Mapping[Id, Id]) -> Keys:
         """The same restriction in terms of other columns."""

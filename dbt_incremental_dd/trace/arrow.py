@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,6 +34,20 @@ def arrow_type(dtype: str) -> pa.DataType | None:
         precision, scale = dtype[len("decimal(") : -1].split(",")
         return pa.decimal128(int(precision), int(scale))
     return _ARROW.get(dtype)
+
+
+_BITS = {"byte": 7, "short": 15, "integer": 31, "long": 63}
+_KINDS: dict[str, type] = {**dict.fromkeys(_BITS, int), "string": str, "date": datetime.date}
+
+
+def fitting_values(values: Sequence[Any], dtype: str) -> Sequence[Any] | None:
+    """Those of sorted values that a column of a Spark type can have; None where it is one of another kind."""
+    if values and type(values[0]) is not _KINDS.get(dtype):
+        return None
+    if values and dtype in _BITS:
+        low, high = -(1 << _BITS[dtype]), (1 << _BITS[dtype]) - 1
+        return values[bisect_left(values, low) : bisect_right(values, high)]
+    return values
 
 
 def file_type(dtype: str) -> pa.DataType | None:

@@ -45,8 +45,14 @@ class Local:
 
 
 def if_few(spark: SparkSession, frame: DataFrame, limit: int) -> Local | None:
-    """The frame's rows, computed and brought to the driver; None where there are more than ``limit``."""
-    table = frame.limit(limit + 1).toArrow()
+    """The frame's rows, computed and brought to the driver; None where there are more than ``limit``, or more bytes
+    than the session lets a driver have."""
+    try:
+        table = frame.limit(limit + 1).toArrow()
+    except Exception as error:
+        if "maxResultSize" in str(error):
+            return None
+        raise
     return Local(spark, table, schema_of(frame.schema)) if table.num_rows <= limit else None
 
 
