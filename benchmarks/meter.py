@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+
+from dbt_incremental_dd.trace.files import may_hold
 
 
 def settings(folder: Path) -> dict[str, str]:
@@ -98,18 +99,15 @@ def _read(path: str, columns: list[str], keys: Mapping[str, Sequence[Any]]) -> W
     work = Work()
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
-        if all(_may_hold(group, names[key], values) for key, values in keys.items() if key in names):
+        if all(may_hold(_bounds(group, names[key]), values) for key, values in keys.items() if key in names):
             size = sum(group.column(names[c]).total_compressed_size for c in columns if c in names)
             work += Work(read_rows=group.num_rows, read_bytes=size)
     return work
 
 
-def _may_hold(group: pq.RowGroupMetaData, column: int, values: Sequence[Any]) -> bool:
-    bounds = group.column(column).statistics
-    if bounds is None or not bounds.has_min_max:
-        return True
-    position = bisect_left(values, bounds.min)
-    return position < len(values) and values[position] <= bounds.max
+def _bounds(group: pq.RowGroupMetaData, column: int) -> tuple[Any, Any] | None:
+    found = group.column(column).statistics
+    return (found.min, found.max) if found is not None and found.has_min_max else None
 
 
 def _work(event: dict[str, object]) -> Work:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbt_incremental_dd.trace import limits
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -32,3 +34,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = open_session(str(root), SETTINGS)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that let nothing be computed on the driver, nor by one task because it is little."""
+    for name in ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
+        monkeypatch.setattr(limits, name, 1)

@@ -48,10 +48,6 @@ class Bench:
         for name in KEYS:
             spark.read.parquet(str(feed.generated / f"{name}.parquet")).createOrReplaceTempView(f"plain_{name}")
 
-    def first_load(self) -> dict[str, Any]:
-        """Everything built from nothing: seconds of the sources' intake, and of each model."""
-        return self.run()
-
     def run(self) -> dict[str, Any]:
         """One run of everything: what the sources' intake and each model cost."""
         run = Run(self._spark, self._storage, "bench", None, lambda line: None)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
-from dbt_incremental_dd.differential.join import DeltaJoin
+from dbt_incremental_dd.differential.join import DeltaJoin, paths
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
@@ -54,11 +54,11 @@ def _keys(keys: tuple[str, ...]) -> str:
 
 
 def _join(node: Any) -> str:
-    paths = []
-    for path in node.paths:
+    told = []
+    for path in paths(node):
         steps = "".join(f" -> {step.operand} on {_on(step.equalities)}" for step in path.steps)
-        paths.append(f"d{path.start}{steps}")
-    return f"Join, delta query: {'; '.join(paths)}"
+        told.append(f"d{path.start}{steps}")
+    return f"Join, delta query: {'; '.join(told)}"
 
 
 def _on(equalities: Any) -> str:

@@ -6,9 +6,8 @@ from typing import Protocol
 
 from dbt_incremental_dd.differential.groups import RecomputeGroups
 from dbt_incremental_dd.differential.reduce import Accumulate
-from dbt_incremental_dd.logical.nodes import Constant, Filter, Get, Id, Map, Node
+from dbt_incremental_dd.logical.nodes import Filter, Get, Id, Map, Node
 
-_UNKNOWN_ROWS = 1_000_000
 _UNKNOWN_DISTINCT = 1_000
 _FILTERED = 0.3
 """The share of rows that a filter leaves, where nothing is known of them."""
@@ -17,8 +16,8 @@ _FILTERED = 0.3
 class Statistics(Protocol):
     """What is known of stored collections without reading them."""
 
-    def rows(self, collection: str) -> int | None:
-        """About how many rows; None where that is not known."""
+    def rows(self, collection: str) -> int:
+        """About how many rows."""
 
     def distinct(self, collection: str, column: str) -> int | None:
         """At most so many values; None where that is not known."""
@@ -27,12 +26,10 @@ class Statistics(Protocol):
 def size(node: Node, statistics: Statistics) -> float:
     """About how many rows the node has."""
     if isinstance(node, Get):
-        return statistics.rows(node.collection) or _UNKNOWN_ROWS
-    if isinstance(node, Constant):
-        return 1
+        return statistics.rows(node.collection)
     if isinstance(node, Filter):
         return _FILTERED * size(node.input, statistics)
-    return max((size(child, statistics) for child in node.inputs), default=_UNKNOWN_ROWS)
+    return max((size(child, statistics) for child in node.inputs), default=1)
 
 
 def fanout(node: Node, columns: frozenset[Id], statistics: Statistics) -> float:

@@ -50,30 +50,23 @@ class Path:
 
 @dataclass(frozen=True)
 class DeltaJoin(Node):
-    """A k-way inner join with one path for each input, as far as that is known without the inputs' statistics."""
+    """A k-way inner join."""
 
     operands: tuple[Node, ...]
     on: tuple[Expr, ...]
-    paths: tuple[Path, ...]
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return tuple(id for operand in self.operands for id in operand.columns)
 
 
-def plan_join(operands: tuple[Node, ...], on: tuple[Expr, ...]) -> DeltaJoin:
-    """A join whose paths are each extended by the input with the most equalities first, cross products last."""
-    return DeltaJoin(operands, on, _paths(operands, on, None))
+def paths(node: DeltaJoin, statistics: Statistics | None = None) -> tuple[Path, ...]:
+    """A path from each input, each extended by the input of which a key has the fewest rows, cross products last.
 
-
-def paths_by_fanout(node: DeltaJoin, statistics: Statistics) -> tuple[Path, ...]:
-    """The paths of a join, each extended by the input of which a key has the fewest rows."""
-    return _paths(node.operands, node.on, statistics)
-
-
-def _paths(operands: tuple[Node, ...], on: tuple[Expr, ...], statistics: Statistics | None) -> tuple[Path, ...]:
-    conjuncts = tuple(conjunct for predicate in on for conjunct in predicate.conjuncts())
-    return tuple(_path(start, operands, conjuncts, statistics) for start in range(len(operands)))
+    Without ``statistics`` by the input with the most equalities.
+    """
+    conjuncts = tuple(conjunct for predicate in node.on for conjunct in predicate.conjuncts())
+    return tuple(_path(start, node.operands, conjuncts, statistics) for start in range(len(node.operands)))
 
 
 def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...], statistics: Statistics | None) -> Path:

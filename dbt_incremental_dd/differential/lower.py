@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.growth import NUMBER, plan_growth
-from dbt_incremental_dd.differential.join import plan_join
+from dbt_incremental_dd.differential.join import DeltaJoin
 from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_semi_join
 from dbt_incremental_dd.differential.reduce import plan_distinct, plan_reduce, plan_threshold
 from dbt_incremental_dd.differential.state import Names, OutputState, State, Types
@@ -89,7 +89,7 @@ class _Lowering:
 
     def _join(self, node: Node) -> Node:
         assert isinstance(node, logical.Join)
-        return plan_join(tuple(self.lower(operand) for operand in node.operands), node.on)
+        return DeltaJoin(tuple(self.lower(operand) for operand in node.operands), node.on)
 
     def _outer_join(self, node: Node) -> Node:
         assert isinstance(node, logical.OuterJoin)

@@ -36,9 +36,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     parts = []
     paths = r.paths(node)
     for path in (min(paths, key=lambda path: path.cost),) if r.context.from_nothing else paths:
-        start = r.delta(node.operands[path.start])
-        if start is not None and not r.context.from_nothing and start.estimate <= limits.LOCAL_ROWS:
-            start = r.small_delta(node.operands[path.start])
+        start = r.delta_at_hand(node.operands[path.start])
         if start is not None:
             parts.append(_follow(node, path, start, r, None))
     return plus(parts)
@@ -115,7 +113,7 @@ def join_on(rows: Rows, other: Rows, equalities: Sequence[Equality], residual: S
     left, right = rows.frame, other.frame.withColumnRenamed(DIFF, _OTHER)
     if rows.is_small and how == "inner" and rows.estimate <= other.estimate:
         left = F.broadcast(left)
-    elif other.is_small and other.estimate <= limits.LOCAL_ROWS:
+    elif other.is_small:
         right = F.broadcast(right)
     return left.join(right, condition(equalities, residual), how)
 

@@ -21,10 +21,10 @@ _UNORDERED = ("boolean", "binary")
 
 def answer_locally(node: KeptTop, kept: Rows) -> Rows | None:
     """The rows from ``offset`` on, at most ``limit``; None where Spark has to order them."""
-    keys = _sort_keys(node, kept)
-    if keys is None or not isinstance(kept.source, Local):
+    order = _whole_order(node, kept)
+    if order is None or not isinstance(kept.source, Local):
         return None
-    table = _sorted(kept.source.table, keys)
+    table = _sorted(kept.source.table, order)
     end = pc.cumulative_sum(table[DIFF])
     first = pc.max_element_wise(pc.subtract(end, table[DIFF]), node.offset)
     count = pc.subtract(pc.min_element_wise(end, node.offset + node.limit), first)
@@ -37,16 +37,16 @@ def updated_locally(node: KeptTop, change: Rows, old: Rows | None, complete: boo
 
     None where Spark has to order them.
     """
-    keys = _sort_keys(node, change)
+    order = _whole_order(node, change)
     parts = [(change, 0), *([(old, 1)] if old is not None else [])]
-    if keys is None or not all(isinstance(rows.source, Local) for rows, _ in parts):
+    if order is None or not all(isinstance(rows.source, Local) for rows, _ in parts):
         return None
     assert isinstance(change.source, Local)
     columns = [*node.columns, DIFF]
     marked = [_marked(rows.local.select(columns), was) for rows, was in parts if rows.local is not None]
     summed = pa.concat_tables(marked).group_by(list(node.columns), use_threads=False)
     table = summed.aggregate([(DIFF, "sum"), (_WAS, "max")]).rename_columns([*columns, _WAS])
-    table = _sorted(table, keys)
+    table = _sorted(table, order)
     if not complete:
         table = table.slice(0, _last(table) + 1)
     before = pc.subtract(pc.cumulative_sum(table[DIFF]), table[DIFF])
@@ -67,7 +67,7 @@ def _last(table: pa.Table) -> int:
     return -1 if last is None else int(last)
 
 
-def _sort_keys(node: KeptTop, rows: Rows) -> list[Order] | None:
+def _whole_order(node: KeptTop, rows: Rows) -> list[Order] | None:
     """The whole order, ties included; None where it is not one of plain columns."""
     types = {column.name: column.type for column in rows.schema}
     if not is_plain(rows.schema.select(node.columns)) or any(types[id] in _UNORDERED for id in node.columns):

@@ -28,9 +28,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     """The left delta against the new right side, and the touched keys' old left rows against new minus old."""
     assert isinstance(node, LeftLinearJoin)
     parts: list[Rows | None] = []
-    left = r.delta(node.left)
-    if left is not None and not r.context.from_nothing and left.estimate <= limits.LOCAL_ROWS:
-        left = r.small_delta(node.left)
+    left = r.delta_at_hand(node.left)
     if left is not None:
         keys = None if r.context.from_nothing else probe_keys(left, node.equalities)
         parts.append(_join(node, left, r.contents(node.right, new=True, keys=keys)))
@@ -46,11 +44,11 @@ def _right_changed(node: LeftLinearJoin, r: Renderer) -> list[Rows | None]:
     left = r.contents(node.left, new=False, keys=left_keys)
     if left is None:
         return []
-    if left_keys is not None and left_keys.table is not None and left.estimate <= limits.FOUND_ROWS:
-        left = r.context.brought(left)
+    if left_keys is not None and left_keys.table is not None:
+        left = r.context.localized(left, limits.FOUND_ROWS)
     right = r.contents(node.right, new=True, keys=right_keys)
-    if left.local is not None and right is not None and right.estimate <= limits.FOUND_ROWS:
-        right = r.context.brought(right)
+    if left.local is not None and right is not None:
+        right = r.context.localized(right, limits.FOUND_ROWS)
     new, old = _join(node, left, right), _join(node, left, _before(node, r, right, changed, right_keys))
     moved = plus([new, negated(old)])
     return [moved if moved is None or moved.local is None else consolidated(moved)]

@@ -100,7 +100,10 @@ class _Evaluation:
         compare = _COMPARISONS.get(type(tree))
         if compare is not None:
             return self._compared(compare, tree.this, tree.expression)
-        return self._flag(self._column(tree))
+        flag = self._column(tree)
+        if flag.type != "boolean":
+            raise _ForSpark
+        return flag.data
 
     def _among(self, item: exp.Expression, values: list[exp.Expression]) -> pa.ChunkedArray:
         found = self._compared(pc.equal, item, values[0])
@@ -126,22 +129,15 @@ class _Evaluation:
             raise _ForSpark
         return compare(_widened(one, other), _widened(other, one))
 
-    def _flag(self, value: _Value) -> pa.ChunkedArray:
-        if value.type != "boolean":
-            raise _ForSpark
-        return value.data
-
     def _value(self, tree: exp.Expression) -> _Value:
-        return self._column(tree) if Expr.of(tree).refs else self._constant(Expr.of(tree).sql)
+        expr = Expr.of(tree)
+        return self._column(tree) if expr.refs else _constant(self._rows.spark, expr.sql)
 
     def _column(self, tree: exp.Expression) -> _Value:
         name = Expr.of(tree).as_column
         if name is None or name not in self._types or arrow_type(self._types[name]) is None:
             raise _ForSpark
         return _Value(self._rows.table[name], self._types[name])
-
-    def _constant(self, sql: str) -> _Value:
-        return _constant(self._rows.spark, sql)
 
 
 def _is_comparable(one: str, other: str) -> bool:

@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.files import between, matching
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import read_local
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.local import find_local
+from dbt_incremental_dd.trace.log import Log
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,4 @@ class Probes:
     def _read(
         self, log: Log, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
     ) -> pa.Table | None:
-        chosen = matching(files, keys)
-        if total_rows(chosen) > limits.PROBED_ROWS or sum(file.bytes for file in chosen) > limits.PROBED_BYTES:
-            return None
-        table = read_local(self._storage, log.uri, chosen, schema, keys)
-        return table if table.num_rows <= limits.FOUND_ROWS else None
+        return find_local(self._storage, log.uri, matching(files, keys), schema, keys)

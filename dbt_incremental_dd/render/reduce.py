@@ -38,24 +38,14 @@ def delta(node: Node, r: Renderer) -> Rows | None:
         change, answer = at_once
         sums.append(change, r.context.t1)
         return answer
-    change = _change(node, source)
-    if node.extremes:
-        change = r.context.materialize(change)
-        sums.append(change, r.context.t1)
-    else:
-        if not r.context.from_nothing and change.estimate <= limits.FOUND_ROWS:
-            # A delta that is not small may well be one of a few groups.
-            change = replace(change, estimate=min(change.estimate, limits.LOCAL_ROWS))
-        change = sums.append(r.context.localized(change), r.context.t1)
+    change = _stored_change(node, r, source)
     if change.estimate == 0:
         return _first_global_row(node, r)
     if r.context.from_nothing and not node.extremes:
         return _finished(node, change)
     keys = keys_of(change, node.keys)
     before = None if r.context.from_nothing else sums.contents(new=False, keys=keys if node.keys else None)
-    merged = _merge_locally(node, change, before)
-    if merged is None:
-        merged = replace(change, source=_merge(node, change.frame, before))
+    merged = _merge_locally(node, change, before) or replace(change, source=_merge(node, change, before))
     if node.extremes:
         merged = with_extremes(node, r, merged, keys, inserts_only=source.positive)
     return Rows(_difference(node, merged.frame, r.context.from_nothing), 2 * change.estimate, consolidated=True)
@@ -75,7 +65,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
         values = r.context.inner.of(node.values).contents(new=new, keys=below)
         frame = _join_values(node, frame, positive(values).frame if values else None)
     rows = _finished(node, Rows(frame, stored.estimate))
-    rows = rows if stored.local is None else r.context.brought(rows)
+    rows = rows if stored.local is None else r.context.localized(rows, limits.FOUND_ROWS)
     if keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
     return keys.restricted(rows)
@@ -92,6 +82,20 @@ def _change(node: Accumulate, source: Rows) -> Rows:
     if not source.positive:
         grouped = grouped.where(any_of(touched))
     return Rows(grouped, source.estimate if node.keys else 1, consolidated=True)
+
+
+def _stored_change(node: Accumulate, r: Renderer, source: Rows) -> Rows:
+    """The input's delta summed by group, and its sums stored; as they are read from there, where nothing else is
+    needed of them."""
+    change = _change(node, source)
+    sums = r.context.inner.of(node.sums)
+    if node.extremes:
+        change = r.context.materialize(change)
+        sums.append(change, r.context.t1)
+        return change
+    # A delta that is not small may well be one of a few groups.
+    limit = limits.LOCAL_ROWS if r.context.from_nothing else limits.FOUND_ROWS
+    return sums.append(r.context.localized(change, limit), r.context.t1)
 
 
 def _merge_locally(node: Accumulate, change: Rows, before: Rows | None) -> Rows | None:
@@ -117,33 +121,25 @@ def _merge_locally(node: Accumulate, change: Rows, before: Rows | None) -> Rows 
     return replace(change, source=Local(new.spark, table, Schema((*new.schema.columns, *beside))))
 
 
-def _beside(node: Accumulate, change: DataFrame, before: Rows | None) -> DataFrame:
-    """The same as ``_merge``, of few rows: grouped once more instead of joined, so that nothing is sorted or sent."""
-    if before is None:
-        return _merge(node, change, None)
+def _merge(node: Accumulate, change: Rows, before: Rows | None) -> DataFrame:
+    """The change with, for each sum, its old value beside it (0 where the group is new).
+
+    Grouped once more instead of joined: of few rows nothing is then sorted or sent.
+    """
     types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
+    if before is None:
+        return change.frame.select("*", *(F.lit(0).cast(dtype).alias(OLD + name) for name, dtype in types.items()))
     old = before.frame.select(*node.keys, *(F.col(name).alias(OLD + name) for name in types))
-    both = change.unionByName(old, allowMissingColumns=True).coalesce(1)
-    new = (F.max(name).alias(name) for name in types)
+    both = change.frame.unionByName(old, allowMissingColumns=True)
+    if change.estimate + before.estimate <= limits.TASK_ROWS:
+        both = both.coalesce(1)
+    own = (name for name in change.frame.columns if name not in node.keys)
+    new = (F.expr(f"any_value(`{name}`, true)").alias(name) for name in own)
     former = (
-        F.expr(f"CAST(coalesce(max(`{OLD + name}`), 0) AS {kind})").alias(OLD + name) for name, kind in types.items()
+        F.expr(f"CAST(coalesce(any_value(`{OLD + name}`, true), 0) AS {kind})").alias(OLD + name)
+        for name, kind in types.items()
     )
     return both.groupBy(*node.keys).agg(*new, *former).where(F.col(DIFF).isNotNull())
-
-
-def _merge(node: Accumulate, change: DataFrame, before: Rows | None) -> DataFrame:
-    """The change with, for each sum, its old value beside it (0 where the group is new)."""
-    types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
-    if before is None:
-        return change.select("*", *(F.lit(0).cast(dtype).alias(OLD + name) for name, dtype in types.items()))
-    renamed = {id: f"dd_key_{id}" for id in node.keys}
-    old = before.frame.select(
-        *(F.col(id).alias(name) for id, name in renamed.items()),
-        *(F.col(name).alias(OLD + name) for name in types),
-    )
-    joined = change.join(old, null_safe(renamed), "left").drop(*renamed.values())
-    zero = {OLD + name: F.coalesce(OLD + name, F.lit(0)).cast(dtype) for name, dtype in types.items()}
-    return joined.withColumns(zero)
 
 
 def _at_once(node: Accumulate, r: Renderer, source: Rows) -> tuple[Rows, Rows] | None:
@@ -158,8 +154,9 @@ def _at_once(node: Accumulate, r: Renderer, source: Rows) -> tuple[Rows, Rows] |
     before = r.context.inner.of(node.sums).contents(new=False, keys=keys_of(source, node.keys) if node.keys else None)
     if before is not None and before.local is None:
         return None
-    merged = _beside(node, _change(node, source).frame, before)
-    found = r.context.brought(Rows(_compared(node, merged, from_nothing=False), source.estimate)).source
+    merged = _merge(node, _change(node, source), before)
+    compared = Rows(_compared(node, merged, from_nothing=False), source.estimate)
+    found = r.context.localized(compared, limits.FOUND_ROWS).source
     if not isinstance(found, Local):
         return None
     types = {column.name: column for column in found.schema}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
-from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths_by_fanout
+from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.shared import shared
@@ -23,6 +23,7 @@ from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.statistics import LogStatistics
+from dbt_incremental_dd.trace import limits
 
 
 class OperatorRenderer(Protocol):
@@ -68,7 +69,7 @@ class Renderer:
     def paths(self, node: DeltaJoin) -> tuple[Path, ...]:
         """The join's paths, ordered by what is known of its inputs now."""
         if id(node) not in self._paths:
-            self._paths[id(node)] = paths_by_fanout(node, LogStatistics(self.context.inputs))
+            self._paths[id(node)] = paths(node, LogStatistics(self.context.inputs))
         return self._paths[id(node)]
 
     def small_delta(self, node: Node) -> Rows | None:
@@ -78,6 +79,13 @@ class Renderer:
             self._deltas[id(node)] = self.context.materialize(rows)
             self._kept.add(id(node))
         return self._deltas[id(node)]
+
+    def delta_at_hand(self, node: Node) -> Rows | None:
+        """The node's delta, on the driver where it is small, to be joined with what its keys find."""
+        rows = self.delta(node)
+        if rows is None or self.context.from_nothing or rows.estimate > limits.LOCAL_ROWS:
+            return rows
+        return self.small_delta(node)
 
     def _is_stored(self, node: Node) -> bool:
         """Whether the delta is read from what the operator has just stored."""

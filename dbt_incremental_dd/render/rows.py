@@ -120,4 +120,4 @@ def _union(parts: Sequence[Rows], estimate: int) -> DataFrame | Local:
     if isinstance(first, Local) and all(part.local is not None and part.schema == first.schema for part in parts):
         return first.with_table(pa.concat_tables([part.local for part in parts]))
     frame = fold(lambda a, b: a.unionByName(b), (part.frame for part in parts))
-    return frame.coalesce(1) if estimate <= limits.LOCAL_ROWS else frame
+    return frame.coalesce(1) if estimate <= limits.TASK_ROWS else frame

@@ -15,7 +15,7 @@ class LogStatistics:
     def __init__(self, inputs: Mapping[str, tuple[Log, Schema]]) -> None:
         self._inputs = inputs
 
-    def rows(self, collection: str) -> int | None:
+    def rows(self, collection: str) -> int:
         """Stored updates."""
         log, _ = self._inputs[collection]
         return max(1, total_rows(log.files))

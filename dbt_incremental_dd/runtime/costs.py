@@ -49,19 +49,24 @@ class Costs:
     def with_run(self, strategy: Strategy, changed: int, total: int, seconds: float) -> list[Sequence[Any]]:
         """For the manifest: these and one more, of a build or a delta."""
         runs = [*self.runs, Spent(strategy != "delta", changed, total, round(seconds, 3))]
-        builds = [run for run in runs if run.built][-1:]
-        kept = builds + [run for run in runs if not run.built][-_KEPT:]
+        build = [run for run in runs if run.built][-1:]
+        kept = build + [run for run in runs if not run.built][-_KEPT:]
         return [[run.built, run.changed, run.total, run.seconds] for run in kept]
+
+    @property
+    def _build(self) -> Spent | None:
+        """The last build, if it is recorded."""
+        return next((run for run in self.runs if run.built), None)
 
     def build(self, total: int) -> float | None:
         """Seconds to build the model anew; None where it is not known."""
-        build = next((run for run in self.runs if run.built), None)
+        build = self._build
         return None if build is None else build.seconds * max(total / max(build.total, 1), 1)
 
     def delta(self, changed: int) -> float | None:
         """Seconds of a delta; None where it is not known."""
         deltas = [run for run in self.runs if not run.built]
-        build = next((run for run in self.runs if run.built), None)
+        build = self._build
         fixed = min((run.seconds for run in deltas), default=_FIXED)
         alike = [(run.seconds - fixed) / max(run.changed, 1) for run in deltas if _ALIKE * run.changed >= changed]
         if alike:

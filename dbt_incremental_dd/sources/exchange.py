@@ -50,9 +50,14 @@ class Records:
         """The columns."""
         return self._source.schema if isinstance(self._source, Local) else schema_of(self._source.schema)
 
+    @property
+    def _is_many(self) -> bool:
+        """Whether there are certainly too many for the driver; of a file's size only a guess is known."""
+        return self.estimate > 2 * limits.TAKEN_ROWS
+
     def localized(self) -> Records:
         """The same rows, computed and on the driver if they are few."""
-        if self.local is not None or self.estimate > 2 * limits.TAKEN_ROWS:
+        if self.local is not None or self._is_many:
             return self
         few = if_few(self._spark, self.frame, limits.TAKEN_ROWS)
         return self if few is None else Records(self._spark, few)
@@ -62,7 +67,7 @@ class Records:
 
         A window function over the key then needs no other exchange, and leaves each partition sorted by it.
         """
-        if self.local is not None or self.estimate <= 2 * limits.TAKEN_ROWS:
+        if self.local is not None or not self._is_many:
             return self
         files = -(-self.estimate // ROWS_PER_FILE)
         frame = self.frame.repartitionByRange(files, *map(quoted, key))

@@ -21,11 +21,10 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.sources.arrival import FILE
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.taking import Change, Taking
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.files import matching
-from dbt_incremental_dd.trace.local import Local, read_local
-from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.local import Local, find_local
+from dbt_incremental_dd.trace.log import Commit, Log
 from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, updates
 
 if TYPE_CHECKING:
@@ -138,10 +137,8 @@ def _found(
     assert taking.log is not None
     if not values or not files or any(file_type(column.type) is None for column in schema):
         return None
-    if total_rows(files) > limits.PROBED_ROWS or sum(file.bytes for file in files) > limits.PROBED_BYTES:
-        return None
-    table = read_local(taking.place.storage, taking.log.uri, files, schema, values)
-    return Local(taking.spark, table, schema).frame if table.num_rows <= limits.FOUND_ROWS else None
+    table = find_local(taking.place.storage, taking.log.uri, files, schema, values)
+    return None if table is None else Local(taking.spark, table, schema).frame
 
 
 def _against(

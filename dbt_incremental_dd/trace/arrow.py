@@ -54,13 +54,9 @@ def file_type(dtype: str) -> pa.DataType | None:
     """The Arrow type as which values of a Spark type are read from files; that of flat types and structs of them."""
     if not dtype.startswith("{"):
         return arrow_type(dtype)
-    fields = [(field["name"], field["type"]) for field in json.loads(dtype).get("fields", ())]
-    types = [arrow_type(kind) if isinstance(kind, str) else None for _, kind in fields]
-    return (
-        None
-        if not types or None in types
-        else pa.struct([(name, kind) for (name, _), kind in zip(fields, types, strict=True)])
-    )
+    fields = json.loads(dtype).get("fields", ())
+    found = [(field["name"], arrow_type(str(field["type"]))) for field in fields]
+    return pa.struct(found) if found and all(kind for _, kind in found) else None
 
 
 def is_readable(schema: Schema) -> bool:

@@ -20,11 +20,11 @@ def between(files: Iterable[DataFile], after: Time, up_to: Time) -> tuple[DataFi
 
 def matching(files: Iterable[DataFile], keys: KeyValues) -> tuple[DataFile, ...]:
     """Files that may hold a row of one of the wanted values, by their bounds."""
-    return tuple(file for file in files if all(_may_hold(file, name, values) for name, values in keys.items()))
+    return tuple(file for file in files if all(may_hold(file.bounds.get(name), keys[name]) for name in keys))
 
 
-def _may_hold(file: DataFile, name: str, values: Sequence[Any]) -> bool:
-    bounds = file.bounds.get(name)
+def may_hold(bounds: tuple[Any, Any] | None, values: Sequence[Any]) -> bool:
+    """Whether one of sorted values may lie within (minimum, maximum); None: nothing is known."""
     if bounds is None:
         return True
     low, high = bounds

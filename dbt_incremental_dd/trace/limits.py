@@ -4,6 +4,8 @@ from __future__ import annotations
 
 LOCAL_ROWS = 1_000_000
 """Deltas of at most so many rows are brought to the driver, where they become literals and small files."""
+TASK_ROWS = 100_000
+"""Rows in Spark of at most so many are one task's, so that what is computed of them needs no exchange."""
 TAKEN_ROWS = 200_000
 """Records of a source of which at most so many are taken in on the driver."""
 PROBED_ROWS = 100_000_000

@@ -13,8 +13,10 @@ import pyarrow.dataset as ds
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_schema, file_type
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.probe import probe
 from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
@@ -76,6 +78,16 @@ def read_local(
     if found is not None:
         return found
     return ds.dataset(paths, schema=columns, format=form, filesystem=filesystem).to_table(filter=_filters(keys or {}))
+
+
+def find_local(
+    storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
+) -> pa.Table | None:
+    """What ``read_local`` reads of the keys; None where that is too much to look through or to hold."""
+    if total_rows(files) > limits.PROBED_ROWS or sum(file.bytes for file in files) > limits.PROBED_BYTES:
+        return None
+    table = read_local(storage, uri, files, schema, keys)
+    return table if table.num_rows <= limits.FOUND_ROWS else None
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:

@@ -10,7 +10,6 @@ import pytest
 
 from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.frontend.template import template
-from dbt_incremental_dd.trace import limits
 from tests import fixtures
 from tests.fixtures.scenario import Scenario, Step, read
 from tests.oracle import Table, World
@@ -32,12 +31,8 @@ def test_rows_are_as_written(spark: SparkSession, tmp_path: Path, path: Path) ->
 
 
 @pytest.mark.parametrize("path", [p for p in SCENARIOS if p.stem in _IN_SPARK], ids=lambda path: path.stem)
-def test_rows_are_the_same_in_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path
-) -> None:
-    """With bounds that let nothing be computed on the driver."""
-    for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
-        monkeypatch.setattr(limits, name, 1)
+@pytest.mark.usefixtures("in_spark")
+def test_rows_are_the_same_in_spark(spark: SparkSession, tmp_path: Path, path: Path) -> None:
     scenario = read(path)
     scenario.queries = scenario.queries[::3]
     run(spark, tmp_path, scenario)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.trace import limits
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -69,9 +68,8 @@ def test_all_are_exact_as_time_passes(spark: SparkSession, tmp_path: Path) -> No
     run(spark, tmp_path, list(QUERIES), [(0, 0), (3, 0), (0.001, 3), (30, 4), (70, 0)])
 
 
-def test_exact_in_spark_as_time_passes(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
-        monkeypatch.setattr(limits, name, 1)
+@pytest.mark.usefixtures("in_spark")
+def test_exact_in_spark_as_time_passes(spark: SparkSession, tmp_path: Path) -> None:
     run(spark, tmp_path, list(QUERIES)[::4], [(0, 0), (30, 2)])
 
 
