@@ -122,8 +122,7 @@ class _Work:
             log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
         finally:
             context.close()
-        shape = None if self._current.manifest.get("relation") != self._request.relation else self._shape()
-        self._publish(log, shape, batch)
+        self._publish(log, batch)
         return Outcome(
             self._request.name,
             strategy,
@@ -193,16 +192,11 @@ class _Work:
         seconds = time.monotonic() - self._started
         return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
 
-    def _shape(self) -> str | None:
-        return self._current.place.storage.read_small(f"collections/{self._current.place.folder}/shape")
-
-    def _publish(self, log: Log, shape: str | None, batch: Batch) -> None:
-        if not batch.files and shape is not None and self._same_columns(log):
-            return
-        same = shape if self._same_columns(log) else None
-        made = publish(self._run.spark, self._request.relation, log, self._compiled.schema, same)  # type: ignore[arg-type]
-        if made != shape:
-            self._current.place.storage.write_small(f"collections/{self._current.place.folder}/shape", made)
+    def _publish(self, log: Log, batch: Batch) -> None:
+        """Where nothing of the output changed its relations stay as they are."""
+        anew = self._current.manifest.get("relation") != self._request.relation or not self._same_columns(log)
+        if batch.files or anew:
+            publish(self._run.spark, self._current.place, self._request.relation, log, self._compiled.schema, anew)
 
     def _input_rows(self, strategy: Strategy) -> int:
         after = self._current.last if strategy == "delta" else BEGINNING

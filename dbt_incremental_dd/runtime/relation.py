@@ -1,12 +1,15 @@
 """The relations that users query: ``<model>`` with the current rows, ``<model>__changes`` with the diff log.
 
-``<model>__changes`` reads the trace's files and is replaced after each commit; ``<model>`` sums it up, and is replaced
-only when the way to do so changes. Rows that were only ever inserted need no summing.
+``<model>__changes`` reads the trace's files, on a local disk by links in one folder, so that it need not be replaced
+after each commit; ``<model>`` sums it up, and is replaced only when the way to do so changes. Rows that were only ever
+inserted need no summing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pyspark.errors import AnalysisException
@@ -17,7 +20,8 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.links import follow, link_all
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.manifest import visible_schema
 from dbt_incremental_dd.trace.read import quote_name
@@ -26,6 +30,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Shape = Literal["rows", "copies", "sums"]
+_SHAPES: tuple[Shape, ...] = ("rows", "copies", "sums")
+"""Each is right for what the ones before it are right for."""
+_SHOWN = "collections/{}/shown.json"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a model's relations show its trace. ``folder``: the number of a folder of links, 0 where files are named."""
+
+    shape: Shape
+    folder: int
 
 
 def changes_relation(relation: str) -> str:
@@ -33,13 +48,45 @@ def changes_relation(relation: str) -> str:
     return f"{relation[:-1]}__changes`" if relation.endswith("`") else f"{relation}__changes"
 
 
-def publish(spark: SparkSession, relation: str, log: Log, schema: Schema, published: Shape | None) -> Shape:
-    """Makes both relations show the log's contents; ``published`` is the shape that ``relation`` has now."""
-    _replace(spark, changes_relation(relation), _updates_sql(log, log.files, schema), published is not None)
+def publish(spark: SparkSession, place: Place, relation: str, log: Log, schema: Schema, anew: bool) -> None:
+    """Makes both relations show the log's contents.
+
+    ``anew``: they show other columns so far, or are elsewhere. Where the log's files are shown by links in a folder,
+    one file more needs nothing else.
+    """
+    shown = None if anew else _shown(place)
     shape = shape_of(log.files)
-    if shape != published:
+    more = shown is not None and _SHAPES.index(shape) > _SHAPES.index(shown.shape)
+    if more:  # before it is needed: the more general one is right for what there is, too
+        _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), True)
+    folder = _follow(spark, place, relation, log, shown)
+    if folder is None:
+        can_link = place.storage.is_local and log.files
+        folder = link_all(_folders(place), log.uri, log.files) if can_link else 0
+        source = f"{_folders(place)}/{folder}" if folder else None
+        _replace(spark, changes_relation(relation), _updates_sql(log, log.files, schema, source), shown is not None)
+    if not more and (shown is None or shape != shown.shape):
         _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False)
-    return shape
+    if shown != Shown(shape, folder):
+        place.storage.write_small(_SHOWN.format(place.folder), json.dumps([shape, folder]))
+
+
+def _shown(place: Place) -> Shown | None:
+    text = place.storage.read_small(_SHOWN.format(place.folder))
+    return Shown(*json.loads(text)) if text else None
+
+
+def _follow(spark: SparkSession, place: Place, relation: str, log: Log, shown: Shown | None) -> int | None:
+    """The folder that is shown, if it has come to show the log; None where the relation has to be replaced."""
+    if shown is None or not shown.folder or not log.files:
+        return None
+    if not spark.catalog.tableExists(changes_relation(relation)):
+        return None
+    return shown.folder if follow(f"{_folders(place)}/{shown.folder}", log.uri, log.files) else None
+
+
+def _folders(place: Place) -> str:
+    return f"{place.uri}/live"
 
 
 def _replace(spark: SparkSession, relation: str, sql: str, exists: bool) -> None:
@@ -92,18 +139,23 @@ def _columns(schema: Schema) -> str:
     return ", ".join(quote_name(column.name) for column in schema)
 
 
-def _updates_sql(log: Log, files: Sequence[DataFile], schema: Schema) -> str:
+def _updates_sql(log: Log, files: Sequence[DataFile], schema: Schema, folder: str | None = None) -> str:
+    """A query for the updates of some of the log's files, or of all those linked in a folder."""
     if not files:
         nulls = [f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema]
         nulls += [f"CAST(NULL AS BIGINT) AS {TIME}", f"CAST(NULL AS BIGINT) AS {DIFF}"]
         return f"SELECT * FROM (SELECT {', '.join(nulls)} LIMIT 0)"
-    return f"SELECT {_columns(schema)}, {TIME}, {DIFF} FROM parquet.{quote_name(_glob(log.uri, files))}"
+    paths = _escaped(folder) if folder else _glob(log.uri, files)
+    return f"SELECT {_columns(schema)}, {TIME}, {DIFF} FROM parquet.{quote_name(paths)}"
 
 
 def _glob(uri: str, files: Sequence[DataFile]) -> str:
     paths = [file.path for file in files]
-    escaped = "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in uri)
-    return f"{escaped}/{paths[0]}" if len(paths) == 1 else f"{escaped}/{{{','.join(paths)}}}"
+    return f"{_escaped(uri)}/{paths[0]}" if len(paths) == 1 else f"{_escaped(uri)}/{{{','.join(paths)}}}"
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in path)
 
 
 def _sum_sql(updates: str, schema: Schema, shape: Shape) -> str:
