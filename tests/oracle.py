@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.runtime import compile
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
@@ -111,6 +112,7 @@ class World:
             assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
 
     def _next_run(self) -> Run:
+        compile._CACHE.clear()  # stored plans are taken, as by another process
         self.time += 1
         for name in self.tables:
             self._store(name)

@@ -9,16 +9,13 @@ session. A run's time is without the intake of the sources, which all models sha
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import shutil
-import statistics
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from benchmarks import meter, rounds
+from benchmarks.results import add_options, geometric_mean, write
 from benchmarks.tpch.bench import Bench
 from benchmarks.tpch.refresh_feed import RefreshFeed
 
@@ -31,9 +28,8 @@ def main() -> int:
     events = folder / "events" / str(time.time_ns())
     if not options.resume:
         shutil.rmtree(folder / "state", ignore_errors=True)
-    bench = Bench(
-        rounds.session(folder, "tpch", meter.settings(events)), folder, feed, meter.Meter(events), options.only
-    )
+    spark = rounds.session(folder, options.schema, meter.settings(events))
+    bench = Bench(spark, folder, feed, meter.Meter(events), options.only, options.schema)
     results: dict[str, Any] = {"scale": options.scale, "orders": feed.orders}
     if not options.resume:
         results["first_load"] = bench.run()
@@ -43,15 +39,23 @@ def main() -> int:
         made = bench.refreshes(where, round(feed.orders * share), options.repeats)
         results["refreshes"].append({"where": where, "share": share, **made})
         _report(results["refreshes"][-1], results["rebuild"])
-    wrong = [name for name in bench.models if not bench.is_exact(name)] if options.verify else []
-    if options.verify:
-        print(f"WRONG: {', '.join(wrong)}" if wrong else f"all exact: {len(bench.models)} models")
+    wrong = _wrong(bench) if options.verify else []
     if options.state:
         results["state"] = bench.state()
         _report_state(results["state"])
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2))
+    write(options.json, results)
     return 1 if wrong else 0
+
+
+def _wrong(bench: Bench) -> list[str]:
+    """Models that differ from Spark's batch answer; each is told as soon as it is known."""
+    wrong = []
+    for name in bench.models:
+        exact = bench.is_exact(name)
+        print(f"{name} {'exact' if exact else 'WRONG'}", flush=True)
+        wrong += [] if exact else [name]
+    print(f"WRONG: {', '.join(wrong)}" if wrong else f"all exact: {len(bench.models)} models")
+    return wrong
 
 
 def _arguments() -> argparse.Namespace:
@@ -61,11 +65,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--where", nargs="+", default=["recent", "random"], choices=["recent", "random"])
     parser.add_argument("--repeats", type=int, default=3, help="refreshes of each kind, and rebuilds (default: 3)")
     parser.add_argument("--resume", action="store_true", help="go on with the folder's state, without a first load")
+    parser.add_argument("--schema", default="tpch", help="of the models; that of a scaling run's state: tpch_10")
     parser.add_argument("--only", nargs="*", help="queries, such as q03")
     parser.add_argument("--verify", action="store_true", help="compare each model with Spark's batch answer at the end")
     parser.add_argument("--state", action="store_true", help="compact everything at the end, and tell its size")
-    parser.add_argument("--json", type=Path, help="where to write the results")
-    parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/tpch_refresh"))
+    add_options(parser, "tpch_refresh")
     return parser.parse_args()
 
 
@@ -80,7 +84,7 @@ def _report(refresh: dict[str, Any], rebuild: dict[str, Any]) -> None:
             f"{name}  differential {found['seconds']:6.2f} s  rebuild {plain['seconds']:6.2f} s  {ratios[-1]:6.2f} x  "
             f"{found['jobs']:.0f} jobs, {found['read_bytes'] / 1e6:.1f} of {plain['read_bytes'] / 1e6:.1f} MB read"
         )
-    print(f"geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.2f}, lowest {min(ratios):.2f}")
+    print(f"geometric mean {geometric_mean(ratios):.2f}, lowest {min(ratios):.2f}")
 
 
 def _report_state(state: dict[str, Any]) -> None:

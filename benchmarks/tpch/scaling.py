@@ -3,16 +3,14 @@
 ``python -m benchmarks.tpch.scaling --scales 0.1 1 10 --orders 1000``
 
 All scales are measured in one session, in turn. Told for each is how many times its seconds and bytes read are those
-of the scale before: a geometric mean over the queries that read anything that changed.
+of the scale before: a geometric mean over the queries that read anything that changed. What is left of a scale can be
+gone on with: ``python -m benchmarks.tpch.refresh --resume --scale 10 --schema tpch_10 --folder <folder>/tpch_10``.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import shutil
-import statistics
 import sys
 import time
 from itertools import pairwise
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import meter, rounds
+from benchmarks.results import add_options, geometric_mean, write
 from benchmarks.tpch.bench import Bench
 from benchmarks.tpch.refresh_feed import RefreshFeed
 
@@ -31,9 +30,9 @@ def main() -> int:
     parser.add_argument("--orders", type=int, default=1_000, help="orders changed by a refresh (default: 1,000)")
     parser.add_argument("--where", nargs="+", default=["recent", "random"], choices=["recent", "random"])
     parser.add_argument("--repeats", type=int, default=3, help="refreshes of each kind (default: 3)")
+    parser.add_argument("--resume", action="store_true", help="go on with the folder's states, where there are any")
     parser.add_argument("--only", nargs="*", help="queries, such as q03")
-    parser.add_argument("--json", type=Path, help="where to write the results")
-    parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/tpch_scaling"))
+    add_options(parser, "tpch_scaling")
     options = parser.parse_args()
     folder = options.folder.resolve()
     events = folder / "events" / str(time.time_ns())
@@ -43,16 +42,17 @@ def main() -> int:
     for scale in options.scales:
         schema = f"tpch_{str(scale).replace('.', '_')}"
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-        shutil.rmtree(folder / schema / "state", ignore_errors=True)
-        feed = RefreshFeed(folder / schema, scale)
+        resume = options.resume and (folder / schema / "feed.json").exists()
+        if not resume:
+            shutil.rmtree(folder / schema / "state", ignore_errors=True)
+        feed = RefreshFeed(folder / schema, scale, resume)
         bench = Bench(spark, folder / schema, feed, metered, options.only, schema)
-        bench.run()
+        first = bench.run()
         found = {where: bench.refreshes(where, options.orders, options.repeats) for where in options.where}
-        results.append({"scale": scale, "size": _size(feed.generated), **found})
+        results.append({"scale": scale, "size": _size(feed.generated), "first_load": first, **found})
     for where in options.where:
         _report(where, results)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2))
+    write(options.json, results)
     return 0
 
 
@@ -66,16 +66,12 @@ def _report(where: str, results: list[dict[str, Any]]) -> None:
         pairs = [
             (one, after[where]["models"][name]) for name, one in before[where]["models"].items() if one["read_rows"]
         ]
-        seconds = _mean([two["seconds"] / one["seconds"] for one, two in pairs])
-        size = _mean([two["read_bytes"] / one["read_bytes"] for one, two in pairs])
+        seconds = geometric_mean([two["seconds"] / one["seconds"] for one, two in pairs])
+        size = geometric_mean([two["read_bytes"] / one["read_bytes"] for one, two in pairs])
         print(
             f"scale {before['scale']:g} to {after['scale']:g}, {after['size'] / before['size']:.1f} times the data: "
             f"{seconds:.2f} times the seconds, {size:.2f} times the bytes read"
         )
-
-
-def _mean(ratios: list[float]) -> float:
-    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 if __name__ == "__main__":

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import yaml
 
 from benchmarks.wide.feed import COLUMNS, SOURCES
 
-DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+SPARK = "4.2"
+DELTA = f"io.delta:delta-spark_{SPARK}_2.13:4.4.0"
 """What merges need; the project's own models do without."""
 
 
@@ -68,6 +70,11 @@ LAYERS = {
 }
 
 
+def has_delta() -> bool:
+    """Whether Delta's Spark connector is made for the Spark that is installed."""
+    return pyspark.__version__.startswith(f"{SPARK}.")
+
+
 def write_project(folder: Path, schema: str, materialized: str, data: Path) -> None:
     """A dbt project over the events in ``data``; all projects may share one session."""
     config = {"name": schema, "profile": schema, "models": {"+materialized": materialized}}
@@ -77,6 +84,7 @@ def write_project(folder: Path, schema: str, materialized: str, data: Path) -> N
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     }
+    settings = settings if has_delta() else {}
     target = {"type": "differential", "schema": schema, "threads": 2, "server_side_parameters": settings}
     target["state_root"] = str(folder.parent / "state")
     _yaml(folder / "profiles.yml", {schema: {"target": "dev", "outputs": {"dev": target}}})

@@ -15,6 +15,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
+from dbt_incremental_dd.render.outputs import NEW, OLD
 from dbt_incremental_dd.render.rows import Rows, positive
 from dbt_incremental_dd.trace.arrow import is_plain
 from dbt_incremental_dd.trace.local import Local, lookup_local
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.renderer import Renderer
-
-OLD = "dd_old_"
 
 
 def seen(e: Extreme) -> list[SparkColumn]:
@@ -63,7 +62,7 @@ def with_extremes(node: Accumulate, r: Renderer, merged: Rows, keys: Keys, inser
         return rows
     frame = _old_extremes(node, merged.frame, positive(stored).frame if stored else None)
     lost = any_of([_lost(e) for e in node.extremes])
-    compared = frame.withColumns({f"dd_new_{e.id}": _compared(e) for e in node.extremes}).withColumn("dd_lost", lost)
+    compared = frame.withColumns({NEW + e.id: _compared(e) for e in node.extremes}).withColumn("dd_lost", lost)
     rows = r.context.materialize(Rows(compared, merged.estimate))
     if not inserts_only:
         rows = r.context.materialize(Rows(_recompute_lost(node, r, rows), merged.estimate))
@@ -96,8 +95,8 @@ def _compared_locally(
     if not inserts_only and pc.any(lost).as_py():
         fresh = _fresh_locally(node, r, local.with_table(table.filter(lost)), table)
         new = {id: pc.if_else(lost, fresh[f"dd_fresh_{id}"], values) for id, values in new.items()}
-    beside = {**{OLD + id: values for id, values in old.items()}, **{f"dd_new_{id}": v for id, v in new.items()}}
-    columns = tuple(Column(name, types[name.removeprefix(OLD).removeprefix("dd_new_")]) for name in beside)
+    beside = {**{OLD + id: values for id, values in old.items()}, **{NEW + id: v for id, v in new.items()}}
+    columns = tuple(Column(name, types[name.removeprefix(OLD).removeprefix(NEW)]) for name in beside)
     wide = pa.table({**{name: table[name] for name in table.column_names}, **beside})
     rows = replace(merged, source=Local(local.spark, wide, Schema((*local.schema.columns, *columns))))
     return rows, _values_change_locally(node, rows, types)
@@ -140,10 +139,10 @@ def _values_change_locally(node: Accumulate, rows: Rows, types: Mapping[Id, str]
     is_ = pc.greater(pc.add(table[OLD + DIFF], table[DIFF]), 0)
     same = pc.equal(was, is_)
     for id in types:
-        same = pc.and_(same, _same(table[OLD + id], table[f"dd_new_{id}"]))
+        same = pc.and_(same, _same(table[OLD + id], table[NEW + id]))
     changed = pc.invert(same)
     parts = []
-    for prefix, there, diff in ((OLD, was, -1), ("dd_new_", is_, 1)):
+    for prefix, there, diff in ((OLD, was, -1), (NEW, is_, 1)):
         kept = table.filter(pc.and_(changed, there))
         values = {id: kept[prefix + id] for id in types}
         diffs = pa.array([diff] * kept.num_rows, pa.int64())
@@ -194,12 +193,12 @@ def _recompute_lost(node: Accumulate, r: Renderer, rows: Rows) -> DataFrame:
         keys = keys_of(replace(rows, source=rows.frame.where("dd_lost")), node.keys)
     source = r.contents(node.input, new=True, keys=keys if node.keys else None)
     if source is None:
-        chosen = {f"dd_new_{e.id}": F.when(~F.col("dd_lost"), F.col(f"dd_new_{e.id}")) for e in node.extremes}
+        chosen = {NEW + e.id: F.when(~F.col("dd_lost"), F.col(NEW + e.id)) for e in node.extremes}
         return rows.frame.withColumns(chosen)
     renamed = {id: f"dd_key_{id}" for id in node.keys}
     joined = rows.frame.join(_fresh_extremes(node, source, renamed), null_safe(renamed), "left")
     chosen = {
-        f"dd_new_{e.id}": F.when(F.col("dd_lost"), F.col(f"dd_fresh_{e.id}")).otherwise(F.col(f"dd_new_{e.id}"))
+        NEW + e.id: F.when(F.col("dd_lost"), F.col(f"dd_fresh_{e.id}")).otherwise(F.col(NEW + e.id))
         for e in node.extremes
     }
     fresh = (f"dd_fresh_{e.id}" for e in node.extremes)
@@ -218,7 +217,7 @@ def _values_change(node: Accumulate, rows: Rows) -> Rows:
     """The stored extremes' delta: a row for each group that has rows."""
     ids: tuple[Id, ...] = tuple(e.id for e in node.extremes)
     old = ", ".join(f"`{OLD}{id}` AS {id}" for id in ids)
-    new = ", ".join(f"`dd_new_{id}` AS {id}" for id in ids)
+    new = ", ".join(f"`{NEW}{id}` AS {id}" for id in ids)
     was, is_ = f"`{OLD}{DIFF}` > 0", f"`{OLD}{DIFF}` + {DIFF} > 0"
     unchanged = f"(struct({old}) <=> struct({new})) AND ({was}) = ({is_})"
     pair = (

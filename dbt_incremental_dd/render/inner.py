@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
@@ -22,10 +23,10 @@ from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.arrow import arrow_type, is_plain
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.local import Local, consolidate_local, read_local
+from dbt_incremental_dd.trace.local import Local, consolidate_local, member_mask, read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
@@ -75,6 +76,10 @@ class InnerTrace:
         if version is not None and not fresh:
             self._take_back(version)
         self._old: tuple[DataFile, ...] = () if self._from_empty or self._log is None else self._log.files
+        self._own: list[pa.Table] | None = []
+        """What this run has appended; None where that is not all on the driver."""
+        self._found: tuple[tuple[str, ...], pa.Table | None, pa.Table | None] = ((), None, None)
+        """The keys' columns and values that were looked for last, and what the trace held of them."""
 
     @property
     def version(self) -> int | None:
@@ -112,7 +117,7 @@ class InnerTrace:
         if not files:
             return None
         if total_rows(files) <= _limit(keys) and is_plain(self._data):
-            return self._locally(log, files, keys)
+            return self._locally(log, files, keys, new)
         frame = updates(self._spark, log.uri, files, log.schema).drop(TIME)
         if keys is not None:
             frame = keys.semi_join(pruned(frame, keys, {}))
@@ -126,13 +131,31 @@ class InnerTrace:
         assert self._log is not None
         return Schema(tuple(column for column in self._log.schema if column.name != TIME))
 
-    def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> Rows:
-        """The same on the driver."""
-        schema = self._data
-        table = read_local(self._place.storage, log.uri, files, schema, keys.values if keys else None)
-        table = consolidate_local(table, self._state.diffs)
-        rows = Rows(Local(self._spark, table, schema), table.num_rows, positive=True, consolidated=True)
+    def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None, new: bool) -> Rows:
+        """The same on the driver; of keys that were looked for before only what this run has appended is new."""
+        if keys is None or keys.table is None or (new and self._own is None):
+            table = self._read(log, files, keys)
+        else:
+            table = self._old_of(log, keys, keys.table)
+            if new and self._own:
+                table = consolidate_local(pa.concat_tables([table, *self._own]), self._state.diffs)
+        rows = Rows(Local(self._spark, table, self._data), table.num_rows, positive=True, consolidated=True)
         return rows if keys is None else keys.restricted(rows)
+
+    def _old_of(self, log: Log, keys: Keys, wanted: pa.Table) -> pa.Table:
+        """What the trace held of the keys when the run began, among other rows; it is read once."""
+        columns, known, table = self._found
+        same = columns == keys.columns and known is not None and known.schema.types == wanted.schema.types
+        if not same or not pc.all(member_mask(wanted, known, columns)).as_py():
+            table = self._read(log, matching(self._old, keys.values), keys)
+            self._found = (keys.columns, wanted, table)
+        return table
+
+    def _read(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> pa.Table:
+        if not files:
+            return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
+        table = read_local(self._place.storage, log.uri, files, self._data, keys.values if keys else None)
+        return consolidate_local(table, self._state.diffs)
 
     def append(self, rows: Rows, t: Time) -> Rows:
         """Adds the rows' updates at ``t``, in a fresh trace instead of everything; returns them, read from storage."""
@@ -153,7 +176,9 @@ class InnerTrace:
         self._log = log.commit(commit)
         self._from_empty = False
         if rows.local is not None:
+            self._own = None if self._own is None else [*self._own, rows.local.select(list(self._data.names))]
             return rows
+        self._own = None
         frame = updates(self._spark, self._log.uri, files, stored).drop(TIME)
         return replace(rows, source=frame, estimate=total_rows(files))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,11 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.schema import DIFF, Column, Schema
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.nodes import Node
-from dbt_incremental_dd.render.extremes import OLD, any_of, in_out, seen, with_extremes
+from dbt_incremental_dd.render.extremes import any_of, in_out, seen, with_extremes
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
+from dbt_incremental_dd.render.outputs import FIRST, NEW, OLD, SECOND, compared, multiplicity, sum_types
+from dbt_incremental_dd.render.reduce_at_once import reduce_at_once
 from dbt_incremental_dd.render.rows import Rows, positive
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 def delta(node: Node, r: Renderer) -> Rows | None:
     """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
     assert isinstance(node, Accumulate)
-    source = r.delta(node.input)
+    source = r.delta(node.input) if node.extremes else r.delta_at_hand(node.input, limits.TASK_ROWS)
     if source is None:
         return _first_global_row(node, r)
     sums = r.context.inner.of(node.sums)
-    at_once = _at_once(node, r, source)
+    at_once = reduce_at_once(node, r, source)
     if at_once is not None:
         change, answer = at_once
         sums.append(change, r.context.t1)
@@ -48,7 +49,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     merged = _merge_locally(node, change, before) or replace(change, source=_merge(node, change, before))
     if node.extremes:
         merged = with_extremes(node, r, merged, keys, inserts_only=source.positive)
-    return Rows(_difference(node, merged.frame, r.context.from_nothing), 2 * change.estimate, consolidated=True)
+    return Rows(_difference(node, r, merged.frame), 2 * change.estimate, consolidated=True)
 
 
 def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
@@ -126,7 +127,7 @@ def _merge(node: Accumulate, change: Rows, before: Rows | None) -> DataFrame:
 
     Grouped once more instead of joined: of few rows nothing is then sorted or sent.
     """
-    types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
+    types = sum_types(node)
     if before is None:
         return change.frame.select("*", *(F.lit(0).cast(dtype).alias(OLD + name) for name, dtype in types.items()))
     old = before.frame.select(*node.keys, *(F.col(name).alias(OLD + name) for name in types))
@@ -142,106 +143,21 @@ def _merge(node: Accumulate, change: Rows, before: Rows | None) -> DataFrame:
     return both.groupBy(*node.keys).agg(*new, *former).where(F.col(DIFF).isNotNull())
 
 
-def _at_once(node: Accumulate, r: Renderer, source: Rows) -> tuple[Rows, Rows] | None:
-    """The sums' change and the outputs' difference, by one Spark job; None where that is not known to be few rows.
-
-    Of a delta on the driver the groups are known before they are summed.
-    """
-    if r.context.from_nothing or node.extremes or source.local is None:
-        return None
-    if not is_plain(source.schema.select(node.keys)):
-        return None
-    before = r.context.inner.of(node.sums).contents(new=False, keys=keys_of(source, node.keys) if node.keys else None)
-    if before is not None and before.local is None:
-        return None
-    merged = _merge(node, _change(node, source), before)
-    compared = Rows(_compared(node, merged, from_nothing=False), source.estimate)
-    found = r.context.localized(compared, limits.FOUND_ROWS).source
-    if not isinstance(found, Local):
-        return None
-    types = {column.name: column for column in found.schema}
-    change = found.table.select([*node.keys, *node.sums.diffs])
-    schema = Schema(tuple(types[name] for name in change.column_names))
-    sums = Rows(Local(found.spark, change, schema), change.num_rows, consolidated=True)
-    return sums, _split(node, found, types)
-
-
-def _split(node: Accumulate, found: Local, types: dict[str, Column]) -> Rows:
-    """The rows of ``_compared`` as updates."""
-    table, parts = found.table, []
-    for side, diff in (("new", _FIRST), ("old", _SECOND)):
-        kept = table.filter(pc.not_equal(table[diff], 0))
-        values = {id: kept[f"dd_{side}_{id}"] for id, _ in node.outputs}
-        parts.append(pa.table({**{id: kept[id] for id in node.keys}, **values, DIFF: kept[diff]}))
-    columns = [*(types[id] for id in node.keys), *(Column(id, types[f"dd_new_{id}"].type) for id, _ in node.outputs)]
-    answer = pa.concat_tables(parts)
-    source = Local(found.spark, answer, Schema((*columns, DIFF_COLUMN)))
-    return Rows(source, answer.num_rows, consolidated=True)
-
-
-_FIRST, _SECOND = "dd_first", "dd_second"
-"""The multiplicity's change of a group's new row, and of its old one."""
-
-
-def _compared(node: Accumulate, merged: DataFrame, from_nothing: bool) -> DataFrame:
-    """For each group its sums' change, its new and its old output row (``dd_new_<id>``, ``dd_old_<id>``), and the
-    multiplicities' changes; a row that stays as it is counts as the new one."""
-    old = {name: f"`{OLD + name}`" for name in node.sums.diffs}
-    types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
-    new = {name: f"CAST(`{OLD + name}` + `{name}` AS {dtype})" for name, dtype in types.items()}
-    rows = merged.selectExpr(
-        *node.keys,
-        *(f"`{name}`" for name in node.sums.diffs),
-        *(f"{_bind(sql, new, node, 'dd_new_')} AS `dd_new_{id}`" for id, sql in node.outputs),
-        *(f"{_bind(sql, old, node, OLD)} AS `dd_old_{id}`" for id, sql in node.outputs),
-        f"{_multiplicity(node, new[DIFF])} AS dd_is",
-        f"{'0L' if from_nothing else _multiplicity(node, old[DIFF])} AS dd_was",
-    )
-    same = " AND ".join(f"`dd_new_{id}` <=> `dd_old_{id}`" for id, _ in node.outputs) or "TRUE"
-    return rows.selectExpr(
-        "*",
-        f"CASE WHEN {same} THEN dd_is - dd_was ELSE dd_is END AS {_FIRST}",
-        f"CASE WHEN {same} THEN 0L ELSE -dd_was END AS {_SECOND}",
-    )
-
-
-def _difference(node: Accumulate, merged: DataFrame, from_nothing: bool) -> DataFrame:
+def _difference(node: Accumulate, r: Renderer, merged: DataFrame) -> DataFrame:
     """For each group the new output row, and the old one negated, unless they are equal."""
-    rows = _compared(node, merged, from_nothing)
+    rows = r.context.spark.sql(compared(node, r.context.view(merged), r.context.from_nothing))
     ids = [id for id, _ in node.outputs]
-    new = ", ".join([*(f"`dd_new_{id}` AS `{id}`" for id in ids), f"{_FIRST} AS {DIFF}"])
-    old = ", ".join([*(f"`dd_old_{id}` AS `{id}`" for id in ids), f"{_SECOND} AS {DIFF}"])
+    new = ", ".join([*(f"`{NEW}{id}` AS `{id}`" for id in ids), f"{FIRST} AS {DIFF}"])
+    old = ", ".join([*(f"`{OLD}{id}` AS `{id}`" for id in ids), f"{SECOND} AS {DIFF}"])
     exploded = rows.selectExpr(*node.keys, f"explode(array(struct({new}), struct({old}))) AS dd_row")
     exploded = exploded.where(f"dd_row.{DIFF} <> 0")
     return exploded.selectExpr(*node.keys, *(f"dd_row.`{id}` AS `{id}`" for id in ids), f"dd_row.{DIFF} AS {DIFF}")
 
 
-def _multiplicity(node: Accumulate, count: str) -> str:
-    if node.global_row:
-        return "1L"
-    if node.threshold:
-        return f"greatest({count}, 0L)"
-    return f"CASE WHEN {count} > 0 THEN 1L ELSE 0L END"
-
-
-def _bind(sql: str, sums: dict[str, str], node: Accumulate, extremes: str) -> str:
-    """An output's SQL with the sums' names replaced by columns of the merged frame."""
-    for e in node.extremes:
-        if sql == e.id:
-            return f"`{extremes}{e.id}`"
-    for name in sorted(sums, key=len, reverse=True):
-        sql = _replace_word(sql, name, sums[name])
-    return sql
-
-
-def _replace_word(sql: str, word: str, by: str) -> str:
-    return re.sub(rf"(?<![\w`]){re.escape(word)}(?![\w`])", lambda _: by, sql)
-
-
 def _finished(node: Accumulate, sums: Rows) -> Rows:
     """The outputs of whole accumulators."""
     outputs = [f"{sql} AS {id}" for id, sql in node.outputs]
-    frame = sums.frame.selectExpr(*node.keys, *outputs, f"{_multiplicity(node, DIFF)} AS {DIFF}").where(f"{DIFF} > 0")
+    frame = sums.frame.selectExpr(*node.keys, *outputs, f"{multiplicity(node, DIFF)} AS {DIFF}").where(f"{DIFF} > 0")
     return Rows(frame, sums.estimate, positive=True, consolidated=True)
 
 
@@ -261,8 +177,8 @@ def _empty_global_row(node: Accumulate, r: Renderer) -> Rows | None:
 
 def _one_row(node: Accumulate, frame: DataFrame) -> DataFrame:
     """The accumulators of everything, zeros where nothing is left."""
-    types = {DIFF: "BIGINT", **{a.name: a.dtype for a in node.accumulators}}
-    return frame.groupBy().agg(*(F.expr(f"CAST(coalesce(sum({n}), 0) AS {t})").alias(n) for n, t in types.items()))
+    sums = (F.expr(f"CAST(coalesce(sum({n}), 0) AS {t})").alias(n) for n, t in sum_types(node).items())
+    return frame.groupBy().agg(*sums)
 
 
 def _join_values(node: Accumulate, frame: DataFrame, values: DataFrame | None) -> DataFrame:

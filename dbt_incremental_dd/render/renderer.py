@@ -80,10 +80,11 @@ class Renderer:
             self._kept.add(id(node))
         return self._deltas[id(node)]
 
-    def delta_at_hand(self, node: Node) -> Rows | None:
-        """The node's delta, on the driver where it is small, to be joined with what its keys find."""
+    def delta_at_hand(self, node: Node, limit: int | None = None) -> Rows | None:
+        """The node's delta, on the driver where it is small (``limit``), to be put together with what its keys find."""
         rows = self.delta(node)
-        if rows is None or self.context.from_nothing or rows.estimate > limits.LOCAL_ROWS:
+        limit = limits.LOCAL_ROWS if limit is None else limit
+        if rows is None or self.context.from_nothing or rows.estimate > limit:
             return rows
         return self.small_delta(node)
 

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import RESERVED, Schema
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.lower import lower as lower_differential
+from dbt_incremental_dd.differential.serial import dumps, loads
 from dbt_incremental_dd.frontend.block import Analyze, Input
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.lower import Query, whole
@@ -25,12 +26,14 @@ from dbt_incremental_dd.frontend.relations import words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
+from dbt_incremental_dd.trace.layout import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PLAN_VERSION = 9
-"""Raised whenever the same SQL may compile to a plan with other states."""
+"""Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
+_STORED = "collections/{}/plan.json"
 
 
 @dataclass(frozen=True)
@@ -55,15 +58,34 @@ _CACHED = 500
 
 
 def compile_cached(
-    spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
+    spark: SparkSession, place: Place, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
 ) -> Compiled:
-    """``compile_model``, but a plan that this process made before is taken again."""
-    key = (name, fingerprint(sql, inputs, own))
+    """``compile_model``, but a plan that was made before is taken again: this process's, or the one stored with the
+    model."""
+    mark = fingerprint(sql, inputs, own)
+    key = (place.name, mark)
     if key not in _CACHE:
-        _CACHE[key] = compile_model(spark, name, sql, inputs, own)
+        found = _stored(place, mark)
+        if found is None:
+            found = compile_model(spark, place.name, sql, inputs, own)
+            stored = {"fingerprint": mark, "schema": found.schema.to_json(), "plan": dumps(found.plan)}
+            place.storage.write_small(_STORED.format(place.folder), json.dumps(stored))
+        _CACHE[key] = found
         while len(_CACHE) > _CACHED:
             _CACHE.popitem(last=False)
     return _CACHE[key]
+
+
+def _stored(place: Place, mark: str) -> Compiled | None:
+    """The plan that is stored with the model; None where it is of other SQL, or damaged."""
+    text = place.storage.read_small(_STORED.format(place.folder))
+    try:
+        stored = json.loads(text or "{}")
+        if stored.get("fingerprint") != mark:
+            return None
+        return Compiled(loads(stored["plan"]), Schema.from_json(stored["schema"]), mark)
+    except (ValueError, KeyError, AttributeError):
+        return None
 
 
 def compile_model(

@@ -58,7 +58,7 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
             f"{request.name} is final at {format_time(current.last)} already, and {why}",
             "Its new contents need a later time: run without `dd_time`, or with a later one.",
         )
-    compiled = compile_cached(run.spark, request.name, request.sql, inputs, own)
+    compiled = compile_cached(run.spark, current.place, request.sql, inputs, own)
     if compiled.plan.fallbacks and request.config.fallback == "error":
         raise UnsupportedSQL(
             f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."

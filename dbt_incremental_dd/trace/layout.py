@@ -3,6 +3,9 @@
     <state_root>/collections/<name>/trace/             Delta table: the collection's updates
     <state_root>/collections/<name>/manifests/<n>.json what the commit with manifest n belongs to
     <state_root>/collections/<name>/inner/<node>/      Delta table: an operator's arrangement or accumulators
+    <state_root>/collections/<name>/live/<n>/          hard links to the trace's files, which the relations read
+    <state_root>/collections/<name>/plan.json          a model's compiled plan
+    <state_root>/collections/<name>/shown.json         how the relations show the trace
     <state_root>/scratch/                              files of running jobs
 
 Names are percent-encoded, so any relation name is one folder.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.differential.explain import explain
+from dbt_incremental_dd.differential.serial import dumps, loads
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.runtime.compile import compile_model
@@ -30,3 +31,5 @@ def assert_as_before(spark: SparkSession, query: Path, schema: str, tables: Mapp
         golden.write_text(shown)
     assert shown == golden.read_text()
     assert not plan.fallbacks
+    assert loads(dumps(plan)) == plan
+    assert explain(loads(dumps(plan))) + "\n" == shown

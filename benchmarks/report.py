@@ -1,0 +1,194 @@
+"""``docs/benchmarks.md``: tables and plots of the results that the benchmarks have written.
+
+``python -m benchmarks.report``
+
+Results are copied to ``docs/benchmarks``, and from there, with those of earlier runs, told in the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks import plots
+from benchmarks.results import FOLDER, geometric_mean, read
+
+_INTRO = """# Benchmarks
+
+What runs by deltas cost, always beside the alternative in the same process and session. Written by
+`python -m benchmarks.report` from the JSON files in [docs/benchmarks](benchmarks), which `make bench` and the commands
+below write; times are medians.
+"""
+
+
+def main() -> int:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=FOLDER, help=f"(default: {FOLDER})")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="(default: docs)")
+    options = parser.parse_args()
+    kept = options.docs / "benchmarks"
+    kept.mkdir(parents=True, exist_ok=True)
+    parts = [_INTRO]
+    for name, section in SECTIONS.items():
+        if (options.results / f"{name}.json").exists():
+            shutil.copy(options.results / f"{name}.json", kept)
+        if (kept / f"{name}.json").exists():
+            found = read(kept / f"{name}.json")
+            parts.append(section(found["results"], kept))
+            parts.append(_machine(found["machine"]))
+    (options.docs / "benchmarks.md").write_text("\n".join(parts))
+    return 0
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    memory = machine["memory"] / (1 << 30)
+    return f"Measured on {machine['cores']} cores, {memory:.0f} GiB, pyspark {machine['pyspark']}.\n"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table; all columns but the first are numbers."""
+    names = list(head)
+    lines = [names, ["---", *["--:"] * (len(names) - 1)], *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _refresh(found: dict[str, Any], folder: Path) -> str:
+    rebuild = found["rebuild"]
+    text = [
+        f"## TPC-H under refreshes, scale factor {found['scale']:g}\n",
+        f"`python -m benchmarks.tpch.refresh --scale {found['scale']:g}`: a share of the {found['orders']:,} orders "
+        "and their lines is inserted, deleted and updated; each query's run by deltas against `CREATE TABLE AS` of the "
+        "same SQL over the plain Parquet files. The sources' intake is shared by all models and told apart.\n",
+    ]
+    kinds = {}
+    for refresh in found["refreshes"]:
+        kind = f"{refresh['where']}, {refresh['share']:.2%}"
+        models = refresh["models"]
+        ratios = {name: rebuild[name]["seconds"] / models[name]["seconds"] for name in models}
+        kinds[kind] = ratios
+        text.append(
+            f"### {kind}\n\nGeometric mean of rebuild / differential: **{geometric_mean(ratios.values()):.1f}**, "
+            f"lowest {min(ratios.values()):.1f}. Intake: {refresh['intake']['seconds']:.1f} s.\n"
+        )
+        rows = (_query(name, one, rebuild[name], ratios[name]) for name, one in models.items())
+        text.append(_table(_QUERY, rows))
+    plots.ratios(folder / "tpch_refresh.svg", kinds)
+    text.append("![Rebuild / differential by query](benchmarks/tpch_refresh.svg)\n")
+    if "state" in found:
+        text.append(_state(found["state"]))
+    return "\n".join(text)
+
+
+_QUERY = ("query", "differential s", "rebuild s", "ratio", "jobs", "rows read", "of", "MB read", "of", "rows written")
+
+
+def _query(name: str, one: dict[str, float], plain: dict[str, float], ratio: float) -> list[str]:
+    return [
+        name,
+        f"{one['seconds']:.2f}",
+        f"{plain['seconds']:.2f}",
+        f"{ratio:.1f}",
+        f"{one['jobs']:.0f}",
+        f"{one['read_rows']:,.0f}",
+        f"{plain['read_rows']:,.0f}",
+        f"{one['read_bytes'] / 1e6:,.1f}",
+        f"{plain['read_bytes'] / 1e6:,.1f}",
+        f"{one['written_rows']:,.0f}",
+    ]
+
+
+def _state(state: dict[str, Any]) -> str:
+    own = sum(state["own"].values())
+    sources, models = sum(state["sources"].values()), sum(state["models"].values())
+    largest = sorted(state["models"].items(), key=lambda item: -item[1])
+    rows = [(name, f"{size / 1e6:,.1f}", f"{size / own:.3f}") for name, size in largest]
+    return (
+        f"### State\n\nAfter compaction {(sources + models) / 1e6:,.0f} MB for {own / 1e6:,.0f} MB of Parquet: "
+        f"**{(sources + models) / own:.2f}**; the sources' collections {sources / own:.2f}, the models with their "
+        f"states {models / own:.2f}. Driver memory at its peak, without the JVM: "
+        f"{state['driver_memory'] / 1e6:,.0f} MB.\n\n" + _table(("model", "MB", "of the sources' Parquet"), rows)
+    )
+
+
+def _scaling(found: list[dict[str, Any]], folder: Path) -> str:
+    kinds = [kind for kind in ("recent", "random") if kind in found[0]]
+    text = [
+        "## The same change at several scale factors\n",
+        f"`python -m benchmarks.tpch.scaling`: {found[0][kinds[0]]['changed']['orders']:,} orders of each kind of "
+        "change; geometric means over the queries that read anything.\n",
+    ]
+    rows = []
+    for kind in kinds:
+        for before, after in pairwise(found):
+            growth = {
+                key: geometric_mean(
+                    after[kind]["models"][name][key] / one[key]
+                    for name, one in before[kind]["models"].items()
+                    if one["read_rows"]
+                )
+                for key in ("seconds", "read_bytes")
+            }
+            scales = f"{kind}, {before['scale']:g} to {after['scale']:g}"
+            data = after["size"] / before["size"]
+            rows.append((scales, f"{data:.1f}", f"{growth['seconds']:.2f}", f"{growth['read_bytes']:.2f}"))
+    text.append(_table(("scale factors", "data", "seconds", "bytes read"), rows))
+    plots.growth(folder / "tpch_scaling.svg", found, kinds)
+    text.append("![Seconds and bytes by scale factor](benchmarks/tpch_scaling.svg)\n")
+    return "\n".join(text)
+
+
+def _wide(found: dict[str, Any], folder: Path) -> str:
+    seconds = found["seconds"]
+    names = {
+        "first": "first run",
+        "nothing": "nothing changed",
+        "small": "one small source changed",
+        "all": f"all changed by {found['share']:.1%}",
+    }
+    projects = list(seconds["first"])
+    rows = [(names[kind], *(f"{took[project]:.1f}" for project in projects)) for kind, took in seconds.items()]
+    plots.projects(folder / "wide.svg", {names[kind]: seconds[kind] for kind in seconds})
+    return "\n".join(
+        (
+            "## A wide project\n",
+            f"`python -m benchmarks.wide.run --rows {found['rows']}`: 50 models in chains over 10 sources of "
+            f"{found['rows']:,} rows (one of a hundredth), seconds of a whole `dbt run`, parsing included, of the same "
+            "project in several materializations; `incremental` is written by hand over Delta tables.\n",
+            _table(("dbt run", *projects), rows),
+            "![Seconds of a dbt run](benchmarks/wide.svg)\n",
+        )
+    )
+
+
+def _floor(found: dict[str, float], folder: Path) -> str:
+    parts = ("plan", "logs", "commit", "read", "write", "Spark", "relation", "other")
+    rows = [(part, f"{found[part] * 1000:.0f}") for part in parts]
+    return "\n".join(
+        (
+            "## Floor\n",
+            "`python -m benchmarks.floor`: one new row in one aggregate model, warm: "
+            f"{found['model'] * 1000:.0f} ms and {found['jobs']:.0f} Spark job(s), "
+            f"**{found['model'] / found['one job']:.1f} times** a minimal Spark job in the same session "
+            f"({found['one job'] * 1000:.0f} ms). Rows read, the model's own states included: "
+            f"{found['read_rows']:.0f}.\n",
+            _table(("where the time goes", "ms"), rows),
+        )
+    )
+
+
+SECTIONS: dict[str, Callable[[Any, Path], str]] = {
+    "tpch_refresh": _refresh,
+    "tpch_scaling": _scaling,
+    "wide": _wide,
+    "floor": _floor,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
