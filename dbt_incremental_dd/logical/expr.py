@@ -83,13 +83,23 @@ class Expr:
         return Expr.of(tree)
 
     def conjuncts(self) -> tuple[Expr, ...]:
-        """The operands of a top-level AND chain."""
+        """The operands of a top-level AND chain. What all branches of an OR have in common stands before the OR."""
         tree = self.tree
         if isinstance(tree, exp.Paren):
             return Expr.of(tree.this).conjuncts()
         if isinstance(tree, exp.And):
             return Expr.of(tree.left).conjuncts() + Expr.of(tree.right).conjuncts()
-        return (self,)
+        return self._factored() if isinstance(tree, exp.Or) else (self,)
+
+    def _factored(self) -> tuple[Expr, ...]:
+        """``(a AND b) OR (a AND c)`` as ``a`` and ``b OR c``: the same for true, false and unknown."""
+        branches = [Expr.of(branch).conjuncts() for branch in self.tree.flatten()]
+        common = tuple(c for c in branches[0] if all(c in branch for branch in branches[1:]))
+        rest = [[c.sql for c in branch if c not in common] for branch in branches]
+        if not common or not all(rest):
+            return common or (self,)
+        either = " OR ".join("(" + " AND ".join(f"({sql})" for sql in branch) + ")" for branch in rest)
+        return (*common, Expr(either))
 
     def equality_sides(self) -> tuple[Expr, Expr, bool] | None:
         """Both sides of ``a = b`` (False) or ``a <=> b`` (True, NULLs are equal); None for anything else."""
