@@ -40,7 +40,7 @@ def main() -> int:
     metered = meter.Meter(events)
     results = []
     for scale in options.scales:
-        schema = f"tpch_{str(scale).replace('.', '_')}"
+        schema = f"tpch_{scale:g}".replace(".", "_")
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
         resume = options.resume and (folder / schema / "feed.json").exists()
         if not resume:

@@ -15,8 +15,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.local_join import join_locally
-from dbt_incremental_dd.render.predicate import filtered
-from dbt_incremental_dd.render.rows import Rows, plus
+from dbt_incremental_dd.render.rows import Rows, filtered, plus
 from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:

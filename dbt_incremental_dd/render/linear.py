@@ -14,8 +14,7 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
 from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.predicate import filtered
-from dbt_incremental_dd.render.rows import Rows, negated, plus
+from dbt_incremental_dd.render.rows import Rows, filtered, negated, plus
 from dbt_incremental_dd.render.temporal import crossed, source_of_change
 
 if TYPE_CHECKING:

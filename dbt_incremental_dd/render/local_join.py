@@ -14,8 +14,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.differential.outer_join import Kind
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.render.predicate import filtered
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.local import Local, member_mask

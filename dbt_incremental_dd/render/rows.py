@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
 from dbt_incremental_dd.trace.local import Local, consolidate_local
+from dbt_incremental_dd.trace.predicate import truth
 from dbt_incremental_dd.trace.read import consolidate, schema_of
 
 if TYPE_CHECKING:
@@ -67,6 +69,16 @@ class Rows:
     def is_small(self) -> bool:
         """Whether it can be broadcast."""
         return self.estimate <= limits.BROADCAST_ROWS
+
+
+def filtered(rows: Rows, predicate: Expr) -> Rows:
+    """The rows for which the predicate is true; on the driver where they are there and Spark need not be asked."""
+    local = rows.source
+    mask = truth(local, predicate) if isinstance(local, Local) else None
+    if mask is None or not isinstance(local, Local):
+        return replace(rows, source=rows.frame.where(F.expr(predicate.sql)))
+    table = local.table.filter(mask)
+    return replace(rows, source=local.with_table(table), estimate=table.num_rows)
 
 
 def positive(rows: Rows) -> Rows:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.read import consolidate
 
@@ -47,6 +51,10 @@ class Taking:
         """Updates that Spark computes; by default at most as many as there are records."""
         return Records(self.spark, frame, self.records.estimate if estimate is None else estimate)
 
+    def driver_side(self, table: pa.Table, schema: Schema) -> Records:
+        """Updates that are on the driver."""
+        return Records(self.spark, Local(self.spark, table, schema))
+
     def plus_minus(self) -> Records:
         """The visible columns of new records with +1, and of removed ones with -1; what was only moved cancels."""
         names = self.schema.names
@@ -55,6 +63,16 @@ class Taking:
             return updates
         gone = Records(self.spark, self.arrival.removed).select(names).counted(-1)
         return self.changed(consolidate(updates.frame.unionByName(gone.frame)))
+
+
+def refuse_null_keys(spec: SourceSpec, counts: Mapping[str, int]) -> None:
+    """Raises SourceError where a key column is NULL in any record; ``counts``: in how many, by column."""
+    for name, count in counts.items():
+        if count:
+            raise SourceError(
+                f"source {spec.name}: key column {name} is NULL in {count} new record(s)",
+                "Every record of an upsert needs its key. Correct the feed, or choose another key.",
+            )
 
 
 def record_names(records: Records) -> tuple[str, ...]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.sources.arrival import FILE
 from dbt_incremental_dd.sources.exchange import Records, write
-from dbt_incremental_dd.sources.taking import Change, Taking
+from dbt_incremental_dd.sources.taking import Change, Taking, refuse_null_keys
+from dbt_incremental_dd.sources.upsert_local import KEY_TYPES, POSITION, key_values, merge_locally
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.local import Local, find_local
@@ -30,8 +30,6 @@ from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, updat
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-POSITION = "dd_position"
-"""STRUCT, hidden: the place of a row's last change in the order of changes; NULL where there is no order."""
 _DELETED = "dd_deleted"
 
 
@@ -49,6 +47,11 @@ class Candidates:
 
 def change(taking: Taking) -> Change:
     """Each key's latest record against what is stored of the key."""
+    if taking.log is not None and taking.log.files:
+        taking = replace(taking, records=taking.records.localized())
+        merged = merge_locally(taking, _tombstone_log(taking))
+        if merged is not None:
+            return Change(merged.updates, False, finish=lambda: _finish_locally(taking, merged.tombstones))
     spec = taking.spec
     frame = taking.records.frame
     order = [quoted(name) for name in spec.order_by]
@@ -71,23 +74,11 @@ def merge(taking: Taking, candidates: Candidates) -> Change:
         rows = kept.mapped(_stored_form(taking, frame.where(~F.col(_DELETED))))
         return _with_tombstones(taking, frame, None, rows, candidates, first=True)
     keys = frame.select(*map(quoted, taking.spec.key))
-    values = local_keys(local, taking.spec.key) if local is not None else {}
+    values = key_values(local, taking.spec.key) if local is not None else {}
     known = _known(taking, keys, values, local is not None)
     buried = _tombstones(taking, keys, local is not None)
     rows = taking.changed(_against(taking, frame, known, buried, candidates), 2 * candidates.estimate)
     return _with_tombstones(taking, frame, buried, rows, candidates, first=False)
-
-
-def local_keys(table: object, key: tuple[str, ...]) -> dict[str, list[object]]:
-    """Sorted values of key columns on the driver, of types that files have bounds for."""
-    import pyarrow as pa
-
-    found = {}
-    for name in key:
-        column = table[name]  # type: ignore[index]
-        if pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_date32(column.type):
-            found[name] = sorted(set(column.to_pylist()) - {None})
-    return found
 
 
 def _latest(taking: Taking, frame: DataFrame) -> DataFrame:
@@ -100,16 +91,11 @@ def _latest(taking: Taking, frame: DataFrame) -> DataFrame:
 
 
 def _require_keys(taking: Taking, latest: Records, candidates: Candidates) -> None:
-    for name in taking.spec.key:
-        if latest.local is not None:
-            count = latest.local[name].null_count
-        else:
-            count = candidates.frame.where(quoted(name).isNull()).count()
-        if count:
-            raise SourceError(
-                f"source {taking.spec.name}: key column {name} is NULL in {count} new record(s)",
-                "Every record of an upsert needs its key. Correct the feed, or choose another key.",
-            )
+    local, key = latest.local, taking.spec.key
+    if local is not None:
+        refuse_null_keys(taking.spec, {name: local[name].null_count for name in key})
+    else:
+        refuse_null_keys(taking.spec, {name: candidates.frame.where(quoted(name).isNull()).count() for name in key})
 
 
 def _stored_form(taking: Taking, frame: DataFrame) -> DataFrame:
@@ -248,13 +234,22 @@ def _bury(taking: Taking, frame: DataFrame, buried: DataFrame | None) -> dict[st
         names = [f"dd_k{i}" for i in range(len(taking.spec.key))]
         best = dead.drop(DIFF).unionByName(buried.drop(DIFF)).groupBy(*names).agg(latest)
         dead = consolidate(best.withColumn(DIFF, F.lit(1).cast("bigint")).unionByName(old))
-    rows = taking.changed(dead, 2 * taking.records.estimate).localized()
+    return _store_tombstones(taking, taking.changed(dead, 2 * taking.records.estimate).localized())
+
+
+def _finish_locally(taking: Taking, tombstones: Records) -> dict[str, int]:
+    return _store_tombstones(taking, tombstones) if taking.spec.order_by and taking.spec.deleted_when else {}
+
+
+def _store_tombstones(taking: Taking, rows: Records) -> dict[str, int]:
+    """Appends the updates to the tombstones as of the collection's last commit; their new version."""
     log = _tombstone_log(taking)
     if rows.local is not None and rows.local.num_rows == 0:
         return {"tombstones": log.version} if log else {}
     place = taking.place.inner("tombstones")
     stored = Schema((*rows.schema.columns, TIME_COLUMN))
-    files = write(taking.place.storage, place.trace_uri, rows, stored, taking.t, ())
+    bounded = [column.name for column in stored if column.name.startswith("dd_k") and column.type in KEY_TYPES]
+    files = write(taking.place.storage, place.trace_uri, rows, stored, taking.t, bounded)
     newest = place.create(stored)
     extra = tuple(f for f in newest.files if log is None or f.path not in {own.path for own in log.files})
     back = tuple(f for f in log.files if f.path not in {own.path for own in newest.files}) if log else ()

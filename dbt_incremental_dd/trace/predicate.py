@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as F
 from sqlglot import exp
 
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.local import Local
 
@@ -47,16 +45,6 @@ class _Value:
 
     data: pa.ChunkedArray | pa.Scalar
     type: str
-
-
-def filtered(rows: Rows, predicate: Expr) -> Rows:
-    """The rows for which the predicate is true; on the driver where they are there and Spark need not be asked."""
-    local = rows.source
-    mask = truth(local, predicate) if isinstance(local, Local) else None
-    if mask is None or not isinstance(local, Local):
-        return replace(rows, source=rows.frame.where(F.expr(predicate.sql)))
-    table = local.table.filter(mask)
-    return replace(rows, source=local.with_table(table), estimate=table.num_rows)
 
 
 def truth(rows: Local, predicate: Expr) -> pa.ChunkedArray | None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.render.predicate import filtered, truth
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.predicate import truth
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
