@@ -6,6 +6,7 @@ An event is a record of an order as it is from then on. ``events_0`` is a hundre
 from __future__ import annotations
 
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ COLUMNS = {
     "seq": "bigint",
 }
 _STATUSES = np.array(["open", "paid", "sent", "void"])
+_CENT = pa.scalar(Decimal("0.01"))
 _ORDERS = 50
 """Of a customer at first; the number of customers stays, so that an order's customer does."""
 _START = 1_700_000_000
@@ -59,7 +61,7 @@ class Feed:
             {
                 "id": pa.array(ids, pa.int64()),
                 "customer_id": pa.array(ids * 7919 % self._customers[name], pa.int32()),
-                "amount": pc.divide(cents.cast(pa.decimal128(12, 2)), pa.scalar(100)).cast(pa.decimal128(12, 2)),
+                "amount": pc.multiply(cents.cast(pa.decimal128(19, 0)), _CENT).cast(pa.decimal128(12, 2)),
                 "status": pa.array(_STATUSES[self._random.integers(0, len(_STATUSES), len(ids))]),
                 "ts": pa.array((_START + ids) * 1_000_000, pa.timestamp("us", "UTC")),
                 "seq": pa.array(np.full(len(ids), self._number), pa.int64()),
