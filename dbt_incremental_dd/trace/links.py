@@ -31,7 +31,8 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
 
 
 def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
-    """Makes a new folder that shows the files, and gives its number; 0 where the disk has no hard links.
+    """Makes a new folder that shows the files, and gives its number; 0 where the disk has no hard links, or where
+    somebody else is making one.
 
     The folder before it stays for those who still read it; older ones go.
     """
@@ -39,6 +40,9 @@ def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
     number = (present[-1] if present else 0) + 1
     try:
         os.makedirs(f"{folders}/{number}")
+    except OSError:
+        return 0
+    try:
         for file in files:
             os.link(f"{root}/{file.path}", f"{folders}/{number}/{_name(file)}")
     except OSError:

@@ -53,3 +53,12 @@ def test_what_cannot_be_linked_leaves_no_folder(tmp_path: Path) -> None:
     assert link_all(str(tmp_path / "live"), str(tmp_path), [gone]) == 0
     assert not list((tmp_path / "live").iterdir())
     assert not follow(str(tmp_path / "live" / "1"), str(tmp_path), [gone])
+
+
+def test_a_folder_that_somebody_else_makes_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, live = tmp_path / "trace", tmp_path / "live"
+    a, b = file(root, "a"), file(root, "b")
+    link_all(str(live), str(root), [a])
+    monkeypatch.setattr("os.path.isdir", lambda path: False)  # as it was a moment ago
+    assert link_all(str(live), str(root), [a, b]) == 0
+    assert shown(live / "1") == ["a"]
