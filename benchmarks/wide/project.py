@@ -7,6 +7,7 @@ hand-written incremental project reads what is newer than what it has, and merge
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,8 @@ def has_delta() -> bool:
     return pyspark.__version__.startswith(f"{SPARK}.")
 
 
-def write_project(folder: Path, schema: str, materialized: str, data: Path) -> None:
-    """A dbt project over the events in ``data``; all projects may share one session."""
+def write_project(folder: Path, schema: str, materialized: str, data: Path, metered: Mapping[str, str]) -> None:
+    """A dbt project over the events in ``data``; all projects may share one session. ``metered``: its settings."""
     config = {"name": schema, "profile": schema, "models": {"+materialized": materialized}}
     _yaml(folder / "dbt_project.yml", {**config, "flags": {"send_anonymous_usage_stats": False}})
     settings = {
@@ -84,7 +85,7 @@ def write_project(folder: Path, schema: str, materialized: str, data: Path) -> N
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     }
-    settings = settings if has_delta() else {}
+    settings = {**(settings if has_delta() else {}), **metered}
     target = {"type": "differential", "schema": schema, "threads": 2, "server_side_parameters": settings}
     target["state_root"] = str(folder.parent / "state")
     _yaml(folder / "profiles.yml", {schema: {"target": "dev", "outputs": {"dev": target}}})

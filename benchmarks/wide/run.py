@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import meter
 from benchmarks.results import add_options, write
 from benchmarks.wide.feed import SOURCES, Feed
 from benchmarks.wide.project import LAYERS, SPARK, has_delta, write_project
@@ -38,7 +39,7 @@ def main() -> int:
     shutil.rmtree(folder, ignore_errors=True)
     feed = Feed(folder / "data", options.rows)
     for project in projects:
-        write_project(folder / project, f"wide_{project}", project, folder / "data")
+        write_project(folder / project, f"wide_{project}", project, folder / "data", meter.settings(folder / "events"))
     bench = _Bench(folder, projects)
     results = {"first": bench.measured(1, lambda: None)}
     results["nothing"] = bench.measured(options.repeats, lambda: None)
@@ -47,7 +48,7 @@ def main() -> int:
     for kind, found in results.items():
         told = ", ".join(f"{project} {seconds:.1f} s" for project, seconds in found.items())
         print(f"{kind:<8} {told}")
-    write(options.json, {"rows": options.rows, "share": options.share, "seconds": results})
+    write(options.json, {"rows": options.rows, "share": options.share, "seconds": results, "jobs": bench.jobs})
     wrong = bench.wrong()
     print(f"WRONG: {', '.join(wrong)}" if wrong else "all projects have the same rows")
     return 1 if wrong else 0
@@ -67,6 +68,9 @@ class _Bench:
     def __init__(self, folder: Path, projects: list[str]) -> None:
         self._folder = folder
         self._projects = projects
+        self._meter = meter.Meter(folder / "events")
+        self.jobs: dict[str, list[int]] = {project: [] for project in projects}
+        """Spark jobs of each run, by project."""
 
     def measured(self, repeats: int, change: Callable[[], object]) -> dict[str, float]:
         """Medians of seconds, by project; each project runs after each change."""
@@ -75,7 +79,8 @@ class _Bench:
             change()
             for project in self._projects:
                 seconds[project].append(self._run(project))
-                print(f"{project} {seconds[project][-1]:.1f} s", flush=True)
+                self.jobs[project].append(self._meter.take().jobs)
+                print(f"{project} {seconds[project][-1]:.1f} s, {self.jobs[project][-1]} Spark jobs", flush=True)
         return {project: statistics.median(found) for project, found in seconds.items()}
 
     def _run(self, project: str) -> float:
