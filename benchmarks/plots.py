@@ -27,7 +27,7 @@ def ratios(path: Path, kinds: Mapping[str, Mapping[str, float]]) -> None:
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xticks(range(len(queries)), queries, rotation=60)
     axes.set_ylabel("rebuild / differential")
-    axes.legend(fontsize="small", ncols=len(kinds))
+    figure.legend(loc="outside upper center", fontsize="small", ncols=len(kinds))
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -46,7 +46,7 @@ def growth(path: Path, found: list[dict[str, Any]], kinds: list[str]) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("scale factor")
     axes.set_ylabel("times that of the smallest")
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside upper center", fontsize="small", ncols=4)
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -65,5 +65,5 @@ def projects(path: Path, seconds: Mapping[str, Mapping[str, float]]) -> None:
         axes.bar_label(bars, fmt="%.0f", fontsize="x-small")
     axes.set_xticks(range(len(seconds)), list(seconds))
     axes.set_ylabel("seconds")
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside upper center", fontsize="small", ncols=4)
     figure.savefig(path, metadata={"Date": None})

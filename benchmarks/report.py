@@ -161,6 +161,7 @@ def _wide(found: dict[str, Any], folder: Path) -> str:
             f"{found['rows']:,} rows (one of a hundredth), seconds of a whole `dbt run`, parsing included, of the same "
             "project in several materializations; `incremental` is written by hand over Delta tables.\n",
             _table(("dbt run", *projects), rows),
+            f"Spark jobs of the differential project where nothing changed: {found['jobs']['differential'][1]}.\n",
             "![Seconds of a dbt run](benchmarks/wide.svg)\n",
         )
     )
