@@ -52,14 +52,14 @@ def publish(spark: SparkSession, place: Place, relation: str, log: Log, schema: 
     """Makes both relations show the log's contents.
 
     ``anew``: they show other columns so far, or are elsewhere. Where the log's files are shown by links in a folder,
-    one file more needs nothing else.
+    one file more needs nothing else. Relations that somebody has dropped are made again.
     """
-    shown = None if anew else _shown(place)
+    shown = None if anew or not _are_there(spark, relation) else _shown(place)
     shape = shape_of(log.files)
     more = shown is not None and _SHAPES.index(shape) > _SHAPES.index(shown.shape)
     if more:  # before it is needed: the more general one is right for what there is, too
         _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), True)
-    folder = _follow(spark, place, relation, log, shown)
+    folder = _follow(place, log, shown)
     if folder is None:
         can_link = place.storage.is_local and log.files
         folder = link_all(_folders(place), log.uri, log.files) if can_link else 0
@@ -76,11 +76,13 @@ def _shown(place: Place) -> Shown | None:
     return Shown(*json.loads(text)) if text else None
 
 
-def _follow(spark: SparkSession, place: Place, relation: str, log: Log, shown: Shown | None) -> int | None:
+def _are_there(spark: SparkSession, relation: str) -> bool:
+    return all(spark.catalog.tableExists(name) for name in (changes_relation(relation), relation))
+
+
+def _follow(place: Place, log: Log, shown: Shown | None) -> int | None:
     """The folder that is shown, if it has come to show the log; None where the relation has to be replaced."""
     if shown is None or not shown.folder or not log.files:
-        return None
-    if not spark.catalog.tableExists(changes_relation(relation)):
         return None
     return shown.folder if follow(f"{_folders(place)}/{shown.folder}", log.uri, log.files) else None
 

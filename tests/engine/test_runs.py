@@ -240,6 +240,22 @@ def test_a_query_of_which_parts_cannot_stand_alone_is_compiled_quietly(
     assert "ERROR" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("dropped", [["m"], ["m__changes"], ["m", "m__changes"]], ids=" and ".join)
+def test_dropped_relations_are_made_again(spark: SparkSession, tmp_path: Path, dropped: list[str]) -> None:
+    world = World(spark, tmp_path, {"t": Table("k INT, v INT")})
+    world.model("m", "SELECT k, sum(v) AS v FROM {t} GROUP BY k")
+    for step in range(3):  # at first rows are only added, then some are replaced
+        world.insert("t", [(step % 2, step), (step + 10, step)])
+        world.step()
+        world.check()
+        for name in dropped:
+            spark.sql(f"DROP VIEW {world.schema}.{name}")
+    world.insert("t", [(1, 1)])
+    world.step()
+    world.check()
+    assert spark.table(f"{world.schema}.m__changes").count() >= 8
+
+
 @pytest.mark.parametrize("where", [None, "in_spark"], ids=["on the driver", "in Spark"])
 def test_an_extreme_whose_equal_came_and_went_is_kept(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, where: str | None
