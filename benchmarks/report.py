@@ -22,7 +22,7 @@ _INTRO = """# Benchmarks
 
 What runs by deltas cost, always beside the alternative in the same process and session. Written by
 `python -m benchmarks.report` from the JSON files in [docs/benchmarks](benchmarks), which `make bench` and the commands
-below write; times are medians.
+below write; times are medians of the repeats.
 """
 
 
@@ -64,7 +64,8 @@ def _refresh(found: dict[str, Any], folder: Path) -> str:
         f"## TPC-H under refreshes, scale factor {found['scale']:g}\n",
         f"`python -m benchmarks.tpch.refresh --scale {found['scale']:g}`: a share of the {found['orders']:,} orders "
         "and their lines is inserted, deleted and updated; each query's run by deltas against `CREATE TABLE AS` of the "
-        "same SQL over the plain Parquet files. The sources' intake is shared by all models and told apart.\n",
+        "same SQL over the plain Parquet files. The sources' intake is shared by all models and told apart. "
+        f"Refreshes counted of each kind: {found['repeats']}, after one to warm up.\n",
     ]
     kinds = {}
     for refresh in found["refreshes"]:
@@ -120,8 +121,8 @@ def _scaling(found: list[dict[str, Any]], folder: Path) -> str:
     kinds = [kind for kind in ("recent", "random") if kind in found[0]]
     text = [
         "## The same change at several scale factors\n",
-        f"`python -m benchmarks.tpch.scaling`: {found[0][kinds[0]]['changed']['orders']:,} orders of each kind of "
-        "change; geometric means over the queries that read anything.\n",
+        f"`python -m benchmarks.tpch.scaling`: {found[0][kinds[0]]['changed']['orders']:,} orders "
+        "inserted, deleted and updated together; geometric means over the queries that read anything.\n",
     ]
     rows = []
     for kind in kinds:

@@ -30,7 +30,7 @@ def main() -> int:
         shutil.rmtree(folder / "state", ignore_errors=True)
     spark = rounds.session(folder, options.schema, meter.settings(events))
     bench = Bench(spark, folder, feed, meter.Meter(events), options.only, options.schema)
-    results: dict[str, Any] = {"scale": options.scale, "orders": feed.orders}
+    results: dict[str, Any] = {"scale": options.scale, "orders": feed.orders, "repeats": options.repeats}
     if not options.resume:
         results["first_load"] = bench.run()
     results["rebuild"] = {name: bench.rebuild(name, options.repeats) for name in bench.models}

@@ -61,7 +61,7 @@ def _size(folder: Path) -> int:
 
 
 def _report(where: str, results: list[dict[str, Any]]) -> None:
-    print(f"\n{where}: {results[0][where]['changed']['orders']} orders of each")
+    print(f"\n{where}: {results[0][where]['changed']['orders']} orders")
     for before, after in pairwise(results):
         pairs = [
             (one, after[where]["models"][name]) for name, one in before[where]["models"].items() if one["read_rows"]
