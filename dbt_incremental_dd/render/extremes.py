@@ -17,7 +17,7 @@ from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
 from dbt_incremental_dd.render.outputs import NEW, OLD
 from dbt_incremental_dd.render.rows import Rows, positive
-from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.arrow import is_ordered, is_plain, same_values
 from dbt_incremental_dd.trace.local import Local, lookup_local
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def _is_comparable(node: Accumulate, merged: Rows) -> bool:
     """Whether Arrow orders the extremes' values as Spark does."""
     names = tuple(in_out(kind, e) for e in node.extremes for kind in ("in", "out"))
     schema = merged.schema
-    unordered = ("boolean", "binary")
-    return is_plain(schema.select((*node.keys, *names))) and all(c.type not in unordered for c in schema.select(names))
+    return is_plain(schema.select(node.keys)) and is_ordered(schema.select(names))
 
 
 def _compared_locally(
@@ -139,7 +138,7 @@ def _values_change_locally(node: Accumulate, rows: Rows, types: Mapping[Id, str]
     is_ = pc.greater(pc.add(table[OLD + DIFF], table[DIFF]), 0)
     same = pc.equal(was, is_)
     for id in types:
-        same = pc.and_(same, _same(table[OLD + id], table[NEW + id]))
+        same = pc.and_(same, same_values(table[OLD + id], table[NEW + id]))
     changed = pc.invert(same)
     parts = []
     for prefix, there, diff in ((OLD, was, -1), (NEW, is_, 1)):
@@ -150,10 +149,6 @@ def _values_change_locally(node: Accumulate, rows: Rows, types: Mapping[Id, str]
     schema = Schema((*local.schema.select(node.keys), *(Column(id, dtype) for id, dtype in types.items()), DIFF_COLUMN))
     both = pa.concat_tables(parts)
     return Rows(Local(local.spark, both, schema), both.num_rows, consolidated=True)
-
-
-def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.or_(pc.fill_null(pc.equal(one, other), False), pc.and_(pc.is_null(one), pc.is_null(other)))
 
 
 def _old_extremes(node: Accumulate, frame: DataFrame, stored: DataFrame | None) -> DataFrame:

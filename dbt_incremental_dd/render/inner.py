@@ -78,8 +78,8 @@ class InnerTrace:
         self._old: tuple[DataFile, ...] = () if self._from_empty or self._log is None else self._log.files
         self._own: list[pa.Table] | None = []
         """What this run has appended; None where that is not all on the driver."""
-        self._found: tuple[tuple[str, ...], pa.Table | None, pa.Table | None] = ((), None, None)
-        """The keys' columns and values that were looked for last, and what the trace held of them."""
+        self._found: tuple[pa.Table, pa.Table] | None = None
+        """The keys that were looked for last, and what the trace held of them."""
 
     @property
     def version(self) -> int | None:
@@ -144,11 +144,12 @@ class InnerTrace:
 
     def _old_of(self, log: Log, keys: Keys, wanted: pa.Table) -> pa.Table:
         """What the trace held of the keys when the run began, among other rows; it is read once."""
-        columns, known, table = self._found
-        same = columns == keys.columns and known is not None and known.schema.types == wanted.schema.types
-        if not same or not pc.all(member_mask(wanted, known, columns)).as_py():
-            table = self._read(log, matching(self._old, keys.values), keys)
-            self._found = (keys.columns, wanted, table)
+        if self._found is not None:
+            known, table = self._found
+            if known.schema.equals(wanted.schema) and pc.all(member_mask(wanted, known, keys.columns)).as_py():
+                return table
+        table = self._read(log, matching(self._old, keys.values), keys)
+        self._found = (wanted, table)
         return table
 
     def _read(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> pa.Table:

@@ -9,14 +9,13 @@ from functools import reduce as fold
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import fitting_values, is_plain
+from dbt_incremental_dd.trace.arrow import fitting_values, is_plain, sorted_values
 from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
@@ -115,14 +114,8 @@ def _values(table: pa.Table | None, columns: Sequence[Id]) -> dict[Id, list[Any]
     """Sorted values of columns, of types that files have bounds for, and without NULL."""
     if table is None:
         return {}
-    found = {}
-    for id in columns:
-        column = table[id]
-        kind = column.type
-        bounded = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind)
-        if bounded and not column.null_count:
-            found[id] = sorted(pc.unique(column).to_pylist())
-    return found
+    found = {id: sorted_values(table[id]) for id in columns if not table[id].null_count}
+    return {id: values for id, values in found.items() if values is not None}
 
 
 def null_safe(pairs: Mapping[str, str]) -> Column:

@@ -16,14 +16,12 @@ from dbt_incremental_dd.differential.outer_join import Kind
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
 from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context
 
-_KEY_TYPES = ("byte", "short", "integer", "long", "string", "date")
-"""Types of which Arrow and Spark agree on ``=``."""
 _OTHER = "dd_diff_other"
 _ROW = "dd_row"
 
@@ -95,7 +93,7 @@ def _agree(left: Schema, right: Schema, columns: Sequence[tuple[str, str]]) -> b
         return False
     ours = {column.name: column.type for column in left}
     theirs = {column.name: column.type for column in right}
-    return all(ours[a] == theirs[b] and ours[a] in _KEY_TYPES for a, b in columns)
+    return all(ours[a] == theirs[b] and ours[a] in BOUNDED_TYPES for a, b in columns)
 
 
 def _most_equal(table: pa.Table, columns: Sequence[tuple[str, str]]) -> int:

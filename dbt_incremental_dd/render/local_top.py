@@ -10,13 +10,12 @@ from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.render.rows import Rows
-from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.arrow import is_ordered
 from dbt_incremental_dd.trace.local import Local
 
 BEFORE = "dd_before"
 """How many rows come before a row and its copies."""
 _WAS = "dd_was_kept"
-_UNORDERED = ("boolean", "binary")
 
 
 def answer_locally(node: KeptTop, kept: Rows) -> Rows | None:
@@ -70,7 +69,7 @@ def _last(table: pa.Table) -> int:
 def _whole_order(node: KeptTop, rows: Rows) -> list[Order] | None:
     """The whole order, ties included; None where it is not one of plain columns."""
     types = {column.name: column.type for column in rows.schema}
-    if not is_plain(rows.schema.select(node.columns)) or any(types[id] in _UNORDERED for id in node.columns):
+    if not is_ordered(rows.schema.select(node.columns)):
         return None
     items = [*node.order, *(Order(Expr.column(id), descending=False, nulls_first=True) for id in node.ties)]
     return items if items and all(item.expr.as_column in types for item in items) else None

@@ -16,12 +16,11 @@ from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 from dbt_incremental_dd.runtime.compile import Compiled
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
-
-_BOUNDED = ("byte", "short", "integer", "long", "string", "date")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def write_batch(
     if change is None:
         return Batch((), 0, 0)
     stored = stored_names(schema)
-    bounded = tuple(c.name for c in schema if c.type in _BOUNDED)[:16]
+    bounded = tuple(c.name for c in schema if c.type in BOUNDED_TYPES)[:16]
     change = context.localized(change)
     if change.local is not None:
         return _write_local(context, place, stored, change.local, t, bounded, arranged_by)

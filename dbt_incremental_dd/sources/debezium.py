@@ -11,9 +11,8 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.sources.arrival import FILE
-from dbt_incremental_dd.sources.taking import Change, Taking
+from dbt_incremental_dd.sources.taking import POSITION, Change, Taking
 from dbt_incremental_dd.sources.upsert import Candidates, merge
-from dbt_incremental_dd.sources.upsert_local import POSITION
 from dbt_incremental_dd.trace.read import quote_name
 
 _EVENT = ("before", "after", "op", "ts_ms", "source")

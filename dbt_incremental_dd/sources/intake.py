@@ -20,6 +20,7 @@ from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.progress import progress
@@ -36,7 +37,6 @@ ENVELOPES: Mapping[str, ModuleType] = {
     "changelog": changelog,
     "snapshot": snapshot,
 }
-_BOUNDED = ("byte", "short", "integer", "long", "string", "date")
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _Intaking:
         return schema
 
     def _write(self, updates: Records, stored: Schema) -> tuple[Any, ...]:
-        bounded = [column.name for column in stored if column.type in _BOUNDED][:16]
+        bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
         return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, self._sorted_by())
 
     def _sorted_by(self) -> tuple[str, ...]:

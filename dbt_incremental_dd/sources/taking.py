@@ -22,6 +22,9 @@ from dbt_incremental_dd.trace.read import consolidate
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+POSITION = "dd_position"
+"""STRUCT, hidden: the place of a row's last change in the order of changes; NULL where there is no order."""
+
 
 @dataclass(frozen=True)
 class Change:

@@ -19,9 +19,9 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.sources.arrival import FILE
 from dbt_incremental_dd.sources.exchange import Records, write
-from dbt_incremental_dd.sources.taking import Change, Taking, refuse_null_keys
-from dbt_incremental_dd.sources.upsert_local import KEY_TYPES, POSITION, key_values, merge_locally
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.sources.taking import POSITION, Change, Taking, refuse_null_keys
+from dbt_incremental_dd.sources.upsert_local import key_values, merge_locally
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, file_type
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.local import Local, find_local
 from dbt_incremental_dd.trace.log import Commit, Log
@@ -248,7 +248,7 @@ def _store_tombstones(taking: Taking, rows: Records) -> dict[str, int]:
         return {"tombstones": log.version} if log else {}
     place = taking.place.inner("tombstones")
     stored = Schema((*rows.schema.columns, TIME_COLUMN))
-    bounded = [column.name for column in stored if column.name.startswith("dd_k") and column.type in KEY_TYPES]
+    bounded = [column.name for column in stored if column.name.startswith("dd_k") and column.type in BOUNDED_TYPES]
     files = write(taking.place.storage, place.trace_uri, rows, stored, taking.t, bounded)
     newest = place.create(stored)
     extra = tuple(f for f in newest.files if log is None or f.path not in {own.path for own in log.files})

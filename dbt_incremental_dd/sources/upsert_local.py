@@ -12,24 +12,29 @@ from functools import reduce as fold
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.sources.arrival import FILE
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.taking import Taking, refuse_null_keys
-from dbt_incremental_dd.trace.arrow import arrow_type, file_type, is_plain
+from dbt_incremental_dd.sources.taking import POSITION, Taking, refuse_null_keys
+from dbt_incremental_dd.trace.arrow import (
+    BOUNDED_TYPES,
+    arrow_type,
+    file_type,
+    is_ordered,
+    is_plain,
+    same_values,
+    sorted_values,
+)
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.local import Local, consolidate_local, find_local, lookup_local, member_mask
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.predicate import truth
 
-POSITION = "dd_position"
-"""STRUCT, hidden: the place of a row's last change in the order of changes; NULL where there is no order."""
 _DELETED = "dd_deleted"
 _THERE = "dd_there"
-KEY_TYPES = ("byte", "short", "integer", "long", "string", "date")
-"""Types that files have bounds for."""
 
 
 @dataclass(frozen=True)
@@ -42,29 +47,24 @@ class Merged:
 
 def merge_locally(taking: Taking, tombstones: Log | None) -> Merged | None:
     """The records against what is stored; None where Spark has to do it. Raises SourceError for a NULL key."""
-    records = _Records.of(taking)
-    if records is None:
+    merge = _Merge.of(taking)
+    if merge is None:
         return None
-    kept = records.latest()
+    kept = merge.latest()
     refuse_null_keys(taking.spec, {name: kept[name].null_count for name in taking.spec.key})
-    old = records.stored(kept)
-    graves = records.graves(kept, tombstones)
+    old, graves = merge.stored(kept), merge.graves(kept, tombstones)
     if old is None or graves is None:
         return None
-    return Merged(records.updates(kept, old, graves), records.tombstones(kept, graves))
+    return Merged(merge.updates(kept, old, graves), merge.tombstones(kept, graves))
 
 
 def key_values(table: pa.Table, key: Sequence[str]) -> dict[str, list[object]]:
     """Sorted values of key columns, of types that files have bounds for."""
-    found = {}
-    for name in key:
-        column = table[name]
-        if pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_date32(column.type):
-            found[name] = sorted(set(column.to_pylist()) - {None})
-    return found
+    found = {name: sorted_values(table[name]) for name in key}
+    return {name: values for name, values in found.items() if values is not None}
 
 
-class _Records:
+class _Merge:
     """``table``: the source's columns, ``dd_p<i>``, ``dd_deleted``, and perhaps the file."""
 
     def __init__(self, taking: Taking, log: Log, table: pa.Table) -> None:
@@ -78,14 +78,14 @@ class _Records:
         self._struct_type = file_type(self._struct.type)
 
     @staticmethod
-    def of(taking: Taking) -> _Records | None:
+    def of(taking: Taking) -> _Merge | None:
         """The records, if they and what is stored are of types on which Arrow and Spark agree."""
         local, log, spec = taking.records.local, taking.log, taking.spec
         if local is None or log is None or not {*spec.key, *spec.order_by} <= set(local.column_names):
             return None
         types = {column.name: column.type for column in taking.schema}
         plain = is_plain(taking.schema) and "binary" not in types.values()
-        if not plain or any(types[name] not in KEY_TYPES for name in spec.key):
+        if not plain or any(types[name] not in BOUNDED_TYPES for name in spec.key):
             return None
         stored = log.schema.find(POSITION)
         if stored is None or file_type(stored.type) is None or file_type(stored.type) != _position_type(taking):
@@ -98,7 +98,7 @@ class _Records:
         table = local.append_column(_DELETED, deleted)
         for i, name in enumerate(spec.order_by):
             table = table.append_column(f"dd_p{i}", local[name])
-        return _Records(taking, log, table)
+        return _Merge(taking, log, table)
 
     def latest(self) -> pa.Table:
         """Each key's last record, by its position, then by its file's name, then by its values."""
@@ -160,7 +160,7 @@ class _Records:
         known = pc.or_(old[_THERE], graves[_THERE])
         pairs = [(kept[name], base[name]) for name in self._position]
         newer = pc.or_(pc.invert(known), _at_least(pairs, equal=True))
-        same = fold(pc.and_, (_same(kept[name], old[name]) for name in (*self._names, *self._position)))
+        same = fold(pc.and_, (same_values(kept[name], old[name]) for name in (*self._names, *self._position)))
         alive = pc.invert(kept[_DELETED])
         moved = pc.and_(newer, pc.invert(pc.and_(pc.and_(alive, old[_THERE]), same)))
         gone = self._stored_form(old.filter(pc.and_(moved, old[_THERE])), self._names, -1)
@@ -196,7 +196,7 @@ class _Records:
 def _position_type(taking: Taking) -> pa.DataType | None:
     """The Arrow form of the position that the records have; None where Arrow does not order them as Spark does."""
     columns = taking.records.schema.select(taking.spec.order_by)
-    if not is_plain(columns) or any(column.type in ("boolean", "binary") for column in columns):
+    if not is_ordered(columns):
         return None
     fields = [(column.name, arrow_type(column.type)) for column in columns]
     return pa.struct(fields or [("dd_none", pa.int32())])
@@ -207,7 +207,10 @@ def _deleted(taking: Taking, local: pa.Table) -> pa.ChunkedArray | None:
     condition = taking.spec.deleted_when
     if not condition:
         return pa.chunked_array([pa.array([False] * local.num_rows, pa.bool_())])
-    found = truth(Local(taking.spark, local, taking.records.schema), Expr(condition))
+    try:
+        found = truth(Local(taking.spark, local, taking.records.schema), Expr(condition))
+    except SqlglotError:  # no SQL, or of Spark's alone: Spark tells what it is
+        return None
     return None if found is None else pc.fill_null(found, False)
 
 
@@ -215,14 +218,10 @@ def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column
 
 
-def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.or_(pc.fill_null(pc.equal(one, other), False), pc.and_(pc.is_null(one), pc.is_null(other)))
-
-
 def _at_least(pairs: Sequence[tuple[pa.ChunkedArray, pa.ChunkedArray]], *, equal: bool) -> pa.ChunkedArray | bool:
     """Whether the first of each pair are more than the second, in this order, or ``equal``; NULL is the least."""
     found: pa.ChunkedArray | bool = equal
     for one, other in reversed(pairs):
         more = pc.or_(pc.fill_null(pc.greater(one, other), False), pc.and_(pc.is_valid(one), pc.is_null(other)))
-        found = pc.or_(more, pc.and_(_same(one, other), found))
+        found = pc.or_(more, pc.and_(same_values(one, other), found))
     return found

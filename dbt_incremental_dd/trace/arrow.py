@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import Schema
 
@@ -26,6 +27,10 @@ _ARROW: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+
+
+BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "date")
+"""Types that files have bounds for, and of which Arrow and Spark agree on ``=``."""
 
 
 def arrow_type(dtype: str) -> pa.DataType | None:
@@ -67,6 +72,24 @@ def is_readable(schema: Schema) -> bool:
 def is_plain(schema: Schema) -> bool:
     """Whether Arrow and Spark also agree on which values are equal; not so for floats (-0.0, NaN)."""
     return is_readable(schema) and not any(column.type in ("float", "double") for column in schema)
+
+
+def is_ordered(schema: Schema) -> bool:
+    """Whether Arrow also sorts the types, and as Spark does."""
+    return is_plain(schema) and not any(column.type in ("boolean", "binary") for column in schema)
+
+
+def same_values(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Where two columns of a plain type are equal, NULL to NULL."""
+    return pc.or_(pc.fill_null(pc.equal(one, other), False), pc.and_(pc.is_null(one), pc.is_null(other)))
+
+
+def sorted_values(column: pa.ChunkedArray) -> list[Any] | None:
+    """A column's distinct values without NULL, sorted; None where files have no bounds for its type."""
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind)):
+        return None
+    return sorted(pc.unique(column).drop_null().to_pylist())
 
 
 def arrow_schema(schema: Schema, like: pa.Schema) -> pa.Schema:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import TIME
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
@@ -20,8 +21,6 @@ from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_BOUNDED = ("byte", "short", "integer", "long", "string", "date")
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def compact_trace(
         merged = merged.repartitionByRange(files, *columns).sortWithinPartitions(*columns)
     else:
         merged = merged.coalesce(files)
-    bounded = [column.name for column in log.schema if column.type in _BOUNDED and column.name not in (TIME, *diffs)]
+    bounded = [c.name for c in log.schema if c.type in BOUNDED_TYPES and c.name not in (TIME, *diffs)]
     written = write_spark(storage, log.uri, merged, bounded[:16], is_arranged=bool(sort_by))
     made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False))
     return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))

@@ -24,12 +24,11 @@ from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 
 UPPER, SINCE, MANIFEST = "dd:upper", "dd:since", "dd:manifest"
 
 _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
-
-_BOUND_TYPES = ("byte", "short", "integer", "long", "string", "date")
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,7 @@ def _json_bound(value: Any) -> Any:
 
 
 def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:
-    names = [c.name for c in schema if c.type in _BOUND_TYPES and c.name not in (TIME, DIFF)]
+    names = [c.name for c in schema if c.type in BOUNDED_TYPES and c.name not in (TIME, DIFF)]
     bounds = {n: (row[f"min.{n}"], row[f"max.{n}"]) for n in names if row.get(f"min.{n}") is not None}
     return DataFile(
         path=row["path"],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import ParseException
 
 from dbt_incremental_dd.sources import upsert
 from dbt_incremental_dd.trace import limits
@@ -50,6 +52,18 @@ def test_as_in_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mo
                 reader.take()
         assert readers["driver"].rows() == readers["Spark"].rows(), f"batch {number}"
     assert [found is not None for found in merged] == [True, False] * 5
+
+
+def test_a_condition_that_only_spark_can_read_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    reader = Reader(spark, tmp_path, COLUMNS, envelope="upsert", key=["id"], deleted_when="v RLIKE '^x' OR v ILIKE 'Y'")
+    for number, values in enumerate((["a", "b"], ["x1", "b"], ["y", "z"])):
+        reader.write(f"{number}.json", [{"id": i, "v": v} for i, v in enumerate(values)])
+        reader.take()
+    assert [row[2] for row in reader.rows()] == ["z"]
+    reader.spec = replace(reader.spec, deleted_when="v = 'x' AND (")
+    reader.write("3.json", [{"id": 1, "v": "c"}])
+    with pytest.raises(ParseException):
+        reader.take()
 
 
 def record(rng: random.Random) -> dict[str, Any]:
