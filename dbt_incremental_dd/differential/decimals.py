@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dbt_incremental_dd.core.schema import DIFF
 
 Add = Callable[[str, str], str]
-"""Of a sum over a delta's rows and its type: the name of the accumulator."""
+"""Of what a row of a delta adds to a sum, and the sum's type: the name of the accumulator."""
 
 _WIDEST_DIFF = 9
 """Decimal digits of a diff in a product with a decimal: multiplicities up to a billion."""
@@ -63,4 +63,4 @@ def decimal_sum(value: str, precision: int, scale: int, add: Add) -> str:
 
 def _weighted(value: str, scale: int, add: Add) -> str:
     weighted = f"{value} * CAST({DIFF} AS DECIMAL({_WIDEST_DIFF},0))"
-    return add(f"coalesce(sum({weighted}), 0)", f"DECIMAL(37,{scale})")
+    return add(weighted, f"DECIMAL(37,{scale})")

@@ -25,14 +25,19 @@ _ORDERED = (*_INTEGERS, "string", "date", "timestamp", "timestamp_ntz", "boolean
 
 @dataclass(frozen=True)
 class Accumulator:
-    """A sum over a group: ``delta`` is its SQL aggregate over a delta's rows (columns and ``dd_diff``).
+    """A sum over a group: ``value`` is the SQL of what a row of a delta (columns and ``dd_diff``) adds to it.
 
     ``dtype`` is BIGINT or DECIMAL(37,s): two of the latter add up without losing a digit.
     """
 
     name: str
-    delta: str
+    value: str
     dtype: str = "BIGINT"
+
+    @property
+    def delta(self) -> str:
+        """Its SQL aggregate over a delta's rows; NULL where no row adds to it."""
+        return f"sum({self.value})"
 
 
 @dataclass(frozen=True)
@@ -112,9 +117,9 @@ class _Parts:
         self.sums: dict[str, Accumulator] = {}
         self.extremes: list[Extreme] = []
 
-    def sum(self, delta: str, dtype: str = "BIGINT") -> str:
+    def sum(self, value: str, dtype: str = "BIGINT") -> str:
         """The name of the accumulator with that definition."""
-        return self.sums.setdefault(delta, Accumulator(f"dd_a{len(self.sums)}", delta, dtype)).name
+        return self.sums.setdefault(value, Accumulator(f"dd_a{len(self.sums)}", value, dtype)).name
 
 
 def accumulate(
@@ -199,7 +204,7 @@ def _accumulate(aggregate: Aggregate, arg_types: Callable[[Expr], str], parts: _
         parts.extremes.append(Extreme(aggregate.id, aggregate.function == "max", Expr(value), dtype))
         return aggregate.id
     if kind == "count_if":
-        return parts.sum(f"sum(CASE WHEN {value} THEN {DIFF} ELSE 0L END)")
+        return parts.sum(f"CASE WHEN {value} THEN {DIFF} ELSE 0L END")
     if kind in ("all", "any"):
         return _boolean(kind, value, parts)
     return _sum(kind, value, arg_types(aggregate.args[0]), parts)
@@ -211,23 +216,23 @@ def _count(aggregate: Aggregate, parts: _Parts) -> str:
         conditions.append(f"({aggregate.filter.sql})")
     if not conditions:
         return DIFF
-    return parts.sum(f"sum(CASE WHEN {' AND '.join(conditions)} THEN {DIFF} ELSE 0L END)")
+    return parts.sum(f"CASE WHEN {' AND '.join(conditions)} THEN {DIFF} ELSE 0L END")
 
 
 def _boolean(kind: str, value: str, parts: _Parts) -> str:
     """NULL over no values; else whether there is no false one (all), or some true one (any)."""
-    true = parts.sum(f"sum(CASE WHEN ({value}) THEN {DIFF} ELSE 0L END)")
-    false = parts.sum(f"sum(CASE WHEN NOT ({value}) THEN {DIFF} ELSE 0L END)")
+    true = parts.sum(f"CASE WHEN ({value}) THEN {DIFF} ELSE 0L END")
+    false = parts.sum(f"CASE WHEN NOT ({value}) THEN {DIFF} ELSE 0L END")
     test = f"{false} = 0" if kind == "all" else f"{true} > 0"
     return f"CASE WHEN {true} + {false} > 0 THEN {test} END"
 
 
 def _sum(kind: str, value: str, dtype: str, parts: _Parts) -> str:
     """Sum and average over accumulated sum and count, in the result types of Spark's own aggregates."""
-    count = parts.sum(f"sum(CASE WHEN ({value}) IS NOT NULL THEN {DIFF} ELSE 0L END)")
+    count = parts.sum(f"CASE WHEN ({value}) IS NOT NULL THEN {DIFF} ELSE 0L END")
     match = re.fullmatch(r"decimal\((\d+),(\d+)\)", dtype)
     if match is None and kind == "sum":
-        total = parts.sum(f"coalesce(sum(CAST({value} AS BIGINT) * {DIFF}), 0L)")
+        total = parts.sum(f"CAST({value} AS BIGINT) * {DIFF}")
         return f"CASE WHEN {count} > 0 THEN {total} END"
     precision, scale = (int(match[1]), int(match[2])) if match else (19, 0)
     total = decimal_sum(value, precision, scale, parts.sum)

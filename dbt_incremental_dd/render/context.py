@@ -10,6 +10,7 @@ from uuid import uuid4
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.render.inner import InnerTraces
+from dbt_incremental_dd.render.keys import Found
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
@@ -36,6 +37,10 @@ class Context:
     output: tuple[Log, Schema] | None
     inner: InnerTraces
     report: Callable[[str], None]
+    former: Found = field(default_factory=Found)
+    """What the output held of keys when the run began."""
+    once_seconds: float = 0.0
+    """Of the run's, what later ones need not spend again."""
     _scratch: list[str] = field(default_factory=list)
     _views: list[str] = field(default_factory=list)
 

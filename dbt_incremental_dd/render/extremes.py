@@ -15,7 +15,8 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
-from dbt_incremental_dd.render.outputs import NEW, OLD
+from dbt_incremental_dd.render.outputs import NEW, OLD, in_out
+from dbt_incremental_dd.render.reduce_local import fresh
 from dbt_incremental_dd.render.rows import Rows, positive
 from dbt_incremental_dd.trace.arrow import is_ordered, is_plain, same_values
 from dbt_incremental_dd.trace.local import Local, lookup_local
@@ -35,11 +36,6 @@ def seen(e: Extreme) -> list[SparkColumn]:
         F.expr(f"{f}(CASE WHEN {DIFF} > 0 THEN {value} END)").alias(in_out("in", e)),
         F.expr(f"{f}(CASE WHEN {DIFF} < 0 THEN {value} END)").alias(in_out("out", e)),
     ]
-
-
-def in_out(kind: str, e: Extreme) -> str:
-    """The column of the extreme of what comes ``in`` or goes ``out``."""
-    return f"dd_{kind}_{e.id}"
 
 
 def any_of(conditions: Sequence[SparkColumn]) -> SparkColumn:
@@ -124,7 +120,9 @@ def _fresh_locally(node: Accumulate, r: Renderer, lost: Local, table: pa.Table) 
     types = [table.schema.field(in_out("in", e)).type for e in node.extremes]
     if source is None:
         return pa.table({name: pa.nulls(table.num_rows, dtype) for name, dtype in zip(names, types, strict=True)})
-    best = _fresh_extremes(node, source, {id: id for id in node.keys}).toArrow()
+    best = fresh(node, source)
+    if best is None:
+        best = _fresh_extremes(node, source, {id: id for id in node.keys}).toArrow()
     wanted = pa.schema([*(table.schema.field(id) for id in node.keys), *zip(names, types, strict=True)])
     return lookup_local(table, best.cast(wanted), node.keys, names)
 

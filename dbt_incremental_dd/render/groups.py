@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.local_top import groups_locally
 from dbt_incremental_dd.render.ranked import top
-from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, negated, plus, positive
+from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, negated, plus, positive, repeated
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.files import inserts_only, matching
 from dbt_incremental_dd.trace.local import Local, read_local
-from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
+from dbt_incremental_dd.trace.windows import with_windows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,11 +90,26 @@ def _computed(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None
     source = r.contents(node.input, new=True, keys=keys)
     if source is None:
         return _over_nothing(node, r)
+    local = _locally(node, positive(source))
+    if local is not None:
+        return local
     if isinstance(node, RecomputeGroups):
         frame = _aggregated(node, expanded(source))
         return Rows(_counted(frame), source.estimate, positive=True, consolidated=True)
     frame = top(node, expanded(source)) if isinstance(node, TopGroups) else _windowed(node, expanded(source))
     return Rows(_counted(frame), source.estimate, positive=True)
+
+
+def _locally(node: StoredOutput, source: Rows) -> Rows | None:
+    """The same on the driver; None where Spark has to do it."""
+    if isinstance(node, TopGroups):
+        return groups_locally(node, source)
+    if not isinstance(node, WindowGroups) or not isinstance(source.source, Local):
+        return None
+    rows = source.source
+    table = repeated(rows.table)
+    found = with_windows(rows.with_table(table), node.functions)
+    return None if found is None else Rows(found, table.num_rows, positive=True)
 
 
 def _counted(frame: DataFrame) -> DataFrame:
@@ -148,8 +168,7 @@ def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows |
     wanted = Schema((*(schema.select((name,)).columns[0] for name in names.values()), DIFF_COLUMN))
     inserts = inserts_only(files)
     if total_rows(files) <= limits.FOUND_ROWS and is_readable(wanted):
-        values = {names[id]: v for id, v in keys.values.items()} if keys else {}
-        table = read_local(r.context.storage, log.uri, files, wanted, values)
+        table = _read_locally(r, log, files, wanted, keys, names)
         rows = Rows(Local(r.context.spark, table, wanted), table.num_rows, positive=inserts)
         rows = rows.renamed(list(names.items()))
         return positive(rows if keys is None else keys.restricted(rows))
@@ -157,3 +176,14 @@ def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows |
     frame = frame.select(*(quoted(name).alias(id) for id, name in names.items()), DIFF)
     frame = keys.semi_join(frame) if keys else frame
     return positive(Rows(frame, total_rows(files), positive=inserts))
+
+
+def _read_locally(
+    r: Renderer, log: Log, files: Sequence[DataFile], wanted: Schema, keys: Keys | None, names: Mapping[str, str]
+) -> pa.Table:
+    values = {names[id]: v for id, v in keys.values.items()} if keys else {}
+
+    def read() -> pa.Table:
+        return read_local(r.context.storage, log.uri, files, wanted, values)
+
+    return read() if keys is None else r.context.former.of(keys, read)

@@ -97,14 +97,26 @@ class Growing:
         return replace(rows, source=rows.source.with_table(table), estimate=table.num_rows) if table.num_rows else None
 
     def _from_output(self, change: Rows) -> Rows | None:
-        """Tails of these rows' partitions from their stored rows; None where there are only a few of those."""
+        """Tails of these rows' partitions from their stored rows; None where none has many."""
         node, growth = self._node, self._growth
         old = stored(node, self._r, new=False, keys=restriction(node, change))
-        old = None if old is None else self._r.context.localized(old, limits.RECOMPUTED_ROWS)
+        old = None if old is None else self._large(self._r.context.localized(old, limits.RECOMPUTED_ROWS))
         if old is None or (old.local is not None and old.estimate <= limits.RECOMPUTED_ROWS):
             return None
         tails = self._last(expanded(old)).select(*node.columns, NUMBER, F.lit(1).cast("bigint").alias(DIFF))
         return self._r.context.brought(Rows(tails, growth.rows * change.estimate, positive=True, consolidated=True))
+
+    def _large(self, rows: Rows) -> Rows | None:
+        """The rows of partitions with many, as far as that can be told on the driver."""
+        local, keys = rows.source, list(self._node.keys)
+        if not keys or not isinstance(local, Local):
+            return rows
+        counted = local.table.group_by(keys).aggregate([(DIFF, "sum")])
+        large = counted.filter(pc.greater(counted[f"{DIFF}_sum"], limits.RECOMPUTED_ROWS))
+        if not large.num_rows:
+            return None
+        table = local.table.filter(member_mask(local.table, large, keys))
+        return replace(rows, source=local.with_table(table), estimate=table.num_rows)
 
     def _last(self, rows: DataFrame) -> DataFrame:
         """The tails of partitions of which these are all rows, but of those whose order cannot be told."""

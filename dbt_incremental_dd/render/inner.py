@@ -7,12 +7,11 @@ by a run that never committed its output; it is taken back before anything is ap
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
@@ -20,13 +19,13 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.differential.state import State
-from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.keys import Found, Keys
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_plain
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.local import Local, consolidate_local, member_mask, read_local
+from dbt_incremental_dd.trace.local import Local, consolidate_local, read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
@@ -56,6 +55,10 @@ class InnerTraces:
             self._open[state.name] = InnerTrace(self._spark, place, state, version, self._fresh)
         return self._open[state.name]
 
+    def has(self, name: str) -> bool:
+        """Whether the model's last output commit had a state of that name."""
+        return not self._fresh and name in self._versions
+
     def versions(self) -> dict[str, int]:
         """For the manifest of the output commit: each inner log's version as of now."""
         opened = {name: trace.version for name, trace in self._open.items() if trace.version is not None}
@@ -78,8 +81,8 @@ class InnerTrace:
         self._old: tuple[DataFile, ...] = () if self._from_empty or self._log is None else self._log.files
         self._own: list[pa.Table] | None = []
         """What this run has appended; None where that is not all on the driver."""
-        self._found: tuple[pa.Table, pa.Table] | None = None
-        """The keys that were looked for last, and what the trace held of them."""
+        self._found = Found()
+        """What the trace held of keys when the run began."""
 
     @property
     def version(self) -> int | None:
@@ -136,27 +139,25 @@ class InnerTrace:
         if keys is None or keys.table is None or (new and self._own is None):
             table = self._read(log, files, keys)
         else:
-            table = self._old_of(log, keys, keys.table)
+            table = self._found.of(keys, lambda: self._read(log, matching(self._old, keys.values), keys))
             if new and self._own:
                 table = consolidate_local(pa.concat_tables([table, *self._own]), self._state.diffs)
         rows = Rows(Local(self._spark, table, self._data), table.num_rows, positive=True, consolidated=True)
         return rows if keys is None else keys.restricted(rows)
-
-    def _old_of(self, log: Log, keys: Keys, wanted: pa.Table) -> pa.Table:
-        """What the trace held of the keys when the run began, among other rows; it is read once."""
-        if self._found is not None:
-            known, table = self._found
-            if known.schema.equals(wanted.schema) and pc.all(member_mask(wanted, known, keys.columns)).as_py():
-                return table
-        table = self._read(log, matching(self._old, keys.values), keys)
-        self._found = (wanted, table)
-        return table
 
     def _read(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> pa.Table:
         if not files:
             return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
         table = read_local(self._place.storage, log.uri, files, self._data, keys.values if keys else None)
         return consolidate_local(table, self._state.diffs)
+
+    def find(self, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
+        """Columns and diffs, as they are stored, of rows with one of the sorted values in each of these columns; as of
+        when the run began."""
+        log, files = self._log, matching(self._old, keys)
+        if log is None or not files:
+            return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
+        return read_local(self._place.storage, log.uri, files, self._data, keys)
 
     def append(self, rows: Rows, t: Time) -> Rows:
         """Adds the rows' updates at ``t``, in a fresh trace instead of everything; returns them, read from storage."""

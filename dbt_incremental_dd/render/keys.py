@@ -9,6 +9,7 @@ from functools import reduce as fold
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import Schema
@@ -92,6 +93,25 @@ class Keys:
             return replace(rows, source=self.semi_join(rows.frame))
         kept = local.table.filter(member_mask(local.table, self.table, self.columns))
         return replace(rows, source=local.with_table(kept), estimate=kept.num_rows)
+
+
+class Found:
+    """What keys have found last: the same ones, or some of them, are often looked for again."""
+
+    def __init__(self) -> None:
+        self._last: tuple[pa.Table, pa.Table] | None = None
+
+    def of(self, keys: Keys, read: Callable[[], pa.Table]) -> pa.Table:
+        """What ``read`` finds of the keys, among other rows; it is asked where they are not known."""
+        if keys.table is None:
+            return read()
+        if self._last is not None:
+            known, table = self._last
+            if known.schema.equals(keys.table.schema) and pc.all(member_mask(keys.table, known, keys.columns)).as_py():
+                return table
+        table = read()
+        self._last = (keys.table, table)
+        return table
 
 
 def keys_of(rows: Rows, columns: tuple[Id, ...]) -> Keys:

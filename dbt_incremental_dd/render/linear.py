@@ -8,14 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows, filtered, negated, plus
 from dbt_incremental_dd.render.temporal import crossed, source_of_change
+from dbt_incremental_dd.trace.evaluate import evaluate
+from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
@@ -65,9 +68,26 @@ def apply(node: Node, position: int, rows: Rows | None, t: Time) -> Rows | None:
 def _map(node: Map, rows: Rows, t: Time) -> Rows:
     sources = [expr.as_column for _, expr in node.outputs]
     if None in sources:
+        local = _map_locally(node, rows, t)
+        if local is not None:
+            return local
         return rows.mapped(rows.frame.select(*(F.expr(expr.at(t).sql).alias(id) for id, expr in node.outputs), DIFF))
     renamed = rows.renamed([(id, str(expr.as_column)) for id, expr in node.outputs])
     return replace(renamed, consolidated=rows.consolidated and set(node.input.columns) <= set(sources))
+
+
+def _map_locally(node: Map, rows: Rows, t: Time) -> Rows | None:
+    """The map on the driver; None where Spark has to evaluate it."""
+    local = rows.source
+    if not isinstance(local, Local):
+        return None
+    values = {id: evaluate(local, expr.at(t)) for id, expr in node.outputs}
+    found = {id: value for id, value in values.items() if value is not None}
+    if len(found) < len(values):
+        return None
+    table = pa.table({**{id: value.data for id, value in found.items()}, DIFF: local.table[DIFF]})
+    schema = Schema((*(Column(id, value.type) for id, value in found.items()), DIFF_COLUMN))
+    return replace(rows, source=Local(local.spark, table, schema), consolidated=False)
 
 
 def _flat_map(node: FlatMap, rows: Rows, t: Time) -> Rows:

@@ -1,4 +1,4 @@
-"""The first rows of everything on the driver: sorted by Arrow where it orders values as Spark does."""
+"""The first rows of everything, or of groups, on the driver: sorted by Arrow where it orders values as Spark does."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
+from dbt_incremental_dd.differential.groups import TopGroups
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.render.rows import Rows
-from dbt_incremental_dd.trace.arrow import is_ordered
-from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.arrow import is_ordered, is_plain
+from dbt_incremental_dd.trace.local import Local, group_numbers
 
 BEFORE = "dd_before"
 """How many rows come before a row and its copies."""
 _WAS = "dd_was_kept"
+_GROUP = "dd_group"
 
 
 def answer_locally(node: KeptTop, kept: Rows) -> Rows | None:
@@ -29,6 +31,25 @@ def answer_locally(node: KeptTop, kept: Rows) -> Rows | None:
     count = pc.subtract(pc.min_element_wise(end, node.offset + node.limit), first)
     table = table.set_column(table.column_names.index(DIFF), DIFF, count).filter(pc.greater(count, 0))
     return Rows(kept.source.with_table(table), table.num_rows, positive=True, consolidated=kept.consolidated)
+
+
+def groups_locally(node: TopGroups, rows: Rows) -> Rows | None:
+    """Each group's rows from ``offset`` on, at most ``limit``, of a multiset; None where Spark has to order them."""
+    order = _whole_order(node, rows)
+    local = rows.source
+    if order is None or not isinstance(local, Local) or not is_plain(local.schema.select(node.keys)):
+        return None
+    table = local.table.append_column(_GROUP, group_numbers(local.table, node.keys))
+    table = _sorted(table, [Order(Expr.column(_GROUP), descending=False, nulls_first=True), *order])
+    before = pc.subtract(pc.cumulative_sum(table[DIFF]), table[DIFF])
+    groups = pa.table({_GROUP: table[_GROUP], BEFORE: before}).group_by([_GROUP], use_threads=False)
+    before = pc.subtract(before, groups.aggregate([(BEFORE, "min")])[f"{BEFORE}_min"].take(table[_GROUP]))
+    end = pc.add(before, table[DIFF])
+    last = end if node.limit is None else pc.min_element_wise(end, node.offset + node.limit)
+    count = pc.subtract(last, pc.max_element_wise(before, node.offset))
+    table = table.set_column(table.column_names.index(DIFF), DIFF, count)
+    table = table.filter(pc.greater(count, 0)).select(local.table.column_names)
+    return Rows(local.with_table(table), table.num_rows, positive=True, consolidated=rows.consolidated)
 
 
 def updated_locally(node: KeptTop, change: Rows, old: Rows | None, complete: bool) -> Local | None:
@@ -66,7 +87,7 @@ def _last(table: pa.Table) -> int:
     return -1 if last is None else int(last)
 
 
-def _whole_order(node: KeptTop, rows: Rows) -> list[Order] | None:
+def _whole_order(node: KeptTop | TopGroups, rows: Rows) -> list[Order] | None:
     """The whole order, ties included; None where it is not one of plain columns."""
     types = {column.name: column.type for column in rows.schema}
     if not is_ordered(rows.schema.select(node.columns)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dbt_incremental_dd.core.schema import DIFF
-from dbt_incremental_dd.differential.reduce import Accumulate
+from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 
 OLD = "dd_old_"
 NEW = "dd_new_"
@@ -40,6 +40,11 @@ def compared(node: Accumulate, merged: str, from_nothing: bool) -> str:
         f"SELECT *, CASE WHEN {same} THEN dd_is - dd_was ELSE dd_is END AS {FIRST}, "
         f"CASE WHEN {same} THEN 0L ELSE -dd_was END AS {SECOND} FROM (SELECT {', '.join(rows)} FROM {merged})"
     )
+
+
+def in_out(kind: str, e: Extreme) -> str:
+    """The column of the extreme of what comes ``in`` or goes ``out``."""
+    return f"dd_{kind}_{e.id}"
 
 
 def multiplicity(node: Accumulate, count: str) -> str:

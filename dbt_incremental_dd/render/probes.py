@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce as fold
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,11 +17,14 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.render.arranged import Arrangements
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.files import between, matching
-from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import find_local
 from dbt_incremental_dd.trace.log import Log
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.context import Context
 
 
 @dataclass(frozen=True)
@@ -34,13 +38,14 @@ class _Found:
 class Probes:
     """``needed``: for each collection the columns that the plan reads of it; they are fetched together.
 
-    ``t1``: the end of the run's interval; later updates are left out.
+    Updates after the end of the run's interval are left out.
     """
 
-    def __init__(self, storage: Storage, needed: Mapping[str, Schema], t1: Time) -> None:
-        self._storage = storage
+    def __init__(self, context: Context, needed: Mapping[str, Schema]) -> None:
+        self._storage = context.storage
         self._needed = needed
-        self._t1 = t1
+        self._t1 = context.t1
+        self.arrangements = Arrangements(context, needed)
         self._found: dict[tuple[str, str], _Found] = {}
 
     def rows(self, log: Log, schema: Schema, keys: Mapping[str, Sequence[Any]], t: Time) -> pa.Table | None:
@@ -75,4 +80,18 @@ class Probes:
     def _read(
         self, log: Log, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
     ) -> pa.Table | None:
-        return find_local(self._storage, log.uri, matching(files, keys), schema, keys)
+        column = self.arrangements.column_for(log.name, keys)
+        if column is not None:
+            table = self.arrangements.find(log, column, keys[column])
+            others = {name: values for name, values in keys.items() if name != column}
+            return fold(_among, others.items(), table).select(list(schema.names))
+        files = matching(files, keys)
+        found = find_local(self._storage, log.uri, files, schema, keys)
+        if found is not None:
+            self.arrangements.note(log, keys, files, found.num_rows)
+        return found
+
+
+def _among(table: pa.Table, wanted: tuple[str, Sequence[Any]]) -> pa.Table:
+    column, values = wanted
+    return table.filter(pc.is_in(table[column], value_set=pa.array(values, table.schema.field(column).type)))

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF, Column, Schema
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.nodes import Node
-from dbt_incremental_dd.render.extremes import any_of, in_out, seen, with_extremes
+from dbt_incremental_dd.render.extremes import any_of, seen, with_extremes
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
-from dbt_incremental_dd.render.outputs import FIRST, NEW, OLD, SECOND, compared, multiplicity, sum_types
+from dbt_incremental_dd.render.outputs import FIRST, NEW, OLD, SECOND, compared, in_out, multiplicity, sum_types
 from dbt_incremental_dd.render.reduce_at_once import reduce_at_once
+from dbt_incremental_dd.render.reduce_local import beside_former, difference, finished, summed, with_values
 from dbt_incremental_dd.render.rows import Rows, positive
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_plain
-from dbt_incremental_dd.trace.local import Local, lookup_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,26 +27,28 @@ if TYPE_CHECKING:
 def delta(node: Node, r: Renderer) -> Rows | None:
     """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
     assert isinstance(node, Accumulate)
-    source = r.delta(node.input) if node.extremes else r.delta_at_hand(node.input, limits.TASK_ROWS)
+    source = r.delta_at_hand(node.input, limits.TASK_ROWS)
     if source is None:
         return _first_global_row(node, r)
     sums = r.context.inner.of(node.sums)
-    at_once = reduce_at_once(node, r, source)
+    change = summed(node, source)
+    at_once = reduce_at_once(node, r, source) if change is None else None
     if at_once is not None:
         change, answer = at_once
         sums.append(change, r.context.t1)
         return answer
-    change = _stored_change(node, r, source)
+    change = _stored_change(node, r, source) if change is None else sums.append(change, r.context.t1)
     if change.estimate == 0:
         return _first_global_row(node, r)
     if r.context.from_nothing and not node.extremes:
         return _finished(node, change)
     keys = keys_of(change, node.keys)
     before = None if r.context.from_nothing else sums.contents(new=False, keys=keys if node.keys else None)
-    merged = _merge_locally(node, change, before) or replace(change, source=_merge(node, change, before))
+    merged = beside_former(node, change, before) or replace(change, source=_merge(node, change, before))
     if node.extremes:
         merged = with_extremes(node, r, merged, keys, inserts_only=source.positive)
-    return Rows(_difference(node, r, merged.frame), 2 * change.estimate, consolidated=True)
+    local = difference(node, merged, r.context.from_nothing)
+    return local or Rows(_difference(node, r, merged.frame), 2 * change.estimate, consolidated=True)
 
 
 def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
@@ -61,15 +60,23 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     stored = r.context.inner.of(node.sums).contents(new=new, keys=below)
     if stored is None or (node.global_row and stored.local is not None and stored.local.num_rows == 0):
         return _empty_global_row(node, r)
-    frame = _one_row(node, stored.frame) if node.global_row and stored.local is None else stored.frame
-    if node.values is not None:
-        values = r.context.inner.of(node.values).contents(new=new, keys=below)
-        frame = _join_values(node, frame, positive(values).frame if values else None)
-    rows = _finished(node, Rows(frame, stored.estimate))
+    rows = _finished(node, _whole(node, r, stored, new, below))
     rows = rows if stored.local is None else r.context.localized(rows, limits.FOUND_ROWS)
     if keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
     return keys.restricted(rows)
+
+
+def _whole(node: Accumulate, r: Renderer, sums: Rows, new: bool, keys: Keys | None) -> Rows:
+    """Stored accumulators with the extremes of their groups."""
+    rows = sums
+    if node.global_row and sums.local is None:
+        rows = replace(sums, source=_one_row(node, sums.frame))
+    if node.values is None:
+        return rows
+    values = r.context.inner.of(node.values).contents(new=new, keys=keys)
+    local = with_values(node, rows, values)
+    return local or replace(rows, source=_join_values(node, rows.frame, positive(values).frame if values else None))
 
 
 def _change(node: Accumulate, source: Rows) -> Rows:
@@ -97,29 +104,6 @@ def _stored_change(node: Accumulate, r: Renderer, source: Rows) -> Rows:
     # A delta that is not small may well be one of a few groups.
     limit = limits.LOCAL_ROWS if r.context.from_nothing else limits.FOUND_ROWS
     return sums.append(r.context.localized(change, limit), r.context.t1)
-
-
-def _merge_locally(node: Accumulate, change: Rows, before: Rows | None) -> Rows | None:
-    """The same as ``_merge`` where both sides are on the driver; None where they are not."""
-    new = change.source
-    if not isinstance(new, Local) or not is_plain(new.schema.select(node.keys)):
-        return None
-    names = node.sums.diffs
-    if before is None:
-        zeros = [pa.array([0] * new.table.num_rows).cast(new.table.schema.field(name).type) for name in names]
-    elif before.local is not None:
-        found = lookup_local(new.table, before.local, node.keys, names)
-        zeros = [pc.fill_null(found[name], pa.scalar(0).cast(found.schema.field(name).type)) for name in names]
-    else:
-        return None
-    beside = tuple(Column(OLD + column.name, column.type) for column in new.schema.select(names))
-    table = pa.table(
-        {
-            **{name: new.table[name] for name in new.table.column_names},
-            **{OLD + name: old for name, old in zip(names, zeros, strict=True)},
-        }
-    )
-    return replace(change, source=Local(new.spark, table, Schema((*new.schema.columns, *beside))))
 
 
 def _merge(node: Accumulate, change: Rows, before: Rows | None) -> DataFrame:
@@ -156,6 +140,9 @@ def _difference(node: Accumulate, r: Renderer, merged: DataFrame) -> DataFrame:
 
 def _finished(node: Accumulate, sums: Rows) -> Rows:
     """The outputs of whole accumulators."""
+    local = finished(node, sums)
+    if local is not None:
+        return local
     outputs = [f"{sql} AS {id}" for id, sql in node.outputs]
     frame = sums.frame.selectExpr(*node.keys, *outputs, f"{multiplicity(node, DIFF)} AS {DIFF}").where(f"{DIFF} > 0")
     return Rows(frame, sums.estimate, positive=True, consolidated=True)

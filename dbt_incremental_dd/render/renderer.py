@@ -45,7 +45,7 @@ class Renderer:
         self._shared = shared(root)
         self._deltas: dict[int, Rows | None] = {}
         self._kept: set[int] = set()
-        self.probes = Probes(context.storage, get.needed(each_once(root), context), context.t1)
+        self.probes = Probes(context, get.needed(each_once(root), context))
         self._paths: dict[int, tuple[Path, ...]] = {}
 
     def run(self) -> Rows | None:
@@ -54,6 +54,8 @@ class Renderer:
         for node in each_once(self._root):
             if stores(node):
                 self.delta(node)
+        if not self.context.from_nothing:
+            self.probes.arrangements.advance()
         return rows
 
     def delta(self, node: Node) -> Rows | None:

@@ -15,8 +15,8 @@ from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.evaluate import truth
 from dbt_incremental_dd.trace.local import Local, consolidate_local
-from dbt_incremental_dd.trace.predicate import truth
 from dbt_incremental_dd.trace.read import consolidate, schema_of
 
 if TYPE_CHECKING:
@@ -103,6 +103,17 @@ def expanded(rows: Rows) -> DataFrame:
         return rows.frame.drop(DIFF)
     repeated = rows.frame.withColumn("dd_copy", F.explode(F.expr(f"array_repeat(0, CAST({DIFF} AS INT))")))
     return repeated.drop("dd_copy", DIFF)
+
+
+def repeated(table: pa.Table) -> pa.Table:
+    """Each row of a multiset on the driver as often as it counts, with a diff of 1."""
+    counts = table[DIFF]
+    if pc.all(pc.equal(counts, 1)).as_py() is not False:
+        return table
+    ends = [0, *pc.cumulative_sum(counts).to_pylist()]
+    copies = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), pa.nulls(ends[-1]))
+    table = table.take(pc.list_parent_indices(copies))
+    return table.set_column(table.column_names.index(DIFF), DIFF, pa.array([1] * table.num_rows, pa.int64()))
 
 
 def negated(rows: Rows | None) -> Rows | None:

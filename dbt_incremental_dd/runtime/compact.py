@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace
 from dbt_incremental_dd.trace.layout import Place, Storage
@@ -62,7 +63,7 @@ def _compact_one(spark: SparkSession, place: Place, log: Log, retain_history: in
     relation = manifest.get("relation")
     if relation and done.files_after != done.files_before:
         schema = Schema.from_json(str(manifest["schema"]))
-        publish(spark, place, str(relation), done.log, schema, False)
+        publish(Catalog(spark), place, str(relation), done.log, schema, False)
     return _line(place.name, done, held)
 
 

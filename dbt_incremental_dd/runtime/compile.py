@@ -31,7 +31,7 @@ from dbt_incremental_dd.trace.layout import Place
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 10
+PLAN_VERSION = 11
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
 _STORED = "collections/{}/plan.json"
 

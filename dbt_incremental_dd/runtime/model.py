@@ -119,6 +119,7 @@ class _Work:
             subtract = strategy == "rebuild" and same_columns
             change = output_delta(context, self._compiled, rows, subtract)
             batch = write_batch(context, self._current.place, self._compiled.schema, change, self._t1, self._arranged())
+            self._started += context.once_seconds
             log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
         finally:
             context.close()
@@ -196,7 +197,7 @@ class _Work:
         """Where nothing of the output changed its relations stay as they are."""
         anew = self._current.manifest.get("relation") != self._request.relation or not self._same_columns(log)
         if batch.files or anew:
-            publish(self._run.spark, self._current.place, self._request.relation, log, self._compiled.schema, anew)
+            publish(self._run.catalog, self._current.place, self._request.relation, log, self._compiled.schema, anew)
 
     def _input_rows(self, strategy: Strategy) -> int:
         after = self._current.last if strategy == "delta" else BEGINNING

@@ -19,6 +19,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.links import follow, link_all
@@ -48,13 +49,15 @@ def changes_relation(relation: str) -> str:
     return f"{relation[:-1]}__changes`" if relation.endswith("`") else f"{relation}__changes"
 
 
-def publish(spark: SparkSession, place: Place, relation: str, log: Log, schema: Schema, anew: bool) -> None:
+def publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool) -> None:
     """Makes both relations show the log's contents.
 
     ``anew``: they show other columns so far, or are elsewhere. Where the log's files are shown by links in a folder,
     one file more needs nothing else. Relations that somebody has dropped are made again.
     """
-    shown = None if anew or not _are_there(spark, relation) else _shown(place)
+    spark = catalog.spark
+    are_there = all(catalog.has_view(name) for name in (changes_relation(relation), relation))
+    shown = None if anew or not are_there else _shown(place)
     shape = shape_of(log.files)
     more = shown is not None and _SHAPES.index(shape) > _SHAPES.index(shown.shape)
     if more:  # before it is needed: the more general one is right for what there is, too
@@ -74,10 +77,6 @@ def publish(spark: SparkSession, place: Place, relation: str, log: Log, schema: 
 def _shown(place: Place) -> Shown | None:
     text = place.storage.read_small(_SHOWN.format(place.folder))
     return Shown(*json.loads(text)) if text else None
-
-
-def _are_there(spark: SparkSession, relation: str) -> bool:
-    return all(spark.catalog.tableExists(name) for name in (changes_relation(relation), relation))
 
 
 def _follow(place: Place, log: Log, shown: Shown | None) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.time import Time, now
+from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.model import run_model
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -29,6 +30,7 @@ class Run:
     ) -> None:
         storage.require_writable()
         self.spark = spark
+        self.catalog = Catalog(spark)
         self.storage = storage
         self.invocation = invocation
         self.report = report

@@ -12,7 +12,6 @@ from functools import reduce as fold
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
 from dbt_incremental_dd.logical.expr import Expr
@@ -28,10 +27,10 @@ from dbt_incremental_dd.trace.arrow import (
     same_values,
     sorted_values,
 )
+from dbt_incremental_dd.trace.evaluate import truth
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.local import Local, consolidate_local, find_local, lookup_local, member_mask
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.predicate import truth
 
 _DELETED = "dd_deleted"
 _THERE = "dd_there"
@@ -207,10 +206,7 @@ def _deleted(taking: Taking, local: pa.Table) -> pa.ChunkedArray | None:
     condition = taking.spec.deleted_when
     if not condition:
         return pa.chunked_array([pa.array([False] * local.num_rows, pa.bool_())])
-    try:
-        found = truth(Local(taking.spark, local, taking.records.schema), Expr(condition))
-    except SqlglotError:  # no SQL, or of Spark's alone: Spark tells what it is
-        return None
+    found = truth(Local(taking.spark, local, taking.records.schema), Expr(condition))
     return None if found is None else pc.fill_null(found, False)
 
 

@@ -22,3 +22,7 @@ KEPT_ROWS = 1_000
 """Rows that a LIMIT keeps in reserve, so that rows that go have their successors at hand."""
 RECOMPUTED_ROWS = 20_000
 """Window functions' partitions with so many stored rows are recomputed where they change, whatever the change."""
+ARRANGED_ROWS = 5_000_000
+"""Stored rows that are looked through for keys of another order than theirs, before they are arranged by those."""
+ARRANGED_SHARE = 50
+"""So many times the rows that are found."""

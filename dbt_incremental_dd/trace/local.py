@@ -125,6 +125,11 @@ def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa
     return codes[0], codes[1]
 
 
+def group_numbers(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """The number of each row's group: rows that are equal in ``columns``, in the order in which they first come."""
+    return _codes(table, table.slice(0, 0), columns)[0]
+
+
 def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
     """For each row, whether ``keys`` has a row with the same ``columns``; NULL equals NULL."""
     if len(columns) == 1:

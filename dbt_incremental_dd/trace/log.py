@@ -25,6 +25,7 @@ from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.known import Known
 
 UPPER, SINCE, MANIFEST = "dd:upper", "dd:since", "dd:manifest"
 
@@ -58,19 +59,38 @@ _SETTINGS = {
 class Log:
     """One version of a trace's log, as of when it was loaded. Commits go onto this version only."""
 
-    def __init__(self, name: str, uri: str, table: DeltaTable, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        uri: str,
+        table: DeltaTable,
+        options: Mapping[str, str] | None = None,
+        files: tuple[DataFile, ...] | None = None,
+    ) -> None:
+        """``files``: all live ones, where that is known."""
         self.name = name
         self.uri = uri
         self._options = options
         self._table = table
-        self._schema = Schema.from_json(table.schema().to_json())
-        self._files: tuple[DataFile, ...] | None = None
+        self.version = int(table.version())
+        """The Delta table's version."""
+        self.schema = Schema.from_json(table.schema().to_json())
+        """All stored columns, ``dd_time`` and diffs included."""
+        self.frontiers = Frontiers(since=self._transaction(SINCE) or 0, upper=self._transaction(UPPER) or 0)
+        """``since`` and ``upper`` as of this version."""
+        self.manifest = self._transaction(MANIFEST)
+        """The number of the manifest that belongs to this version."""
+        self.files = self._live() if files is None else files
+        """All live files, oldest updates first."""
 
     @staticmethod
     def load(name: str, uri: str, storage_options: Mapping[str, str] | None = None) -> Log | None:
         """The log's newest version; None where there is no such trace. Raises StateError where it is damaged."""
+        known = _KNOWN.newest(uri)
+        if known is not None and known.name == name:
+            return known
         try:
-            return Log(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})), storage_options)
+            log = Log(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})), storage_options)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError, ValueError) as error:
@@ -78,6 +98,8 @@ class Log:
                 f"the log of {name} at {uri} cannot be read: {error}",
                 _REBUILD,
             ) from error
+        _KNOWN.remember(uri, log.version, log)
+        return log
 
     @staticmethod
     def load_version(name: str, uri: str, version: int, storage_options: Mapping[str, str] | None = None) -> Log:
@@ -113,48 +135,25 @@ class Log:
             raise StateError(f"{name} was stored at {uri} but cannot be found there", "Check `state_root`.")
         return made
 
-    @property
-    def version(self) -> int:
-        """The Delta table's version."""
-        return int(self._table.version())
-
-    @property
-    def schema(self) -> Schema:
-        """All stored columns, ``dd_time`` and diffs included."""
-        return self._schema
-
-    @property
-    def frontiers(self) -> Frontiers:
-        """``since`` and ``upper`` as of this version."""
-        return Frontiers(since=self._transaction(SINCE) or 0, upper=self._transaction(UPPER) or 0)
-
-    @property
-    def manifest(self) -> int | None:
-        """The number of the manifest that belongs to this version."""
-        return self._transaction(MANIFEST)
-
     def _transaction(self, name: str) -> int | None:
         version = self._table.transaction_version(name)
         return None if version is None else int(version)
 
-    @property
-    def files(self) -> tuple[DataFile, ...]:
-        """All live files, oldest updates first."""
-        if self._files is None:
-            table = pa.table(self._table.get_add_actions(flatten=True))
-            rows = (_data_file(row, self._schema) for row in table.to_pylist())
-            self._files = tuple(sorted(rows, key=lambda file: (file.first, file.last, file.path)))
-        return self._files
+    def _live(self) -> tuple[DataFile, ...]:
+        table = pa.table(self._table.get_add_actions(flatten=True))
+        return _in_order(_data_file(row, self.schema) for row in table.to_pylist())
 
     def commit(self, commit: Commit) -> Log:
         """The log with ``commit`` on top. Raises CommitConflict where another writer came first.
 
         ``upper`` and ``since`` never go back (FrontierError), except by ``replace_all``.
         """
-        schema = commit.schema or self._schema
+        schema = commit.schema or self.schema
         if commit.upper is not None and not commit.replace_all:
             self.frontiers.require_advance(commit.upper, self.name)
-        self._add_columns(schema, commit.replace_all)
+        wider = None if commit.replace_all else self._with_columns(schema)
+        if wider is not None:
+            return wider.commit(commit)
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [_add(file, schema, commit.changes_data, now) for file in commit.add]
         if not commit.replace_all:
@@ -166,35 +165,65 @@ class Log:
             self._table.create_write_transaction(
                 actions,
                 "overwrite" if commit.replace_all else "append",
-                DeltaSchema.from_json((schema if commit.replace_all else self._schema).to_json()),
+                DeltaSchema.from_json((schema if commit.replace_all else self.schema).to_json()),
                 commit_properties=CommitProperties(app_transactions=_transactions(commit), max_commit_retries=15),
             )
         except CommitFailedError as error:
-            raise CommitConflict(
-                f"another writer moved {self.name} first ({error})",
-                "Nothing of this commit is visible. Run again; do not run one model from two places at once.",
-            ) from error
+            raise self._conflict(error) from error
         except (DeltaError, OSError) as error:
             raise StateError(f"{self.name} at {self.uri} cannot be written: {error}", "Check `state_root`.") from error
-        made = Log.load(self.name, self.uri, self._options)
-        if made is None:
-            raise StateError(f"{self.name} is gone from {self.uri}", "Check `state_root`.")
+        return self._after(commit)
+
+    def _with_columns(self, schema: Schema) -> Log | None:
+        """The log with columns that are new, if any; they appear as NULL in older files.
+
+        A commit of its own, harmless without the next. Raises CommitConflict where another one came first.
+        """
+        present = {column.name for column in self.schema}
+        new = [column for column in schema if column.name not in present]
+        if not new:
+            return None
+        wanted = {field.name: field for field in DeltaSchema.from_json(schema.to_json()).fields}
+        table = DeltaTable(self.uri, version=self.version, storage_options=dict(self._options or {}))
+        try:
+            table.alter.add_columns([wanted[column.name] for column in new])
+        except CommitFailedError as error:
+            raise self._conflict(error) from error
+        made = self._after(Commit())
+        if made.version != self.version + 1:
+            raise self._conflict(made.version)
         return made
 
-    def _add_columns(self, schema: Schema, replace_all: bool) -> None:
-        """Columns that are new appear as NULL in older files; a commit of its own, harmless without the next."""
-        present = {column.name for column in self._schema}
-        new = [column for column in schema if column.name not in present]
-        if replace_all or not new:
-            return
-        wanted = {field.name: field for field in DeltaSchema.from_json(schema.to_json()).fields}
-        self._table.alter.add_columns([wanted[column.name] for column in new])
-        self._table.update_incremental()
-        self._schema = Schema.from_json(self._table.schema().to_json())
+    def _after(self, commit: Commit) -> Log:
+        """The log with that commit, which has just been made; and with those of others that came before it."""
+        try:
+            table = DeltaTable(self.uri, storage_options=dict(self._options or {}))
+        except (DeltaError, OSError) as error:
+            raise StateError(f"{self.name} is gone from {self.uri}: {error}", "Check `state_root`.") from error
+        files = None
+        if int(table.version()) == self.version + 1:
+            gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
+            files = _in_order((*(file for file in self.files if file.path not in gone), *commit.add))
+        made = Log(self.name, self.uri, table, self._options, files)
+        _KNOWN.remember(self.uri, made.version, made)
+        return made
+
+    def _conflict(self, reason: object) -> CommitConflict:
+        return CommitConflict(
+            f"another writer moved {self.name} first ({reason})",
+            "Nothing of this commit is visible. Run again; do not run one model from two places at once.",
+        )
 
     def vacuum(self, older_than_hours: int = 24) -> list[str]:
         """Deletes files that no version needs any more; returns their paths."""
         return list(self._table.vacuum(older_than_hours, dry_run=False, enforce_retention_duration=False))
+
+
+_KNOWN: Known[Log] = Known()
+
+
+def _in_order(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    return tuple(sorted(files, key=lambda file: (file.first, file.last, file.path)))
 
 
 def _transactions(commit: Commit) -> list[Transaction]:

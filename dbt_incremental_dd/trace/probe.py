@@ -23,18 +23,25 @@ def probe(
     """The rows of Parquet files whose columns have one of the values each; None where Arrow has to read them."""
     if not isinstance(filesystem, pafs.LocalFileSystem) or not keys or _GLOB & set("".join(paths)):
         return None
-    database = _database().cursor()
     try:
+        return _found(paths, columns, keys)
+    except (duckdb.Error, pa.ArrowException):  # a column that no file has, bytes that are no text
+        return None
+
+
+def database() -> duckdb.DuckDBPyConnection:
+    """A cursor of the process's own database, in memory, to be closed."""
+    return _database().cursor()
+
+
+def _found(paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
+    with database() as connection:
         for i, (name, values) in enumerate(keys.items()):
-            database.register(f"keys{i}", pa.table({"value": pa.array(values, columns.field(name).type)}))
+            connection.register(f"keys{i}", pa.table({"value": pa.array(values, columns.field(name).type)}))
         wanted = ", ".join(_quoted(name) for name in columns.names)
         among = (f"{_quoted(name)} IN (SELECT value FROM keys{i})" for i, name in enumerate(keys))
         sql = f"SELECT {wanted} FROM read_parquet($paths, union_by_name = true) WHERE {' AND '.join(among)}"
-        return database.sql(sql, params={"paths": list(paths)}).to_arrow_table().cast(columns)
-    except (duckdb.Error, pa.ArrowException):  # a column that no file has, bytes that are no text
-        return None
-    finally:
-        database.close()
+        return connection.sql(sql, params={"paths": list(paths)}).to_arrow_table().cast(columns)
 
 
 @cache

@@ -1,0 +1,37 @@
+"""The views that a metastore has, asked for once in a run: each question costs as much as a small Spark job."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException
+from sqlglot import exp
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Catalog:
+    """Views by schema, as of when one of the schema was first asked for. Threads may share it."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._views: dict[str, frozenset[str]] = {}
+        self._lock = threading.Lock()
+
+    def has_view(self, relation: str) -> bool:
+        """Whether there is a view of that name, ``schema.identifier`` as in SQL."""
+        *schema, name = (part.name for part in exp.to_table(relation, dialect="spark").parts)
+        where = ".".join(f"`{part.replace('`', '``')}`" for part in schema)
+        with self._lock:
+            if where not in self._views:
+                self._views[where] = self._ask(where)
+            return name.lower() in self._views[where]
+
+    def _ask(self, schema: str) -> frozenset[str]:
+        try:
+            rows = self.spark.sql(f"SHOW VIEWS IN {schema}" if schema else "SHOW VIEWS").collect()
+        except AnalysisException:  # there is no such schema
+            return frozenset()
+        return frozenset(row["viewName"].lower() for row in rows if not row["isTemporary"])

@@ -1,0 +1,221 @@
+"""Types of numbers as Spark derives them, and arithmetic on the driver that is exact or Spark's to do.
+
+Rules of decimals: Spark's `DecimalPrecision`, which are those of Hive and SQL Server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import reduce as fold
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.value import ForSpark, Value
+
+INTEGERS = ("byte", "short", "integer", "long")
+_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+_MAX = 38
+_QUOTIENT_SCALE = 39
+"""Digits after the point that Spark's division of decimals keeps before it rounds to its type."""
+_DIVIDED_ROWS = 10_000
+"""Divisions are done one by one."""
+_EXACT = Context(prec=100)
+
+
+def is_comparable(type: str) -> bool:
+    """Whether values of the type are compared alike in Arrow and in Spark."""
+    return type in INTEGERS or type.startswith("decimal(") or type in ("string", "date", "boolean")
+
+
+def comparable(one: Value, other: Value) -> tuple[Value, Value]:
+    """Both in one type, in which comparing them is exact. Raises ForSpark where there is none."""
+    type = common_type([one.type, other.type])
+    if type == "void" or not is_comparable(type):
+        raise ForSpark
+    return widened(one, type), widened(other, type)
+
+
+def common_type(types: Sequence[str]) -> str:
+    """The type that holds all values of these: of a CASE, of COALESCE. Raises ForSpark where that is not exact."""
+    found = [type for type in dict.fromkeys(types) if type != "void"]
+    return fold(_wider, found) if found else "void"
+
+
+def _wider(one: str, other: str) -> str:
+    if one == other:
+        return one
+    if one in INTEGERS and other in INTEGERS:
+        return max(one, other, key=INTEGERS.index)
+    (p, s), (q, t) = _decimal(one), _decimal(other)
+    return _named(max(p - s, q - t) + max(s, t), max(s, t))
+
+
+def widened(value: Value, type: str) -> Value:
+    """The same value in a type that holds it."""
+    if value.type == type:
+        return value
+    if value.type == "void":
+        return Value(pa.scalar(None, arrow_type(type)), type)
+    return Value(_as_decimal(value, type) if type.startswith("decimal") else _cast(value, type), type)
+
+
+def shortest(value: Value) -> Value:
+    """A constant integer as the decimal that has just its digits."""
+    number = value.data.as_py() if isinstance(value.data, pa.Scalar) else None
+    if number is None:
+        raise ForSpark
+    type = _named(max(1, len(str(abs(number)))), 0)
+    return Value(pa.scalar(Decimal(number), arrow_type(type)), type)
+
+
+def cast(value: Value, sql_type: str) -> Value:
+    """``CAST(value AS sql_type)`` where all values fit; a decimal loses digits by rounding half up."""
+    type = type_of(sql_type)
+    if value.type in (type, "void"):
+        return widened(value, type)
+    if type in INTEGERS and value.type in INTEGERS:
+        return Value(_cast(value, type), type)
+    if type == "double" and value.type in INTEGERS:
+        return Value(pc.cast(value.data, pa.float64()), type)
+    if not type.startswith("decimal("):
+        raise ForSpark
+    if _decimal(type)[1] < _decimal(value.type)[1]:
+        return _by_one(lambda number: _half_up(number * 10 ** _decimal(type)[1]), type, value)
+    return Value(_as_decimal(value, type), type)
+
+
+def type_of(sql_type: str) -> str:
+    """A type's name in a schema, by its name in SQL: ``long`` for ``BIGINT``."""
+    name = sql_type.lower().replace(" ", "")
+    return _NAMES.get(name, "decimal(10,0)" if name == "decimal" else name)
+
+
+def add(one: Value, other: Value) -> Value:
+    """``one + other``; so are the others named."""
+    return _sum(pc.add_checked, one, other)
+
+
+def subtract(one: Value, other: Value) -> Value:
+    return _sum(pc.subtract_checked, one, other)
+
+
+def multiply(one: Value, other: Value) -> Value:
+    if one.type in INTEGERS and other.type in INTEGERS:
+        return _integers(pc.multiply_checked, one, other)
+    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    type = _named(p + q + 1, s + t)
+    return Value(pc.cast(pc.multiply(_decimals(one), _decimals(other)), arrow_type(type)), type)
+
+
+def divide(one: Value, other: Value) -> Value:
+    """Of decimals; the quotient has been rounded to 39 digits after the point before it is to its own scale."""
+    if one.type == other.type == "double":
+        if pc.any(pc.equal(other.data, 0.0)).as_py():
+            raise ForSpark
+        return Value(pc.divide(one.data, other.data), "double")
+    if one.type in INTEGERS and other.type in INTEGERS:
+        raise ForSpark
+    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    scale = max(6, s + q + 1)
+    precision = p - s + t + scale
+    if precision > _MAX:
+        whole = precision - scale
+        scale = max(_MAX - whole, min(scale, 6))
+        precision = _MAX
+    type = f"decimal({precision},{scale})"
+    return _by_one(lambda a, b: _quotient(a, b, scale), type, one, other)
+
+
+def negate(value: Value) -> Value:
+    return Value(pc.negate_checked(value.data), _number(value.type))
+
+
+def absolute(value: Value) -> Value:
+    return Value(pc.abs_checked(value.data), _number(value.type))
+
+
+def _sum(operate: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
+    if one.type in INTEGERS and other.type in INTEGERS:
+        return _integers(operate, one, other)
+    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    type = _named(max(p - s, q - t) + max(s, t) + 1, max(s, t))
+    return Value(pc.cast(operate(_decimals(one), _decimals(other)), arrow_type(type)), type)
+
+
+def _integers(operate: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
+    type = _wider(one.type, other.type)
+    return Value(operate(_cast(one, type), _cast(other, type)), type)
+
+
+def _cast(value: Value, type: str) -> pa.ChunkedArray | pa.Scalar:
+    return pc.cast(value.data, arrow_type(type))
+
+
+def _decimals(value: Value) -> pa.ChunkedArray | pa.Scalar:
+    return _as_decimal(value, _named(*_decimal(value.type)))
+
+
+def _as_decimal(value: Value, type: str) -> pa.ChunkedArray | pa.Scalar:
+    """An integer or a decimal of a smaller scale; raises ArrowInvalid where one does not fit."""
+    data = value.data
+    if value.type in INTEGERS:
+        data = pc.cast(pc.cast(data, pa.int64()), pa.decimal128(19, 0))
+    return pc.cast(data, arrow_type(type))
+
+
+def _number(type: str) -> str:
+    if type not in INTEGERS and not type.startswith("decimal("):
+        raise ForSpark
+    return type
+
+
+def _decimal(type: str) -> tuple[int, int]:
+    """Precision and scale of the decimal that a number is beside a decimal. Raises ForSpark for other types."""
+    if type in INTEGERS:
+        return _DIGITS[type], 0
+    if not type.startswith("decimal("):
+        raise ForSpark
+    precision, scale = type[8:-1].split(",")
+    return int(precision), int(scale)
+
+
+def _named(precision: int, scale: int) -> str:
+    if precision > _MAX:  # Spark gives up digits after the point
+        raise ForSpark
+    return f"decimal({precision},{scale})"
+
+
+def _by_one(operate: Callable[..., int], type: str, *values: Value) -> Value:
+    """Decimals computed one by one: ``operate`` gives the number of units of the type's last digit."""
+    precision, scale = _decimal(type)
+    rows = max(len(value.data) for value in values if not isinstance(value.data, pa.Scalar))
+    if rows > _DIVIDED_ROWS:
+        raise ForSpark
+    columns = [
+        [value.data.as_py()] * rows if isinstance(value.data, pa.Scalar) else value.data.to_pylist() for value in values
+    ]
+    found = []
+    for row in zip(*columns, strict=True):
+        units = None if None in row else operate(*map(Fraction, row))
+        if units is not None and abs(units) >= 10**precision:
+            raise ForSpark
+        found.append(None if units is None else _EXACT.scaleb(Decimal(units), -scale))
+    return Value(pa.chunked_array([pa.array(found, arrow_type(type))]), type)
+
+
+def _quotient(one: Fraction, other: Fraction, scale: int) -> int:
+    """As Spark divides: rounded to the digits that its division keeps, and then to the type's."""
+    if not other:
+        raise ForSpark
+    return _half_up(Fraction(_half_up(one / other * 10**_QUOTIENT_SCALE), 10 ** (_QUOTIENT_SCALE - scale)))
+
+
+def _half_up(number: Fraction) -> int:
+    units = (2 * abs(number.numerator) + number.denominator) // (2 * number.denominator)
+    return units if number >= 0 else -units

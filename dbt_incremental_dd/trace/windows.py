@@ -1,0 +1,158 @@
+"""Window functions on the driver, by DuckDB: those that mean the same there as in Spark, over columns that both order
+and add up alike. Anything else is Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
+from dbt_incremental_dd.trace.evaluate import evaluate
+from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.numbers import INTEGERS
+from dbt_incremental_dd.trace.probe import database
+from dbt_incremental_dd.trace.value import ForSpark
+
+_NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
+_OF_PEERS = {"sum": "SUM", "count": "COUNT", "min": "MIN", "max": "MAX"}
+_OF_ROWS = {"first": "FIRST_VALUE", "first_value": "FIRST_VALUE", "last": "LAST_VALUE", "last_value": "LAST_VALUE"}
+_BESIDE = {"lag": "LAG", "lead": "LEAD"}
+_TYPES = {"integer": "INTEGER", "long": "BIGINT"}
+_WHOLE = ("UNBOUNDED", "UNBOUNDED")
+_UP_TO_HERE = ("UNBOUNDED", "CURRENT ROW")
+
+
+def with_windows(rows: Local, functions: Sequence[tuple[str, Expr]]) -> Local | None:
+    """The rows with the functions' values beside them; None where Spark has to compute them."""
+    try:
+        query = _Query(rows)
+        made = [(id, query.function(expr.tree)) for id, expr in functions]
+        selected = ", ".join([*rows.table.column_names, *(f"{column.sql} AS {id}" for id, column in made)])
+        with database() as connection:
+            connection.register("given", query.table)
+            values = connection.sql(f"SELECT {selected} FROM given").to_arrow_table()
+        schema = Schema((*rows.schema.columns, *(Column(id, column.type) for id, column in made)))
+        return Local(rows.spark, values, schema)
+    except (ForSpark, SqlglotError, duckdb.Error, pa.ArrowException):  # such as values that do not fit
+        return None
+
+
+@dataclass(frozen=True)
+class _Call:
+    """In DuckDB's SQL, of that Spark type."""
+
+    sql: str
+    type: str
+
+
+class _Query:
+    """Over a table of the rows, and of what the functions' operands are."""
+
+    def __init__(self, rows: Local) -> None:
+        self._rows = rows
+        self.table = rows.table
+
+    def function(self, tree: exp.Expression) -> _Call:
+        """``f(x) OVER (...)``. Raises ForSpark, as all of these do."""
+        if not isinstance(tree, exp.Window) or tree.args.get("alias") or not isinstance(tree.this, exp.Anonymous):
+            raise ForSpark
+        name, arguments = str(tree.this.this).lower(), tree.this.expressions
+        call = self._call(name, arguments)
+        spec = tree.args.get("spec")
+        frame = "" if spec is None else self._frame(name, spec)
+        by = ", ".join(self._column(item, ordered=False)[0] for item in tree.args.get("partition_by") or ())
+        order = tree.args.get("order")
+        items = ", ".join(self._ordered(item) for item in order.expressions) if order else ""
+        over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {items}' if items else ''} {frame}"
+        cast = _TYPES.get(call.type) or (call.type if call.type.startswith("decimal") else "")
+        sql = f"{call.sql} OVER ({over})"
+        return _Call(f"CAST({sql} AS {cast})" if cast else sql, call.type)
+
+    def _call(self, name: str, arguments: list[exp.Expression]) -> _Call:
+        if name in _NUMBERS and not arguments:
+            return _Call(f"{_NUMBERS[name]}()", "integer")
+        if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+            return _Call("COUNT(*)", "long")
+        if name in _BESIDE and len(arguments) in (1, 2):
+            column, type = self._column(arguments[0], ordered=False)
+            return _Call(f"{_BESIDE[name]}({column}{''.join(f', {_count(n)}' for n in arguments[1:])})", type)
+        function = _OF_PEERS.get(name) or _OF_ROWS.get(name)
+        if function is None or len(arguments) != 1:
+            raise ForSpark
+        column, type = self._column(arguments[0], ordered=name in ("min", "max"))
+        if name == "count":
+            type = "long"
+        return _Call(f"{function}({column})", _sum_type(type) if name == "sum" else type)
+
+    def _frame(self, name: str, spec: exp.Expression) -> str:
+        ends = tuple(str(spec.args.get(side) or "").upper() for side in ("start", "end"))
+        kind = str(spec.args.get("kind") or "").upper()
+        if kind == "RANGE" and (name not in _OF_PEERS or ends not in (_WHOLE, _UP_TO_HERE)):
+            raise ForSpark
+        if kind not in ("RANGE", "ROWS") or name in _NUMBERS or name in _BESIDE:
+            raise ForSpark
+        start, end = (_end(spec, side) for side in ("start", "end"))
+        return f"{kind} BETWEEN {start} AND {end}"
+
+    def _ordered(self, item: exp.Expression) -> str:
+        if not isinstance(item, exp.Ordered):
+            raise ForSpark
+        column, _ = self._column(item.this, ordered=True)
+        direction = "DESC" if item.args.get("desc") else "ASC"
+        return f"{column} {direction} NULLS {'FIRST' if item.args.get('nulls_first') else 'LAST'}"
+
+    def _column(self, tree: exp.Expression, *, ordered: bool) -> tuple[str, str]:
+        """The operand as a column of the table, and its type."""
+        expr = Expr.of(tree)
+        if not expr.refs:
+            raise ForSpark
+        value = evaluate(self._rows, expr)
+        if value is None:
+            raise ForSpark
+        schema = Schema((Column("x", value.type),))
+        if not (is_ordered(schema) if ordered else is_plain(schema)):
+            raise ForSpark
+        if expr.as_column:
+            return expr.as_column, value.type
+        name = f"dd_operand_{self.table.num_columns}"
+        self.table = self.table.append_column(name, pa.chunked_array(value.data, arrow_type(value.type)))
+        return name, value.type
+
+
+def _sum_type(type: str) -> str:
+    if type in INTEGERS:
+        return "long"
+    if not type.startswith("decimal("):
+        raise ForSpark
+    precision, scale = map(int, type[8:-1].split(","))
+    return f"decimal({min(precision + 10, 38)},{scale})"
+
+
+def _count(tree: exp.Expression) -> int:
+    """A number of rows, as it is written."""
+    if not isinstance(tree, exp.Literal) or tree.is_string or not tree.this.isdigit():
+        raise ForSpark
+    return int(tree.this)
+
+
+def _end(spec: exp.Expression, side: str) -> str:
+    value, direction = spec.args.get(side), spec.args.get(f"{side}_side")
+    if str(value).upper() == "CURRENT ROW":
+        return "CURRENT ROW"
+    if direction not in ("PRECEDING", "FOLLOWING"):
+        raise ForSpark
+    if str(value).upper() == "UNBOUNDED":
+        return f"UNBOUNDED {direction}"
+    return f"{_count(value)} {direction}" if isinstance(value, exp.Expression) else _refused()
+
+
+def _refused() -> str:
+    raise ForSpark

@@ -1,0 +1,96 @@
+"""Inputs that are looked through for keys of another order are arranged by those, and stay as exact."""
+
+from __future__ import annotations
+
+import logging
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.render.arranged import is_sorted_by
+from dbt_incremental_dd.trace import limits
+from tests.oracle import Table, World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODELS = {
+    "joined": "SELECT o.id, o.`a.b`, c.name FROM {o} o JOIN {c} c ON c.id = o.customer",
+    "left": "SELECT c.id, c.name, o.amount, o.f FROM {c} c LEFT JOIN {o} o ON o.customer = c.id AND o.amount > 2",
+    "semi": "SELECT id FROM {c} WHERE EXISTS (SELECT 1 FROM {o} WHERE customer = {c}.id)",
+    "window": "SELECT id, sum(amount) OVER (PARTITION BY customer ORDER BY id) AS s FROM {o}",
+    "most": "SELECT customer, max(amount) AS m FROM {o} GROUP BY customer",
+    "itself": "SELECT x.id, y.id AS other FROM {o} x JOIN {o} y ON x.customer = y.id AND x.amount < y.amount",
+    "two": "SELECT o.id, c.id AS c FROM {o} o JOIN {c} c ON c.id = o.customer AND c.name = o.`a.b`",
+}
+TABLES = {"o": "id INT, customer INT, amount DECIMAL(10,2), `a.b` STRING, f DOUBLE", "c": "id INT, name STRING"}
+
+
+def _order(rng: random.Random) -> tuple[Any, ...]:
+    amount = rng.choice([None, *map(Decimal, ("1.00", "2.50", "3.00"))])
+    return (
+        rng.randint(1, 30),
+        rng.choice([None, *range(9)]),
+        amount,
+        rng.choice([None, "a", "1"]),
+        rng.choice([0.0, 1.5]),
+    )
+
+
+def _customer(rng: random.Random) -> tuple[Any, ...]:
+    return rng.randint(0, 9), rng.choice([None, "a", "b"])
+
+
+def test_rows_stay_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ARRANGED_ROWS", 0)
+    monkeypatch.setattr(limits, "ARRANGED_SHARE", 0)
+    world = World(spark, tmp_path, {name: Table(ddl) for name, ddl in TABLES.items()})
+    for name, sql in MODELS.items():
+        world.model(name, sql)
+    rng = random.Random(1)
+    for step in range(7):
+        for name, make in (("o", _order), ("c", _customer)):
+            rows = world.tables[name].rows
+            world.delete(name, rng.sample(rows, min(len(rows), 3 if step != 4 else len(rows))))
+            world.insert(name, [make(rng) for _ in range(20 if step in (0, 4) else 3)])
+        world.step_exactly(step)
+    for name in MODELS:
+        place = world.storage.collection(f"{world.schema}.{name}")
+        log = place.log()
+        assert log is not None
+        inner = place.read_manifest(log.manifest)["inner"]
+        assert any(state.startswith("by.") for state in inner), name
+
+
+def test_it_is_read_instead_of_the_input(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(limits, "ARRANGED_ROWS", 1_000)
+    world = World(spark, tmp_path, {name: Table(ddl) for name, ddl in TABLES.items()})
+    world.insert("o", [(i, i % 500, None, None, None) for i in range(2_000)])
+    world.insert("c", [(1, "a")])
+    world.model("m", MODELS["joined"])
+    world.step()
+    read = []
+    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.local"):
+        for customer in (2, 3):
+            caplog.clear()
+            world.insert("c", [(customer, "b")])
+            world.step()
+            read.append([path for record in caplog.records for path in vars(record).get("paths", ())])
+            world.check()
+    (first,) = [file.path for file in world.storage.collection(f"{world.schema}.o").log().files]  # type: ignore[union-attr]
+    assert any(path.endswith(first) for path in read[0])
+    assert not any(path.endswith(first) for path in read[1])
+    assert any("/inner/by." in path for path in read[1])
+
+
+def test_what_is_sorted_is_left_alone() -> None:
+    files = [DataFile(str(i), 100, 0, 0, 0, 1, 1, {"a": (i * 10, i * 10 + 10), "b": (0, 99)}) for i in range(20)]
+    assert is_sorted_by(files, "a")
+    assert not is_sorted_by(files, "b")
+    assert not is_sorted_by(files, "c")

@@ -1,0 +1,227 @@
+"""Expressions on the driver are what Spark says they are, for every value, and of its types."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.render.rows import Rows, filtered
+from dbt_incremental_dd.trace.evaluate import evaluate, truth
+from dbt_incremental_dd.trace.local import Local
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VALUES: dict[str, tuple[str, list[Any]]] = {
+    "c1": ("integer", [None, 0, 1, -1, 2**31 - 1, -(2**31)]),
+    "c2": ("long", [None, 0, 1, 2**63 - 1, -(2**63)]),
+    "c3": ("short", [None, 0, 7, -(2**15)]),
+    "c4": ("decimal(12,2)", [None, Decimal("0.00"), Decimal("1.00"), Decimal("-9999999999.99"), Decimal("0.01")]),
+    "c5": ("decimal(18,6)", [None, Decimal("1.000000"), Decimal("999999999999.999999"), Decimal("0.010000")]),
+    "c6": ("string", [None, "", "a", "A", "ab", "ä", "\U0001f600", "1", "a\nb", "a.b", "(", "xaybz", "\\%", "a b\n"]),
+    "c7": ("string", [None, "a", "b "]),
+    "c8": ("date", [None, datetime.date(1970, 1, 1), datetime.date(1993, 7, 1), datetime.date(1582, 10, 4)]),
+    "c9": ("boolean", [None, True, False]),
+    "c10": ("double", [None, 0.0, float("nan")]),
+}
+CONSTANTS = {
+    "number": [
+        "0",
+        "1L",
+        "-1",
+        "1.0",
+        "0.01",
+        "2147483648",
+        "1e0",
+        "7S",
+        "CAST(1 AS DECIMAL(38, 0))",
+        "2 - 1",
+        "1 / 0",
+    ],
+    "string": ["'a'", "''", "'ab'", "concat('a', 'b')", "NULL", "1"],
+    "date": ["DATE '1993-07-01'", "CAST('1993-04-01' AS DATE) + INTERVAL '3' MONTH", "'1993-07-01'", "NULL"],
+    "boolean": ["TRUE", "FALSE", "NULL"],
+}
+PATTERNS = [
+    "'a%'",
+    "'%b'",
+    "'%a%'",
+    "''",
+    "'%'",
+    "'a'",
+    "'%a%b%'",
+    "'a_'",
+    "'%.%'",
+    "'(%'",
+    "'\\\\%'",
+    "'%\n%'",
+    "'%ä%'",
+    "ANY ('a%', '%b')",
+    "'a/%' ESCAPE '/'",
+]
+KINDS = {"number": ["c1", "c2", "c3", "c4", "c5", "c10"], "string": ["c6", "c7"], "date": ["c8"], "boolean": ["c9"]}
+
+
+def table(rng: random.Random, rows: int, of: dict[str, tuple[str, list[Any]]] = VALUES) -> pa.Table:
+    """Rows of every value, and of every pair of values now and then."""
+    data = {name: [rng.choice(values) for _ in range(rows)] for name, (_, values) in of.items()}
+    types = {"integer": pa.int32(), "long": pa.int64(), "short": pa.int16(), "string": pa.string()}
+    types |= {"date": pa.date32(), "boolean": pa.bool_(), "double": pa.float64()}
+    types |= {"decimal(12,2)": pa.decimal128(12, 2), "decimal(18,6)": pa.decimal128(18, 6)}
+    return pa.table({name: pa.array(data[name], types[kind]) for name, (kind, _) in VALUES.items()})
+
+
+def predicate(rng: random.Random, depth: int = 2) -> str:
+    """Text of a random predicate."""
+    if depth and rng.random() < 0.5:
+        one, other = predicate(rng, depth - 1), predicate(rng, depth - 1)
+        return rng.choice([f"({one}) AND ({other})", f"({one}) OR ({other})", f"NOT ({one})"])
+    kind = rng.choice(list(KINDS))
+    column = rng.choice(KINDS[kind])
+    other = rng.choice([*CONSTANTS[kind], *KINDS[kind]])
+    shapes = [f"{column} {op} {other}" for op in ("=", "<>", "!=", "<", "<=", ">", ">=")]
+    shapes += [f"{other} < {column}", f"{column} IS NULL", f"{column} IS NOT NULL"]
+    shapes += [f"{column} BETWEEN {rng.choice(CONSTANTS[kind])} AND {other}", f"{column} NOT IN ({other})"]
+    shapes += [f"{rng.choice(KINDS['string'])} {rng.choice(['LIKE', 'NOT LIKE'])} {rng.choice(PATTERNS)}"]
+    shapes += [f"{column} IN ({', '.join(rng.choice(CONSTANTS[kind]) for _ in range(3))})", "c9", "NOT c9"]
+    return rng.choice(shapes)
+
+
+def test_it_is_spark_s_answer(spark: SparkSession) -> None:
+    rng = random.Random(1)
+    schema = Schema(tuple(Column(name, kind) for name, (kind, _) in VALUES.items()))
+    local = Local(spark, table(rng, 200), schema)
+    predicates = [predicate(rng) for _ in range(400)]
+    found = {i: truth(local, Expr(text)) for i, text in enumerate(predicates)}
+    here = {i: mask.to_pylist() for i, mask in found.items() if mask is not None}
+    answer = local.frame.selectExpr(*(f"{predicates[i]} AS p{i}" for i in here)).toArrow()
+    for i, mask in here.items():
+        assert mask == answer[f"p{i}"].to_pylist(), predicates[i]
+    assert len(here) > 150
+
+
+def test_rows_are_filtered_where_they_are(spark: SparkSession) -> None:
+    rows = Rows(Local(spark, table(random.Random(2), 50), Schema((*map(_column, VALUES),))), 50)
+    kept = filtered(rows, Expr("c6 = 'a' OR c1 > 0"))
+    assert kept.local is not None
+    assert kept.local.num_rows == kept.estimate == rows.frame.where("c6 = 'a' OR c1 > 0").count() > 0
+    assert filtered(rows, Expr("reverse(c6) = 'A'")).local is None
+
+
+SMALL: dict[str, tuple[str, list[Any]]] = {
+    "c1": ("integer", [None, 0, 1, -7, 12_345]),
+    "c2": ("long", [None, 0, 3, -4_000_000_000]),
+    "c3": ("short", [None, 0, 7, -(2**15)]),
+    "c4": ("decimal(12,2)", [None, Decimal("0.00"), Decimal("1.05"), Decimal("-9999999999.99"), Decimal("0.01")]),
+    "c5": ("decimal(18,6)", [None, Decimal("1.000001"), Decimal("999999999999.999999"), Decimal("0.010000")]),
+    "c6": ("string", [None, "", "a", "A", "ab", "xAybz", "13-999"]),
+    "c7": ("string", [None, "a", "b "]),
+    "c8": ("date", VALUES["c8"][1]),
+    "c9": ("boolean", [None, True, False]),
+    "c10": ("double", [None, 0.0, 1.5]),
+}
+OPERANDS = [
+    "c1",
+    "c2",
+    "c3",
+    "c4",
+    "c5",
+    "1",
+    "CAST(2 AS BIGINT)",
+    "0",
+    "100",
+    "-3",
+    "0.2",
+    "CAST(3 AS DECIMAL(20, 0))",
+    "NULL",
+]
+TYPES = [
+    "BIGINT",
+    "INT",
+    "DECIMAL(20, 4)",
+    "DECIMAL(30,8)",
+    "DECIMAL(12,1)",
+    "DECIMAL(37, 6)",
+    "DECIMAL(5,2)",
+    "DOUBLE",
+]
+
+
+def number(rng: random.Random, depth: int) -> str:
+    """Text of a random expression of numbers."""
+    if not depth or rng.random() < 0.2:
+        return rng.choice(OPERANDS)
+    one, other = number(rng, depth - 1), number(rng, depth - 1)
+    condition = rng.choice(["c9", "c1 > 0", f"({one}) IS NULL", f"({one}) <= ({other})", "c1 > 0 OR c9", "c6 <=> c7"])
+    shapes = [f"({one}) {operator} ({other})" for operator in "+-*/"] + [f"{one} {rng.choice('+-*')} {other}"]
+    shapes += [f"CASE WHEN {condition} THEN {one} ELSE {other} END", f"CASE WHEN {condition} THEN {one} END"]
+    shapes += [
+        f"CAST({one} AS {rng.choice(TYPES)})",
+        f"CAST(({one}) AS {rng.choice(TYPES)})",
+        f"if({condition}, {one}, 0)",
+    ]
+    shapes += [f"coalesce({one}, {other}, 0)", f"greatest({one}, {other})", f"least({one}, {other}, c1)", f"abs({one})"]
+    shapes += [f"-({one})", f"CASE WHEN c1 <> 0 THEN CAST(({one}) AS DECIMAL(20,3)) / CAST(c1 AS DECIMAL(20, 0)) END"]
+    return rng.choice(shapes)
+
+
+def word(rng: random.Random, depth: int) -> str:
+    """Text of a random expression of strings, dates, or what is made of them."""
+    one, other = rng.choice(["c6", "c7"]), rng.choice(["c6", "c7", "'x'", "NULL"])
+    shapes = [
+        f"upper({one})",
+        f"lower({one})",
+        f"length({one})",
+        f"concat({one}, {other})",
+        f"coalesce({one}, {other})",
+    ]
+    shapes += [f"substring({one}, {rng.choice([0, 1, 2, 9])}, {rng.choice([0, 1, 2, 9])})", f"substring({one} FROM 2)"]
+    shapes += [f"CASE WHEN c9 THEN {one} WHEN c1 > 0 THEN {other} ELSE 'z' END", f"greatest({one}, {other}, 'm')"]
+    shapes += [
+        "year(c8)",
+        "EXTRACT(MONTH FROM c8)",
+        "day(c8)",
+        f"{one} = {other}",
+        "c8",
+        "c9 AND c1 = 1",
+        "nvl(c8, c8)",
+    ]
+    return rng.choice(shapes)
+
+
+@pytest.mark.parametrize("values", [VALUES, SMALL], ids=["extreme", "small"])
+@pytest.mark.parametrize("make", [number, word], ids=["numbers", "words"])
+def test_values_and_types_are_spark_s(spark: SparkSession, make: Any, values: dict[str, tuple[str, list[Any]]]) -> None:
+    rng = random.Random(3)
+    local = Local(
+        spark, table(rng, 60, values), Schema(tuple(Column(name, kind) for name, (kind, _) in values.items()))
+    )
+    texts = list(dict.fromkeys(make(rng, 2) for _ in range(500)))
+    found = {text: evaluate(local, Expr(text)) for text in texts}
+    here = {text: value for text, value in found.items() if value is not None}
+    frame = local.frame.selectExpr(*(f"{text} AS p{i}" for i, text in enumerate(here)))
+    answer = frame.toArrow()
+    for i, (text, value) in enumerate(here.items()):
+        assert value.type == str(frame.schema[i].jsonValue()["type"]), text
+        assert value.data.to_pylist() == answer[f"p{i}"].to_pylist(), text
+        assert Local(spark, pa.table({"v": value.data}), Schema((Column("v", value.type),))).table.num_rows == 60
+    assert len(here) > len(texts) // (2 if values is SMALL else 5)
+
+
+@pytest.mark.parametrize(
+    "text", ["c2 + 1L", "-c2", "c1 / c3", "CAST(c2 AS INT)", "upper(c6)", "c4 / c1", "c10 IS TRUE"]
+)
+def test_what_may_be_an_error_is_left_to_spark(spark: SparkSession, text: str) -> None:
+    rows = Local(spark, table(random.Random(2), 50), Schema((*map(_column, VALUES),)))
+    assert evaluate(rows, Expr(text)) is None
+
+
+def _column(name: str) -> Column:
+    return Column(name, VALUES[name][0])

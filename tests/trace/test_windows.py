@@ -1,0 +1,82 @@
+"""Window functions on the driver give what Spark gives, and its types."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.windows import with_windows
+from tests.trace.test_evaluate import SMALL, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = ("c1", "c2", "c3", "c4", "c5", "c6", "c8", "n")
+WHOLE_ORDER = ", ".join(f"{name} {direction}" for name, direction in zip(COLUMNS, ["", "DESC"] * 4, strict=True))
+CALLS = (
+    *("row_number()", "rank()", "dense_rank()", "count(*)", "count(c6)", "sum(c1)", "sum(c4)", "sum(c5)", "min(c6)"),
+    *("max(c8)", "max(c4)", "min(c2)", "lag(c4)", "lead(c6, 2)", "lag(c9)", "first_value(c1)", "last_value(c8)"),
+    *("sum(c1 + c3)", "max(upper(c6))", "sum(CASE WHEN c9 THEN c4 END)", "count(c1 + c2)"),
+)
+OVER = (
+    f"PARTITION BY c7 ORDER BY {WHOLE_ORDER}",
+    f"PARTITION BY c7, c9 ORDER BY {WHOLE_ORDER}",
+    f"ORDER BY {WHOLE_ORDER}",
+    f"PARTITION BY c7 ORDER BY {WHOLE_ORDER} ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+    f"PARTITION BY c7 ORDER BY {WHOLE_ORDER} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+)
+OF_PEERS = ("rank()", "dense_rank()", "sum(c1)", "sum(c4)", "count(*)", "max(c6)", "min(c8)")
+
+
+def _given(spark: SparkSession) -> Local:
+    made = table(random.Random(5), 80, SMALL).append_column("n", [list(range(80))])
+    types = [(name, kind) for name, (kind, _) in SMALL.items()]
+    return Local(spark, made, Schema((*(Column(name, kind) for name, kind in types), Column("n", "long"))))
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_it_is_spark_s_answer(spark: SparkSession, over: str) -> None:
+    calls = [
+        f"{call} OVER ({over})"
+        for call in CALLS
+        if "ROWS" not in over or call[:4] not in ("row_", "rank", "dens", "lag(", "lead")
+    ]
+    _compare(_given(spark), calls)
+
+
+@pytest.mark.parametrize(
+    "over", ["PARTITION BY c7 ORDER BY c1", "PARTITION BY c9 ORDER BY c8 DESC NULLS FIRST, c6", "PARTITION BY c1"]
+)
+def test_peers_are_spark_s(spark: SparkSession, over: str) -> None:
+    _compare(_given(spark), [f"{call} OVER ({over})" for call in OF_PEERS if "ORDER" in over or "(c" in call])
+
+
+def _compare(given: Local, calls: list[str]) -> None:
+    found = with_windows(given, [(f"w{i}", Expr(call)) for i, call in enumerate(calls)])
+    assert found is not None
+    answer = given.frame.selectExpr("*", *(f"{call} AS w{i}" for i, call in enumerate(calls)))
+    assert [column.type for column in found.schema] == [str(field.jsonValue()["type"]) for field in answer.schema]
+    wanted = answer.toArrow().to_pylist()
+    assert Counter(map(str, found.table.to_pylist())) == Counter(map(str, wanted))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("avg(c4)", "sum(c10)", "collect_list(c1)", "count(DISTINCT c1)", "lag(c1, 1, 0)", "lag(c1) IGNORE NULLS"),
+        *("sum(c1) FILTER (WHERE c9)", "ntile(2)", "max(c10)", "max(c9)", "lag(reverse(c6))"),
+    ],
+)
+def test_the_others_are_left_to_it(spark: SparkSession, call: str) -> None:
+    assert with_windows(_given(spark), [("w", Expr(f"{call} OVER (ORDER BY n)"))]) is None
+
+
+@pytest.mark.parametrize("over", ["ORDER BY c10", "ORDER BY c1 RANGE BETWEEN 1 PRECEDING AND CURRENT ROW"])
+def test_orders_that_differ_are_left_to_it(spark: SparkSession, over: str) -> None:
+    assert with_windows(_given(spark), [("w", Expr(f"sum(c1) OVER ({over})"))]) is None
