@@ -8,7 +8,7 @@
     <state_root>/collections/<name>/shown.json         how the relations show the trace
     <state_root>/scratch/                              files of running jobs
 
-Names are percent-encoded, so any relation name is one folder.
+Any relation name is one folder: characters that not all file systems and URLs take are written ``~2F``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ from dbt_incremental_dd.trace.log import Log
 FORMAT_VERSION = 1
 
 
+def _folder_of(name: str) -> str:
+    """Percent signs would be taken for URLs' own by some of the readers."""
+    return quote(name, safe=".-_").replace("~", "%7E").replace("%", "~")
+
+
+def _name_of(folder: str) -> str:
+    return unquote(folder.replace("~", "%"))
+
+
 @dataclass(frozen=True)
 class Storage:
     """A state root: a local folder or a URI, with the options that delta-rs takes for it."""
@@ -46,7 +55,7 @@ class Storage:
         """All collections that have been stored, by name."""
         filesystem, path = self.filesystem(f"{self.root}/collections")
         selector = pafs.FileSelector(path, allow_not_found=True)
-        found = [unquote(info.base_name) for info in filesystem.get_file_info(selector)]
+        found = [_name_of(info.base_name) for info in filesystem.get_file_info(selector)]
         return tuple(Place(self, name) for name in sorted(found))
 
     def filesystem(self, uri: str) -> tuple[pafs.FileSystem, str]:
@@ -106,7 +115,7 @@ class Place:
     @property
     def folder(self) -> str:
         """The name of its folder."""
-        return quote(self.name, safe=".-_")
+        return _folder_of(self.name)
 
     @property
     def uri(self) -> str:
@@ -173,7 +182,7 @@ class InnerPlace(Place):
 
     @property
     def uri(self) -> str:
-        return f"{self.parent_uri}/inner/{quote(self.node, safe='.-_')}"
+        return f"{self.parent_uri}/inner/{_folder_of(self.node)}"
 
     @property
     def trace_uri(self) -> str:
