@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import reduce as fold
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,21 +43,38 @@ _ARITHMETIC: dict[type[exp.Expression], Callable[[Value, Value], Value]] = {
     exp.Sub: numbers.subtract,
     exp.Mul: numbers.multiply,
     exp.Div: numbers.divide,
+    exp.Mod: numbers.remainder,
 }
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Like, exp.NullSafeEQ, *_COMPARISONS)
 
 
+_USUAL = {
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+}
+"""What types of decimals depend on, with the values for which they are known here."""
+_SESSIONS: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+
+
 def truth(rows: Local, predicate: Expr) -> pa.ChunkedArray | None:
     """True, false or NULL for each row; None where Spark has to tell."""
-    return _asked(lambda: _Evaluation(rows.spark, rows.table, rows.schema).truth(predicate.tree))
+    return _asked(lambda: _Evaluation.of(rows).truth(predicate.tree))
 
 
 def evaluate(rows: Local, expr: Expr) -> Value | None:
     """The expression's value for each row, a column of its type; None where Spark has to tell."""
-    found = _asked(lambda: _Evaluation(rows.spark, rows.table, rows.schema).value(expr.tree))
+    found = _asked(lambda: _Evaluation.of(rows).value(expr.tree))
     if found is None or arrow_type(found.type) is None:
         return None
     return Value(_repeated(found, rows.table.num_rows), found.type)
+
+
+def _is_usual(spark: SparkSession) -> bool:
+    """Whether the session has the settings that the types here are those of."""
+    if spark not in _SESSIONS:
+        _SESSIONS[spark] = all(str(spark.conf.get(name, value)).lower() == value for name, value in _USUAL.items())
+    return _SESSIONS[spark]
 
 
 def _asked(question: Callable[[], T]) -> T | None:
@@ -75,8 +93,15 @@ class _Evaluation:
         self._schema = schema
         self._types = {column.name: column.type for column in schema}
 
-    def value(self, tree: exp.Expression) -> Value:
+    @staticmethod
+    def of(rows: Local) -> _Evaluation:
         """Raises ForSpark, as all of these do."""
+        if not _is_usual(rows.spark):
+            raise ForSpark
+        return _Evaluation(rows.spark, rows.table, rows.schema)
+
+    def value(self, tree: exp.Expression) -> Value:
+        """The expression's value for each row, or one for all."""
         kind = type(tree)
         if kind is exp.Paren:
             return self.value(tree.this)

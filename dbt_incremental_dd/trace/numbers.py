@@ -6,7 +6,7 @@ Rules of decimals: Spark's `DecimalPrecision`, which are those of Hive and SQL S
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import reduce as fold
 from typing import Any
@@ -109,8 +109,16 @@ def multiply(one: Value, other: Value) -> Value:
     if one.type in INTEGERS and other.type in INTEGERS:
         return _integers(pc.multiply_checked, one, other)
     (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
-    type = _named(p + q + 1, s + t)
-    return Value(pc.cast(pc.multiply(_decimals(one), _decimals(other)), arrow_type(type)), type)
+    precision, scale = _adjusted(p + q + 1, s + t)
+    type = f"decimal({precision},{scale})"
+    if scale == s + t:
+        factors = _shortened(one), _shortened(other)
+        return Value(pc.cast(pc.multiply(*factors), arrow_type(type)), type)
+    if _largest(one) == 0 or _largest(other) == 0:
+        zeros = pc.multiply(pc.cast(_decimals(one), pa.decimal128(38, s)), 0)
+        zeros = pc.if_else(pc.is_null(other.data), None, zeros)
+        return Value(pc.cast(pc.cast(zeros, pa.decimal128(38, s)), arrow_type(type)), type)
+    return _by_one(lambda a, b: _half_up(_to_digits(a * b) * 10**scale), type, one, other)
 
 
 def divide(one: Value, other: Value) -> Value:
@@ -122,14 +130,19 @@ def divide(one: Value, other: Value) -> Value:
     if one.type in INTEGERS and other.type in INTEGERS:
         raise ForSpark
     (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
-    scale = max(6, s + q + 1)
-    precision = p - s + t + scale
-    if precision > _MAX:
-        whole = precision - scale
-        scale = max(_MAX - whole, min(scale, 6))
-        precision = _MAX
-    type = f"decimal({precision},{scale})"
-    return _by_one(lambda a, b: _quotient(a, b, scale), type, one, other)
+    digits = max(6, s + q + 1)
+    precision, scale = _adjusted(p - s + t + digits, digits)
+    return _by_one(lambda a, b: _quotient(a, b, scale), f"decimal({precision},{scale})", one, other)
+
+
+def remainder(one: Value, other: Value) -> Value:
+    """Of decimals by a constant that is greater than all of them."""
+    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    constant = other.data.as_py() if isinstance(other.data, pa.Scalar) else None
+    if constant is None or _largest(one) >= abs(constant) or one.type in INTEGERS:
+        raise ForSpark
+    type = _named(min(p - s, q - t) + max(s, t), max(s, t))
+    return Value(_as_decimal(one, type), type)
 
 
 def negate(value: Value) -> Value:
@@ -189,6 +202,35 @@ def _named(precision: int, scale: int) -> str:
     if precision > _MAX:  # Spark gives up digits after the point
         raise ForSpark
     return f"decimal({precision},{scale})"
+
+
+def _adjusted(precision: int, scale: int) -> tuple[int, int]:
+    """Of a result with too many digits Spark gives up those after the point, but for six."""
+    if precision <= _MAX:
+        return precision, scale
+    return _MAX, max(_MAX - (precision - scale), min(scale, 6))
+
+
+def _largest(value: Value) -> Decimal:
+    """Of the absolute values."""
+    bounds = pc.min_max(value.data).as_py() if not isinstance(value.data, pa.Scalar) else None
+    ends = [value.data.as_py()] if bounds is None else [bounds["min"], bounds["max"]]
+    return max(abs(Decimal(end or 0)) for end in ends)
+
+
+def _shortened(value: Value) -> pa.ChunkedArray | pa.Scalar:
+    """Decimals of no more digits than they need, so that their product has room."""
+    _, scale = _decimal(value.type)
+    digits = len(str(int(_EXACT.scaleb(_largest(value), scale))))
+    return _as_decimal(value, f"decimal({max(digits, scale, 1)},{scale})")
+
+
+def _to_digits(number: Fraction) -> Fraction:
+    """As Spark multiplies: rounded to as many digits as its arithmetic has, before its type's."""
+    if not number:
+        return number
+    exact = Context(prec=100).divide(Decimal(number.numerator), Decimal(number.denominator))
+    return Fraction(Context(prec=_MAX + 1, rounding=ROUND_HALF_UP).plus(exact))
 
 
 def _by_one(operate: Callable[..., int], type: str, *values: Value) -> Value:
