@@ -86,6 +86,8 @@ def cast(value: Value, sql_type: str) -> Value:
     if not type.startswith("decimal("):
         raise ForSpark
     if _decimal(type)[1] < _decimal(value.type)[1]:
+        if _largest(value) == 0:
+            return Value(pc.cast(value.data, arrow_type(type)), type)
         return _by_one(lambda number: _half_up(number * 10 ** _decimal(type)[1]), type, value)
     return Value(_as_decimal(value, type), type)
 
@@ -114,10 +116,10 @@ def multiply(one: Value, other: Value) -> Value:
     if scale == s + t:
         factors = _shortened(one), _shortened(other)
         return Value(pc.cast(pc.multiply(*factors), arrow_type(type)), type)
-    if _largest(one) == 0 or _largest(other) == 0:
-        zeros = pc.multiply(pc.cast(_decimals(one), pa.decimal128(38, s)), 0)
-        zeros = pc.if_else(pc.is_null(other.data), None, zeros)
-        return Value(pc.cast(pc.cast(zeros, pa.decimal128(38, s)), arrow_type(type)), type)
+    nothing, factor = (one, other) if _largest(one) == 0 else (other, one)
+    if _largest(nothing) == 0 and not isinstance(nothing.data, pa.Scalar):
+        zeros = pc.if_else(pc.is_null(factor.data), None, _decimals(nothing))
+        return Value(pc.cast(zeros, arrow_type(type)), type)
     return _by_one(lambda a, b: _half_up(_to_digits(a * b) * 10**scale), type, one, other)
 
 
@@ -157,8 +159,11 @@ def _sum(operate: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
     if one.type in INTEGERS and other.type in INTEGERS:
         return _integers(operate, one, other)
     (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
-    type = _named(max(p - s, q - t) + max(s, t) + 1, max(s, t))
-    return Value(pc.cast(operate(_decimals(one), _decimals(other)), arrow_type(type)), type)
+    precision, scale = _adjusted(max(p - s, q - t) + max(s, t) + 1, max(s, t))
+    if scale < max(s, t):
+        raise ForSpark
+    found = operate(_shortened(one), _shortened(other))
+    return Value(pc.cast(found, arrow_type(f"decimal({precision},{scale})")), f"decimal({precision},{scale})")
 
 
 def _integers(operate: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
