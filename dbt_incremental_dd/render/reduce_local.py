@@ -22,7 +22,7 @@ from dbt_incremental_dd.render.rows import Rows, positive
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain, same_values
 from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local, lookup_local
-from dbt_incremental_dd.trace.numbers import type_of
+from dbt_incremental_dd.trace.numbers import digits_of, type_of
 from dbt_incremental_dd.trace.value import Value
 
 _ALL = "dd_all"
@@ -90,8 +90,8 @@ def difference(node: Accumulate, merged: Rows, from_nothing: bool) -> Rows | Non
     old_rows, new_rows = _outputs(node, old), _outputs(node, new)
     if old_rows is None or new_rows is None:
         return None
-    was = pa.chunked_array([pa.repeat(0, local.table.num_rows)]) if from_nothing else multiplicity(node, old.table)
-    is_ = multiplicity(node, new.table)
+    was = pa.chunked_array([pa.repeat(0, local.table.num_rows)]) if from_nothing else _multiplicity(node, old.table)
+    is_ = _multiplicity(node, new.table)
     same = fold(pc.and_, (same_values(old_rows[id].data, v.data) for id, v in new_rows.items()), pc.equal(was, was))
     first = pc.if_else(same, pc.subtract(is_, was), is_)
     second = pc.if_else(same, 0, pc.negate(was))
@@ -107,7 +107,7 @@ def finished(node: Accumulate, sums: Rows) -> Rows | None:
     found = _outputs(node, local) if isinstance(local, Local) else None
     if found is None or not isinstance(local, Local):
         return None
-    table = _updates({id: local.table[id] for id in node.keys}, found, multiplicity(node, local.table))
+    table = _updates({id: local.table[id] for id in node.keys}, found, _multiplicity(node, local.table))
     schema = (*local.schema.select(node.keys), *(Column(id, v.type) for id, v in found.items()), DIFF_COLUMN)
     return Rows(Local(local.spark, table, Schema(schema)), table.num_rows, positive=True, consolidated=True)
 
@@ -136,7 +136,7 @@ def fresh(node: Accumulate, source: Rows) -> pa.Table | None:
     )
 
 
-def multiplicity(node: Accumulate, sums: pa.Table) -> pa.ChunkedArray:
+def _multiplicity(node: Accumulate, sums: pa.Table) -> pa.ChunkedArray:
     """How often each group's row is there."""
     count = sums[DIFF]
     if node.global_row:
@@ -160,7 +160,7 @@ def _sum(value: Value | None, type: str) -> _Measure | None:
         return _Measure(value.data, "sum", type)
     if not value.type.startswith("decimal("):
         return None
-    scale = int(value.type[:-1].split(",")[1])
+    _, scale = digits_of(value.type)
     wide = pa.decimal128(38, scale)
     return _Measure(pc.cast(value.data, wide), "sum", type) if most < 10 ** (38 - scale) else None
 

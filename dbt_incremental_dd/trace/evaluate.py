@@ -28,7 +28,7 @@ from dbt_incremental_dd.trace.value import ForSpark, Value
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.EQ: pc.equal,
@@ -77,7 +77,7 @@ def _is_usual(spark: SparkSession) -> bool:
     return _SESSIONS[spark]
 
 
-def _asked(question: Callable[[], T]) -> T | None:
+def _asked(question: Callable[[], _T]) -> _T | None:
     try:
         return question()
     except (ForSpark, pa.ArrowException, SqlglotError):  # Arrow's errors are values that do not fit: Spark's to tell

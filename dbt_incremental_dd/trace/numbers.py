@@ -52,7 +52,7 @@ def _wider(one: str, other: str) -> str:
         return one
     if one in INTEGERS and other in INTEGERS:
         return max(one, other, key=INTEGERS.index)
-    (p, s), (q, t) = _decimal(one), _decimal(other)
+    (p, s), (q, t) = digits_of(one), digits_of(other)
     return _named(max(p - s, q - t) + max(s, t), max(s, t))
 
 
@@ -85,10 +85,10 @@ def cast(value: Value, sql_type: str) -> Value:
         return Value(pc.cast(value.data, pa.float64()), type)
     if not type.startswith("decimal("):
         raise ForSpark
-    if _decimal(type)[1] < _decimal(value.type)[1]:
+    if digits_of(type)[1] < digits_of(value.type)[1]:
         if _largest(value) == 0:
             return Value(pc.cast(value.data, arrow_type(type)), type)
-        return _by_one(lambda number: _half_up(number * 10 ** _decimal(type)[1]), type, value)
+        return _by_one(lambda number: _half_up(number * 10 ** digits_of(type)[1]), type, value)
     return Value(_as_decimal(value, type), type)
 
 
@@ -110,7 +110,7 @@ def subtract(one: Value, other: Value) -> Value:
 def multiply(one: Value, other: Value) -> Value:
     if one.type in INTEGERS and other.type in INTEGERS:
         return _integers(pc.multiply_checked, one, other)
-    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    (p, s), (q, t) = digits_of(one.type), digits_of(other.type)
     precision, scale = _adjusted(p + q + 1, s + t)
     type = f"decimal({precision},{scale})"
     if scale == s + t:
@@ -118,7 +118,7 @@ def multiply(one: Value, other: Value) -> Value:
         return Value(pc.cast(pc.multiply(*factors), arrow_type(type)), type)
     nothing, factor = (one, other) if _largest(one) == 0 else (other, one)
     if _largest(nothing) == 0 and not isinstance(nothing.data, pa.Scalar):
-        zeros = pc.if_else(pc.is_null(factor.data), None, _decimals(nothing))
+        zeros = pc.if_else(pc.is_null(factor.data), None, _shortened(nothing))
         return Value(pc.cast(zeros, arrow_type(type)), type)
     return _by_one(lambda a, b: _half_up(_to_digits(a * b) * 10**scale), type, one, other)
 
@@ -131,7 +131,7 @@ def divide(one: Value, other: Value) -> Value:
         return Value(pc.divide(one.data, other.data), "double")
     if one.type in INTEGERS and other.type in INTEGERS:
         raise ForSpark
-    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    (p, s), (q, t) = digits_of(one.type), digits_of(other.type)
     digits = max(6, s + q + 1)
     precision, scale = _adjusted(p - s + t + digits, digits)
     return _by_one(lambda a, b: _quotient(a, b, scale), f"decimal({precision},{scale})", one, other)
@@ -139,7 +139,7 @@ def divide(one: Value, other: Value) -> Value:
 
 def remainder(one: Value, other: Value) -> Value:
     """Of decimals by a constant that is greater than all of them."""
-    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    (p, s), (q, t) = digits_of(one.type), digits_of(other.type)
     constant = other.data.as_py() if isinstance(other.data, pa.Scalar) else None
     if constant is None or _largest(one) >= abs(constant) or one.type in INTEGERS:
         raise ForSpark
@@ -158,7 +158,7 @@ def absolute(value: Value) -> Value:
 def _sum(operate: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
     if one.type in INTEGERS and other.type in INTEGERS:
         return _integers(operate, one, other)
-    (p, s), (q, t) = _decimal(one.type), _decimal(other.type)
+    (p, s), (q, t) = digits_of(one.type), digits_of(other.type)
     precision, scale = _adjusted(max(p - s, q - t) + max(s, t) + 1, max(s, t))
     if scale < max(s, t):
         raise ForSpark
@@ -175,10 +175,6 @@ def _cast(value: Value, type: str) -> pa.ChunkedArray | pa.Scalar:
     return pc.cast(value.data, arrow_type(type))
 
 
-def _decimals(value: Value) -> pa.ChunkedArray | pa.Scalar:
-    return _as_decimal(value, _named(*_decimal(value.type)))
-
-
 def _as_decimal(value: Value, type: str) -> pa.ChunkedArray | pa.Scalar:
     """An integer or a decimal of a smaller scale; raises ArrowInvalid where one does not fit."""
     data = value.data
@@ -193,7 +189,7 @@ def _number(type: str) -> str:
     return type
 
 
-def _decimal(type: str) -> tuple[int, int]:
+def digits_of(type: str) -> tuple[int, int]:
     """Precision and scale of the decimal that a number is beside a decimal. Raises ForSpark for other types."""
     if type in INTEGERS:
         return _DIGITS[type], 0
@@ -225,7 +221,7 @@ def _largest(value: Value) -> Decimal:
 
 def _shortened(value: Value) -> pa.ChunkedArray | pa.Scalar:
     """Decimals of no more digits than they need, so that their product has room."""
-    _, scale = _decimal(value.type)
+    _, scale = digits_of(value.type)
     digits = len(str(int(_EXACT.scaleb(_largest(value), scale))))
     return _as_decimal(value, f"decimal({max(digits, scale, 1)},{scale})")
 
@@ -240,7 +236,7 @@ def _to_digits(number: Fraction) -> Fraction:
 
 def _by_one(operate: Callable[..., int], type: str, *values: Value) -> Value:
     """Decimals computed one by one: ``operate`` gives the number of units of the type's last digit."""
-    precision, scale = _decimal(type)
+    precision, scale = digits_of(type)
     rows = max(len(value.data) for value in values if not isinstance(value.data, pa.Scalar))
     if rows > _DIVIDED_ROWS:
         raise ForSpark

@@ -7,12 +7,13 @@ columns only what they select. Values are the same; what it might read otherwise
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 from pyarrow import fs as pafs
+
+from dbt_incremental_dd.trace.duck import database
 
 _GLOB = frozenset("*?[]{}\\")
 
@@ -29,11 +30,6 @@ def probe(
         return None
 
 
-def database() -> duckdb.DuckDBPyConnection:
-    """A cursor of the process's own database, in memory, to be closed."""
-    return _database().cursor()
-
-
 def _found(paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
     with database() as connection:
         for i, (name, values) in enumerate(keys.items()):
@@ -42,14 +38,6 @@ def _found(paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence
         among = (f"{_quoted(name)} IN (SELECT value FROM keys{i})" for i, name in enumerate(keys))
         sql = f"SELECT {wanted} FROM read_parquet($paths, union_by_name = true) WHERE {' AND '.join(among)}"
         return connection.sql(sql, params={"paths": list(paths)}).to_arrow_table().cast(columns)
-
-
-@cache
-def _database() -> duckdb.DuckDBPyConnection:
-    """One for the process, in memory; each use has a cursor of its own."""
-    return duckdb.connect(
-        config={"autoinstall_known_extensions": "false", "parquet_metadata_cache": "true", "TimeZone": "UTC"}
-    )
 
 
 def _quoted(name: str) -> str:

@@ -15,10 +15,10 @@ from sqlglot.errors import SqlglotError
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
+from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local
-from dbt_incremental_dd.trace.numbers import INTEGERS
-from dbt_incremental_dd.trace.probe import database
+from dbt_incremental_dd.trace.numbers import INTEGERS, digits_of
 from dbt_incremental_dd.trace.value import ForSpark
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
@@ -130,9 +130,7 @@ class _Query:
 def _sum_type(type: str) -> str:
     if type in INTEGERS:
         return "long"
-    if not type.startswith("decimal("):
-        raise ForSpark
-    precision, scale = map(int, type[8:-1].split(","))
+    precision, scale = digits_of(type)
     return f"decimal({min(precision + 10, 38)},{scale})"
 
 
@@ -147,12 +145,9 @@ def _end(spec: exp.Expression, side: str) -> str:
     value, direction = spec.args.get(side), spec.args.get(f"{side}_side")
     if str(value).upper() == "CURRENT ROW":
         return "CURRENT ROW"
-    if direction not in ("PRECEDING", "FOLLOWING"):
-        raise ForSpark
-    if str(value).upper() == "UNBOUNDED":
-        return f"UNBOUNDED {direction}"
-    return f"{_count(value)} {direction}" if isinstance(value, exp.Expression) else _refused()
-
-
-def _refused() -> str:
+    if direction in ("PRECEDING", "FOLLOWING"):
+        if str(value).upper() == "UNBOUNDED":
+            return f"UNBOUNDED {direction}"
+        if isinstance(value, exp.Expression):
+            return f"{_count(value)} {direction}"
     raise ForSpark
