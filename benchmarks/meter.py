@@ -31,7 +31,8 @@ def settings(folder: Path) -> dict[str, str]:
 class Work:
     """Counts; ``*_bytes`` in bytes.
 
-    What the driver reads without a job counts by the row groups that its keys leave, and by the columns it wants.
+    What the driver reads without a job counts by the row groups that its keys leave, and by the columns it wants; of
+    files with an index of pages it counts as it is, the index included.
     """
 
     jobs: int = 0
@@ -71,7 +72,7 @@ class _Driver(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self._told: list[dict[str, Any]] = []
-        for name in ("local", "write"):
+        for name in ("local", "page_probe", "write"):
             logger = logging.getLogger(f"dbt_incremental_dd.trace.{name}")
             logger.setLevel(logging.DEBUG)
             logger.propagate = False
@@ -88,6 +89,8 @@ class _Driver(logging.Handler):
         for one in told:
             for path in one.get("paths", ()):
                 work += _read(path, one["columns"], one["wanted"])
+            if "read_bytes" in one:
+                work += Work(read_rows=one["read_rows"], read_bytes=one["read_bytes"])
             if "paths" not in one and "rows" in one:
                 work += Work(written_rows=one["rows"], written_bytes=one["bytes"])
         return work

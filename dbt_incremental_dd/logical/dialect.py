@@ -53,12 +53,24 @@ def _with_unit(name: str) -> Callable[[Spark.Parser], exp.Expression]:
     return parse
 
 
+def _with_suffixes(tokens: list[Token]) -> list[Token]:
+    """``2L`` as one token again, not as ``2::BIGINT``: beside a decimal Spark types a literal by its digits."""
+    kept: list[Token] = []
+    for token in tokens:
+        last = kept[-1] if kept else None
+        if last is not None and last.token_type is TokenType.NUMBER and token.start == last.start:
+            last.text += "" if token.token_type is TokenType.DCOLON else token.text
+        else:
+            kept.append(token)
+    return kept
+
+
 class VerbatimSpark(Spark):
     """``sum(x)`` parses to ``Anonymous(this='sum')``; CAST, EXTRACT, CASE, ... keep their own syntax."""
 
     def tokenize(self, sql: str, **options: Any) -> list[Token]:
-        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows."""
-        tokens: list[Token] = super().tokenize(sql, **options)
+        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; ``2L`` is a number."""
+        tokens: list[Token] = _with_suffixes(super().tokenize(sql, **options))
         for i, token in enumerate(tokens):
             following = [t.token_type for t in tokens[i + 2 : i + 4]]
             if token.token_type is TokenType.WINDOW and following != [TokenType.ALIAS, TokenType.L_PAREN]:

@@ -17,6 +17,7 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_schema, file_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.page_probe import probe_pages
 from dbt_incremental_dd.trace.probe import probe
 from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
@@ -73,11 +74,16 @@ def read_local(
     form = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
     paths = [f"{root}/{file.path}" for file in files]
-    _LOG.debug("reading %d files", len(paths), extra={"paths": paths, "columns": columns.names, "wanted": keys or {}})
-    found = probe(filesystem, paths, columns, keys or {})
-    if found is not None:
-        return found
-    return ds.dataset(paths, schema=columns, format=form, filesystem=filesystem).to_table(filter=_filters(keys or {}))
+    tables, paths = probe_pages(filesystem, paths, columns, keys or {})
+    if paths or not tables:
+        told = {"paths": paths, "columns": columns.names, "wanted": keys or {}}
+        _LOG.debug("reading %d files", len(paths), extra=told)
+        found = probe(filesystem, paths, columns, keys or {}) if paths else columns.empty_table()
+        if found is None:
+            dataset = ds.dataset(paths, schema=columns, format=form, filesystem=filesystem)
+            found = dataset.to_table(filter=_filters(keys or {}))
+        tables.append(found)
+    return pa.concat_tables(tables)
 
 
 def find_local(

@@ -1,0 +1,150 @@
+"""Finding the rows of some keys in sorted files: only the pages that may hold them are read.
+
+Arrow and DuckDB read whole column chunks. So the wanted pages, as they are, are put together to a Parquet file in
+memory, which Arrow decodes: a page is complete in itself, but for its chunk's dictionary, which comes along.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.trace.pages import Field, PageIndex, Values, comparable, open_pages
+from dbt_incremental_dd.trace.thrift import I64, STRUCT, Fields, Items, Number, encode
+
+_LOG = logging.getLogger(__name__)
+"""Tells what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
+_MAGIC = b"PAR1"
+_LARGEST_SHARE = 0.5
+"""Of a file's pages; more of them are better read as whole chunks."""
+
+
+def probe_pages(
+    filesystem: pafs.FileSystem, paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
+) -> tuple[list[pa.Table], list[str]]:
+    """Rows whose columns have one of the values each, of the files that have an index; and the other files."""
+    if not isinstance(filesystem, pafs.LocalFileSystem) or not keys:
+        return [], list(paths)
+    others: list[str] = []
+    made: dict[tuple[str, ...], _File] = {}
+    wanted = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
+    for path in paths:
+        found = _among(path, columns.names, wanted)
+        if found is None:
+            others.append(path)
+        elif len(found.pages):
+            like = tuple(found.index.stored(name) for name in columns.names)
+            made.setdefault(like, _File(found.fields)).add(path, found)
+    tables = [_filtered(file.table().select(columns.names).cast(columns), wanted) for file in made.values()]
+    for file in made.values():
+        _LOG.debug("read %d rows of pages", file.rows, extra={"read_rows": file.rows, "read_bytes": file.read_bytes})
+    return tables, others
+
+
+def _filtered(table: pa.Table, wanted: Mapping[str, pa.Array]) -> pa.Table:
+    for name, values in wanted.items():
+        table = table.filter(pc.is_in(table[name], value_set=values))
+    return table
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """Rows of a file's index that are pages to be read."""
+
+    index: PageIndex
+    fields: tuple[Field, ...]
+    pages: np.ndarray[Any, np.dtype[np.int64]]
+
+
+def _among(path: str, names: Sequence[str], wanted: Mapping[str, pa.Array]) -> _Pages | None:
+    """None where the file has no index, no such columns, or where most of it would be read."""
+    index = open_pages(path)
+    name = None if index is None else next((name for name in wanted if index.is_sorted_by(name)), None)
+    if index is None or name is None:
+        return None
+    fields = [index.field(column) for column in names]
+    firsts, values = index.keys(name), comparable(wanted[name])
+    if values is None or values.dtype.kind != firsts.dtype.kind or None in fields:
+        return None
+    pages = np.flatnonzero(_may_hold(firsts, np.sort(values)) & index.are_pages)
+    if len(pages) > _LARGEST_SHARE * np.count_nonzero(index.are_pages):
+        return None
+    return _Pages(index, tuple(field for field in fields if field), pages)
+
+
+def _may_hold(firsts: Values, values: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """For each row but the last, whether one of the values lies between its first value and the next one's."""
+    return np.searchsorted(values, firsts[1:], "right") > np.searchsorted(values, firsts[:-1], "left")
+
+
+@dataclass
+class _File:
+    """A Parquet file in memory, with a row group for each one that a page is taken from."""
+
+    fields: tuple[Field, ...]
+    parts: list[bytes] = field(default_factory=lambda: [_MAGIC])
+    size: int = len(_MAGIC)
+    groups: list[Fields] = field(default_factory=list)
+    rows: int = 0
+    read_bytes: int = 0
+
+    def add(self, path: str, found: _Pages) -> None:
+        """The pages of one file."""
+        before = self.size
+        source = os.open(path, os.O_RDONLY)
+        try:
+            for group, pages in found.index.by_group(found.pages):
+                self._add_group(source, found.index, group, pages)
+        finally:
+            os.close(source)
+        self.read_bytes += self.size - before + found.index.take_read_bytes()
+
+    def _add_group(self, source: int, index: PageIndex, group: int, pages: np.ndarray[Any, Any]) -> None:
+        rows = int((index.rows[pages + 1] - index.rows[pages]).sum())
+        breaks = np.flatnonzero(np.diff(pages) != 1)
+        firsts, lasts = pages[np.r_[0, breaks + 1]], pages[np.r_[breaks, len(pages) - 1]]
+        chunks = []
+        for part in self.fields:
+            for number, same in zip(part.numbers, part.chunks, strict=True):
+                places = index.places(number)
+                dictionary = self._copy(source, [(places[group], places[group + 1])])
+                data = self._copy(source, zip(places[firsts], places[lasts + 1], strict=True))
+                chunks.append(_chunk(same, rows, dictionary, data, self.size))
+        total = Number(sum(chunk[3][7] for chunk in chunks), I64)
+        self.groups.append({1: Items(STRUCT, chunks), 2: total, 3: Number(rows, I64)})
+        self.rows += rows
+
+    def _copy(self, source: int, ranges: Iterable[tuple[int, int]]) -> int:
+        """Appends bytes of the source; returns where they begin."""
+        at = self.size
+        for start, end in ranges:
+            if end > start:
+                self.parts.append(os.pread(source, int(end - start), int(start)))
+                self.size += int(end - start)
+        return at
+
+    def table(self) -> pa.Table:
+        """All its rows."""
+        root: Fields = {4: b"schema", 5: Number(len(self.fields))}
+        schema = Items(STRUCT, [root, *(element for part in self.fields for element in part.schema)])
+        footer = encode({1: Number(1), 2: schema, 3: Number(self.rows, I64), 4: Items(STRUCT, self.groups)})
+        data = b"".join((*self.parts, footer, len(footer).to_bytes(4, "little"), _MAGIC))
+        return pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us").read()
+
+
+def _chunk(same: Fields, rows: int, dictionary: int, data: int, end: int) -> Fields:
+    """The description of a column chunk; its dictionary, where there is one, is before its pages."""
+    size = Number(end - dictionary, I64)
+    made = {**same, 5: Number(rows, I64), 6: size, 7: size, 9: Number(data, I64)}
+    if data > dictionary:
+        made[11] = Number(dictionary, I64)
+    return {2: Number(0, I64), 3: made}
