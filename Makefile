@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-slow fuzz tpch nexmark lint format bench clean
+.PHONY: help setup java demo test test-slow torture fuzz tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -36,6 +36,9 @@ test: setup ## runs the tests
 
 test-slow: setup ## runs the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+torture: setup ## ends the process at every point, and races processes; takes an hour
+	$(BIN)/python -m pytest -m torture
 
 lint: setup ## style, types, import layers
 	$(BIN)/ruff check .

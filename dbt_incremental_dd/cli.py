@@ -1,4 +1,4 @@
-"""``dbt-dd``: look at collections and frontiers, explain, verify, query and compact. Most verbs need no Spark."""
+"""``dbt-dd``: look at collections, explain, verify, query, compact and vacuum them. Most verbs need no Spark."""
 
 from __future__ import annotations
 
@@ -54,6 +54,10 @@ def _parser() -> argparse.ArgumentParser:
     compact.add_argument("model", nargs="*", help="collections (default: all)")
     compact.add_argument("--retain-history", help="for example '1 day' (default: each model's own)")
     compact.set_defaults(run=_compact)
+    vacuum = verbs.add_parser("vacuum", help="removes files that nothing needs any more")
+    vacuum.add_argument("model", nargs="*", help="collections (default: all)")
+    vacuum.add_argument("--older-than", default="1 day", help="what readers may still be at stays (default: 1 day)")
+    vacuum.set_defaults(run=_vacuum)
     return parser
 
 
@@ -127,6 +131,15 @@ def _verify(options: argparse.Namespace) -> int:
         word = "exact" if one.exact else f"WRONG: {one.missing} missing, {one.unexpected} unexpected"
         print(f"{one.model}  at {format_time(one.as_of)}  {one.rows} rows  {word}")
     return 0 if all(one.exact for one in found) else 1
+
+
+def _vacuum(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.runtime.vacuum import vacuum
+
+    names = [_collection(options, name).name for name in options.model] or None
+    for line in vacuum(_database(options).storage, names, parse_duration(options.older_than)):
+        print(line)
+    return 0
 
 
 def _query(options: argparse.Namespace) -> int:

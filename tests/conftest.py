@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.trace import limits
+from tests.connect import connect_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = ["connect_server"]
 
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
 

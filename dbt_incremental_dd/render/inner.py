@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.differential.state import State
@@ -105,6 +106,7 @@ class InnerTrace:
                 manifest=time.time_ns(),
             )
             self._log = self._log.commit(commit)
+            reached("state: taken back")
 
     def contents(self, *, new: bool, keys: Keys | None = None) -> Rows | None:
         """Its rows (columns and diffs), consolidated; None where it is empty.
@@ -175,7 +177,9 @@ class InnerTrace:
         log = self._log or self._place.create(stored)
         replace_all = self._from_empty and (self._log is not None or bool(log.files))
         commit = Commit(add=files, manifest=time.time_ns(), schema=stored, replace_all=replace_all)
+        reached("state: written")
         self._log = log.commit(commit)
+        reached("state: committed")
         self._from_empty = False
         if rows.local is not None:
             self._own = None if self._own is None else [*self._own, rows.local.select(list(self._data.names))]

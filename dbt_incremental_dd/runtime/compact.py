@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace
 from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log
 
 if TYPE_CHECKING:
@@ -31,10 +33,14 @@ def compact(
     """
     needed = _needed(storage)
     for place in storage.collections():
-        log = place.log()
-        if log is None or log.manifest is None or (names is not None and place.name not in names):
+        if names is not None and place.name not in names:
             continue
-        yield _compact_one(spark, place, log, retain_history, needed.get(place.name))
+        with writing(place, lambda line: None):
+            log = place.log()
+            if log is None or log.manifest is None:
+                continue
+            line = _compact_one(spark, place, log, retain_history, needed.get(place.name))
+        yield line
 
 
 def _needed(storage: Storage) -> dict[str, Time]:
@@ -57,9 +63,11 @@ def _compact_one(spark: SparkSession, place: Place, log: Log, retain_history: in
     if needed is not None and held:
         since = max(needed, log.frontiers.since)
     inner = _compact_inner(spark, place, manifest)
+    reached("compaction: states merged")
     if inner != manifest.get("inner", {}):
         log = log.commit(Commit(manifest=place.write_manifest({**manifest, "inner": inner})))
     done = compact_trace(spark, place.storage, log, since, (DIFF,), tuple(manifest.get("sorted_by", ())))
+    reached("compaction: trace merged")
     relation = manifest.get("relation")
     if relation and done.files_after != done.files_before:
         schema = Schema.from_json(str(manifest["schema"]))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.render.context import Context
@@ -16,11 +17,12 @@ from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerprint
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
-from dbt_incremental_dd.runtime.relation import publish
+from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_of, require_columns, resolve
 from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.manifest import visible_schema
 from dbt_incremental_dd.trace.progress import progress
@@ -44,6 +46,11 @@ def run_model(run: Run, request: ModelRequest) -> Outcome:
 
 def _run(run: Run, request: ModelRequest) -> Outcome:
     given = resolve(run, request)
+    with writing(run.storage.collection(request.name), run.report):
+        return _write(run, request, given)
+
+
+def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome:
     current = current_of(run, request)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
     slowest = min(given, key=lambda item: item.log.frontiers.last, default=None)
@@ -77,10 +84,16 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
 
 
 def _skip(run: Run, request: ModelRequest, current: Current, t1: Time, held_back_by: str) -> Outcome:
-    """Nothing changed: only the frontier moves, if at all. No Spark job."""
-    assert current.log is not None
+    """Nothing changed: only the frontier moves, if at all. No Spark job, unless a run has ended before its relations
+    were made."""
+    log = current.log
+    assert log is not None
     if t1 > current.last:
-        current.log.commit(Commit(upper=t1 + 1))
+        reached("skip: before")
+        log = log.commit(Commit(upper=t1 + 1))
+    schema = visible_schema(dict(current.manifest), log)
+    if not is_published(current.place, request.relation, log, schema):
+        publish(run.catalog, current.place, request.relation, log, schema, False)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)
 
@@ -120,10 +133,13 @@ class _Work:
             change = output_delta(context, self._compiled, rows, subtract)
             batch = write_batch(context, self._current.place, self._compiled.schema, change, self._t1, self._arranged())
             self._started += context.once_seconds
+            reached("model: written")
             log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
+            reached("model: committed")
         finally:
             context.close()
         self._publish(log, batch)
+        reached("model: published")
         return Outcome(
             self._request.name,
             strategy,
@@ -195,9 +211,10 @@ class _Work:
 
     def _publish(self, log: Log, batch: Batch) -> None:
         """Where nothing of the output changed its relations stay as they are."""
-        anew = self._current.manifest.get("relation") != self._request.relation or not self._same_columns(log)
-        if batch.files or anew:
-            publish(self._run.catalog, self._current.place, self._request.relation, log, self._compiled.schema, anew)
+        place, relation, schema = self._current.place, self._request.relation, self._compiled.schema
+        anew = self._current.manifest.get("relation") != relation or not self._same_columns(log)
+        if anew or batch.files or not is_published(place, relation, log, schema):
+            publish(self._run.catalog, place, relation, log, schema, anew)
 
     def _input_rows(self, strategy: Strategy) -> int:
         after = self._current.last if strategy == "delta" else BEGINNING

@@ -7,22 +7,24 @@ inserted need no summing.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.links import follow, link_all
+from dbt_incremental_dd.trace.links import follow, forget, link_all, shows
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.manifest import visible_schema
 from dbt_incremental_dd.trace.read import quote_name
@@ -38,15 +40,34 @@ _SHOWN = "collections/{}/shown.json"
 
 @dataclass(frozen=True)
 class Shown:
-    """How a model's relations show its trace. ``folder``: the number of a folder of links, 0 where files are named."""
+    """How a model's relations show its trace.
+
+    ``folder``: the number of a folder of links, 0 where files are named; ``columns`` and ``files`` tell apart which
+    columns of which relation are shown, and which files are named.
+    """
 
     shape: Shape
     folder: int
+    columns: str
+    files: str
 
 
 def changes_relation(relation: str) -> str:
     """The identifier of a model's diff log: ``a.b`` gives ``a.b__changes``."""
     return f"{relation[:-1]}__changes`" if relation.endswith("`") else f"{relation}__changes"
+
+
+def is_published(place: Place, relation: str, log: Log, schema: Schema) -> bool:
+    """Whether the relations, if nobody dropped them, show the log's contents: not so after a run that ended between
+    its commit and theirs."""
+    shown = _shown(place)
+    if shown is None or shown.columns != _digest(relation, schema.to_json()):
+        return False
+    if _SHAPES.index(shape_of(log.files)) > _SHAPES.index(shown.shape):
+        return False
+    if shown.folder:
+        return shows(f"{_folders(place)}/{shown.folder}", log.files)
+    return shown.files == _digest(*sorted(file.path for file in log.files))
 
 
 def publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool) -> None:
@@ -58,6 +79,9 @@ def publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sch
     spark = catalog.spark
     are_there = all(catalog.has_view(name) for name in (changes_relation(relation), relation))
     shown = None if anew or not are_there else _shown(place)
+    columns = _digest(relation, schema.to_json())
+    if shown is not None and shown.columns != columns:
+        shown = None
     shape = shape_of(log.files)
     more = shown is not None and _SHAPES.index(shape) > _SHAPES.index(shown.shape)
     if more:  # before it is needed: the more general one is right for what there is, too
@@ -70,13 +94,23 @@ def publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sch
         _replace(spark, changes_relation(relation), _updates_sql(log, log.files, schema, source), shown is not None)
     if not more and (shown is None or shape != shown.shape):
         _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False)
-    if shown != Shown(shape, folder):
-        place.storage.write_small(_SHOWN.format(place.folder), json.dumps([shape, folder]))
+    now = Shown(shape, folder, columns, "" if folder else _digest(*sorted(file.path for file in log.files)))
+    if shown != now:
+        place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
+        forget(_folders(place), (now.folder, shown.folder if shown else 0))
 
 
 def _shown(place: Place) -> Shown | None:
+    """None where nothing is known of it: then it is made anew."""
     text = place.storage.read_small(_SHOWN.format(place.folder))
-    return Shown(*json.loads(text)) if text else None
+    try:
+        return Shown(**json.loads(text)) if text else None
+    except (ValueError, TypeError):
+        return None
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def _follow(place: Place, log: Log, shown: Shown | None) -> int | None:
@@ -92,13 +126,16 @@ def _folders(place: Place) -> str:
 
 def _replace(spark: SparkSession, relation: str, sql: str, exists: bool) -> None:
     """Makes the view show the query. Where it is there already, altering it takes the metastore half the time."""
+    reached("view: before")
     if exists:
         try:
             spark.sql(f"ALTER VIEW {relation} AS {sql}")
+            reached("view: altered")
             return
         except AnalysisException:  # somebody has dropped it
             pass
     spark.sql(f"CREATE OR REPLACE VIEW {relation} AS {sql}")
+    reached("view: made")
 
 
 def shape_of(files: Sequence[DataFile]) -> Shape:

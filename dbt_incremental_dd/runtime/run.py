@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_LATEST = "time"
+
+
 class Run:
     """One invocation. Its methods may be called from several threads.
 
@@ -71,11 +74,10 @@ class _Once:
 
 
 def _target(storage: Storage, given: Time | None) -> Time:
-    """The run's time. A time given ahead of the clock is remembered, so that the clock's runs come after it."""
-    clock = now()
-    ahead = storage.read_small("ahead")
-    if given is None:
-        return max(clock, int(ahead) + 1 if ahead else 0)
-    if given > clock and (not ahead or given > int(ahead)):
-        storage.write_small("ahead", str(given))
-    return given
+    """The run's time. The latest one is remembered: a time given ahead of the clock, or a clock that went back, must
+    not keep later runs from taking anything in."""
+    latest = int(storage.read_small(_LATEST) or 0)
+    time = max(now(), latest + 1) if given is None else given
+    if time > latest:
+        storage.write_small(_LATEST, str(time))
+    return time

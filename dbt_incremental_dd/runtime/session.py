@@ -12,11 +12,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.runtime.metastore import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _QUIET = "log4j2-quiet.properties"
+_METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 
 
 def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
@@ -29,6 +31,8 @@ def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
         warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
         return _configured(SparkSession.builder, settings).getOrCreate()
     builder = _configured(SparkSession.builder, _local(root, settings))
+    if _METASTORE not in settings and SparkSession.getActiveSession() is None:
+        wait_for(f"{local_folder(root)}/metastore_db", lambda line: print(line, file=sys.stderr))
     with _stderr_to(f"{local_folder(root)}/spark.log"):
         return builder.enableHiveSupport().getOrCreate()
 
@@ -106,7 +110,7 @@ def _defaults(local: str) -> dict[str, str]:
         "spark.master": os.environ.get("SPARK_MASTER", f"local[{cores}]"),
         "spark.app.name": "dbt-incremental-dd",
         "spark.driver.memory": f"{_driver_memory()}m",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
+        _METASTORE: metastore,
         "spark.sql.warehouse.dir": f"{local}/warehouse",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import SourceError, StateError
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources import append, changelog, debezium, delta_table, files, snapshot, table, upsert
@@ -22,6 +23,7 @@ from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.progress import progress
 from dbt_incremental_dd.trace.read import schema_of, struct
@@ -53,6 +55,11 @@ class Intake:
 def take_in(spark: SparkSession, storage: Storage, spec: SourceSpec, t: Time, report: Callable[[str], None]) -> Intake:
     """Brings the source's collection to ``t``. Raises SourceError, naming the source; then nothing was taken in."""
     place = storage.collection(spec.name)
+    with writing(place, report):
+        return _take_in(spark, place, spec, t, report)
+
+
+def _take_in(spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None]) -> Intake:
     log = place.log()
     manifest = place.read_manifest(log.manifest) if log else {}
     if manifest and manifest.get("kind") != "source":
@@ -96,9 +103,11 @@ class _Intaking:
         arrival = self._arrivals()
         if arrival is None:
             assert self._log is not None
+            reached("source: nothing new")
             log = self._log.commit(Commit(upper=self._t + 1))
             return Intake(self._spec.name, log, Schema.from_json(str(self._manifest["schema"])), 0)
         what = f"taking in source {self._spec.name}"
+        reached("source: arrived")
         try:
             with progress(self._place.storage, self._place.trace_uri, what, self._report):
                 return self._take(arrival)
@@ -126,7 +135,9 @@ class _Intaking:
         updates = change.updates.localized()
         stored = Schema((*updates.schema.columns[:-1], TIME_COLUMN, DIFF_COLUMN))
         batch = self._write(updates, stored)
+        reached("source: updates written")
         inner.update(change.finish())
+        reached("source: states written")
         manifest = {
             "kind": "source",
             "envelope": self._spec.envelope,
@@ -146,7 +157,9 @@ class _Intaking:
         notes = "; ".join(n for n in (*arrival.notes, *change.notes, note) if n)
         if notes:
             self._report(f"source {self._spec.name}: {notes}")
-        return Intake(self._spec.name, log.commit(commit), schema, total_rows(batch), notes)
+        log = log.commit(commit)
+        reached("source: committed")
+        return Intake(self._spec.name, log, schema, total_rows(batch), notes)
 
     def _visible(self, schema: Schema) -> Schema:
         """The columns that queries see. Raises SourceError where a key column is not among them."""

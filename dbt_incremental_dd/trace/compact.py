@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import TIME
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
@@ -64,5 +65,6 @@ def compact_trace(
         merged = merged.coalesce(files)
     bounded = [c.name for c in log.schema if c.type in BOUNDED_TYPES and c.name not in (TIME, *diffs)]
     written = write_spark(storage, log.uri, merged, bounded[:16], is_arranged=bool(sort_by))
+    reached("compaction: written")
     made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False))
     return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))

@@ -6,6 +6,7 @@
     <state_root>/collections/<name>/live/<n>/          hard links to the trace's files, which the relations read
     <state_root>/collections/<name>/plan.json          a model's compiled plan
     <state_root>/collections/<name>/shown.json         how the relations show the trace
+    <state_root>/locks/<name>                          locked by the process that writes the collection
     <state_root>/scratch/                              files of running jobs
 
 Any relation name is one folder: characters that not all file systems and URLs take are written ``~2F``.
@@ -25,6 +26,7 @@ from urllib.parse import quote, unquote
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace.log import Log
 
@@ -83,11 +85,18 @@ class Storage:
             return bytes(stream.read()).decode()
 
     def write_small(self, path: str, text: str) -> None:
-        """Replaces a small file under the root."""
+        """Replaces a small file under the root, at once."""
         filesystem, full = self.filesystem(f"{self.root}/{path}")
-        filesystem.create_dir(full.rsplit("/", 1)[0], recursive=True)
-        with filesystem.open_output_stream(full) as out:
+        folder, name = full.rsplit("/", 1)
+        filesystem.create_dir(folder, recursive=True)
+        # Elsewhere a file shows when it is whole.
+        made = f"{folder}/.{name}-{uuid.uuid4().hex}" if self.is_local else full
+        with filesystem.open_output_stream(made) as out:
             out.write(text.encode())
+        reached("small file: written")
+        if made != full:
+            filesystem.move(made, full)
+        reached("small file: replaced")
 
     def require_writable(self) -> None:
         """Raises StateError unless a file can be written under the root."""
@@ -166,10 +175,12 @@ class Place:
     def write_manifest(self, manifest: Mapping[str, Any]) -> int:
         """Stores a manifest and returns its number; it counts once a commit names it."""
         number = time.time_ns()
+        reached("manifest: before")
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests")
         filesystem.create_dir(path, recursive=True)
         with filesystem.open_output_stream(f"{path}/{number}.json") as out:
             out.write(json.dumps({"format": FORMAT_VERSION, **manifest}, sort_keys=True).encode())
+        reached("manifest: written")
         return number
 
 

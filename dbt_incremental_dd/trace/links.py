@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterable
 
 from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.points import reached
+
+STILL_READ = 600.0
+"""Seconds that a folder stays after it was last changed."""
 
 
 def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
@@ -24,33 +29,55 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
         if there - wanted.keys() or len(new) > 1:
             return False
         for name in new:
+            reached("links: before one more")
             os.link(f"{root}/{wanted[name].path}", f"{folder}/{name}")
     except OSError:
         return False
+    reached("links: followed")
     return True
+
+
+def shows(folder: str, files: Iterable[DataFile]) -> bool:
+    """Whether the folder shows these files and no others."""
+    try:
+        return set(os.listdir(folder)) == {_name(file) for file in files}
+    except OSError:
+        return False
 
 
 def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
     """Makes a new folder that shows the files, and gives its number; 0 where the disk has no hard links, or where
-    somebody else is making one.
-
-    The folder before it stays for those who still read it; older ones go.
-    """
-    present = sorted(int(name) for name in (os.listdir(folders) if os.path.isdir(folders) else ()))
-    number = (present[-1] if present else 0) + 1
+    somebody else is making one."""
+    number = max(_numbers(folders), default=0) + 1
     try:
         os.makedirs(f"{folders}/{number}")
     except OSError:
         return 0
+    reached("links: folder made")
     try:
         for file in files:
             os.link(f"{root}/{file.path}", f"{folders}/{number}/{_name(file)}")
     except OSError:
         shutil.rmtree(f"{folders}/{number}", ignore_errors=True)
         return 0
-    for old in present[:-1]:
-        shutil.rmtree(f"{folders}/{old}", ignore_errors=True)
+    reached("links: all made")
     return number
+
+
+def forget(folders: str, kept: Iterable[int]) -> None:
+    """Removes the folders that are shown no more, but for new ones, which somebody may still read."""
+    for old in _numbers(folders) - set(kept):
+        try:
+            age = time.time() - os.stat(f"{folders}/{old}").st_mtime
+        except OSError:
+            continue
+        if age > STILL_READ:
+            reached("links: before removal")
+            shutil.rmtree(f"{folders}/{old}", ignore_errors=True)
+
+
+def _numbers(folders: str) -> set[int]:
+    return {int(name) for name in (os.listdir(folders) if os.path.isdir(folders) else ())}
 
 
 def _name(file: DataFile) -> str:

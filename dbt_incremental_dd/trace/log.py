@@ -22,6 +22,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
@@ -114,6 +115,7 @@ class Log:
     def create(name: str, uri: str, schema: Schema, storage_options: Mapping[str, str] | None = None) -> Log:
         """A new, empty trace of ``schema`` (which includes ``dd_time`` and the diff columns)."""
         start = [Transaction(UPPER, 0), Transaction(SINCE, 0)]
+        reached("log: before")
         try:
             create_table_with_add_actions(
                 uri,
@@ -130,6 +132,7 @@ class Log:
             raise StateError(
                 f"{name} cannot be stored at {uri}: {error}", "Check that `state_root` exists and can be written."
             ) from error
+        reached("log: created")
         made = Log.load(name, uri, storage_options)
         if made is None:
             raise StateError(f"{name} was stored at {uri} but cannot be found there", "Check `state_root`.")
@@ -161,6 +164,7 @@ class Log:
                 RemoveAction(path=file.path, data_change=commit.changes_data, deletion_timestamp=now, size=file.bytes)
                 for file in commit.remove
             ]
+        reached("commit: before")
         try:
             self._table.create_write_transaction(
                 actions,
@@ -172,6 +176,7 @@ class Log:
             raise self._conflict(error) from error
         except (DeltaError, OSError) as error:
             raise StateError(f"{self.name} at {self.uri} cannot be written: {error}", "Check `state_root`.") from error
+        reached("commit: done")
         return self._after(commit)
 
     def _with_columns(self, schema: Schema) -> Log | None:
@@ -185,10 +190,12 @@ class Log:
             return None
         wanted = {field.name: field for field in DeltaSchema.from_json(schema.to_json()).fields}
         table = DeltaTable(self.uri, version=self.version, storage_options=dict(self._options or {}))
+        reached("columns: before")
         try:
             table.alter.add_columns([wanted[column.name] for column in new])
         except CommitFailedError as error:
             raise self._conflict(error) from error
+        reached("columns: added")
         made = self._after(Commit())
         if made.version != self.version + 1:
             raise self._conflict(made.version)

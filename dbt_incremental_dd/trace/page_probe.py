@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.trace.pages import Field, PageIndex, Values, comparable, open_pages
-from dbt_incremental_dd.trace.thrift import I64, STRUCT, Fields, Items, Number, encode
+from dbt_incremental_dd.trace.thrift import I64, STRUCT, Encoded, Fields, Items, Number, encode, with_longs
 
 _LOG = logging.getLogger(__name__)
 """Tells what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
@@ -110,16 +110,17 @@ class _File:
 
     def _add_group(self, source: int, index: PageIndex, group: int, pages: np.ndarray[Any, Any]) -> None:
         rows = int((index.rows[pages + 1] - index.rows[pages]).sum())
-        breaks = np.flatnonzero(np.diff(pages) != 1)
-        firsts, lasts = pages[np.r_[0, breaks + 1]], pages[np.r_[breaks, len(pages) - 1]]
-        chunks = []
+        breaks = np.flatnonzero(pages[1:] - pages[:-1] != 1)
+        firsts = pages[np.concatenate(([0], breaks + 1))]
+        ends = pages[np.concatenate((breaks, [len(pages) - 1]))] + 1
+        before, chunks = self.size, []
         for part in self.fields:
-            for number, same in zip(part.numbers, part.chunks, strict=True):
+            for number, same in zip(part.numbers, part.encoded, strict=True):
                 places = index.places(number)
                 dictionary = self._copy(source, [(places[group], places[group + 1])])
-                data = self._copy(source, zip(places[firsts], places[lasts + 1], strict=True))
+                data = self._copy(source, zip(places[firsts].tolist(), places[ends].tolist(), strict=True))
                 chunks.append(_chunk(same, rows, dictionary, data, self.size))
-        total = Number(sum(chunk[3][7] for chunk in chunks), I64)
+        total = Number(self.size - before, I64)
         self.groups.append({1: Items(STRUCT, chunks), 2: total, 3: Number(rows, I64)})
         self.rows += rows
 
@@ -141,10 +142,9 @@ class _File:
         return pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us").read()
 
 
-def _chunk(same: Fields, rows: int, dictionary: int, data: int, end: int) -> Fields:
+def _chunk(same: bytes, rows: int, dictionary: int, data: int, end: int) -> Encoded:
     """The description of a column chunk; its dictionary, where there is one, is before its pages."""
-    size = Number(end - dictionary, I64)
-    made = {**same, 5: Number(rows, I64), 6: size, 7: size, 9: Number(data, I64)}
-    if data > dictionary:
-        made[11] = Number(dictionary, I64)
-    return {2: Number(0, I64), 3: made}
+    size = end - dictionary
+    places = [(9, data), (11, dictionary)] if data > dictionary else [(9, data)]
+    # The chunk's last field is the description of its column, which ends with it.
+    return Encoded(with_longs(same, 4, [(5, rows), (6, size), (7, size), *places]) + b"\0")

@@ -30,7 +30,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.trace.thrift import I32, STRUCT, Fields, Items, Number, decode, decode_numbers, encode
+from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.trace.thrift import I32, I64, STRUCT, Fields, Items, Number, decode, decode_numbers, encode
 
 SUFFIX = ".pages"
 _PREFIX = 32
@@ -52,6 +53,12 @@ class Field:
     chunks: tuple[Fields, ...]
     """What is the same of their chunks in all row groups: type, encodings, path and codec."""
     numbers: tuple[int, ...]
+
+    @cached_property
+    def encoded(self) -> tuple[bytes, ...]:
+        """How each leaf's chunks begin in a footer: at no place, and with what is the same of all."""
+        end = len(b"\0\0")
+        return tuple(encode({2: Number(0, I64), 3: chunk})[:-end] for chunk in self.chunks)
 
     def to_text(self) -> str:
         """As it is stored."""
@@ -116,7 +123,7 @@ class PageIndex:
         found[self._starts] = found[self._starts + self._sizes - 1] = False
         return found[:-1]
 
-    @property
+    @cached_property
     def _starts(self) -> npt.NDArray[np.int64]:
         return np.cumsum(self._sizes) - self._sizes
 
@@ -156,6 +163,7 @@ def write_pages(filesystem: pafs.FileSystem, path: str, footer: pq.FileMetaData,
     keys = {name: values for name in names if (values := _sorted(data, name)) is not None}
     batch = _pages(data, keys) if keys else None
     if batch is not None:
+        reached("index of pages: before")
         with filesystem.open_output_stream(f"{path}{SUFFIX}") as out, pa.ipc.new_file(out, batch.schema) as writer:
             writer.write_batch(batch)
 

@@ -7,6 +7,7 @@ field means, its reader knows. What was read is written again with the same type
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 Fields = dict[int, Any]
-"""A struct: whole numbers are ``Number``, lists are ``Items``; other values are bool, float, bytes or ``Fields``."""
+"""A struct: whole numbers are ``Number``, lists are ``Items``; other values are bool, float, bytes, ``Fields`` or
+``Encoded``."""
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET = 1, 2, 3, 7, 8, 9, 10
 I32, I64, STRUCT = 5, 6, 12
@@ -39,6 +41,13 @@ class Items:
     values: list[Any]
 
 
+@dataclass(frozen=True)
+class Encoded:
+    """A struct's bytes."""
+
+    data: bytes
+
+
 def decode(data: bytes, start: int = 0) -> tuple[Fields, int]:
     """A struct, and where it ends. Raises ValueError or IndexError where the bytes are none."""
     return _Reader(data, start).read()
@@ -48,6 +57,17 @@ def encode(fields: Fields) -> bytes:
     """The bytes of a struct."""
     out = bytearray()
     _write_struct(out, fields)
+    return bytes(out)
+
+
+def with_longs(start: bytes, last: int, numbers: Iterable[tuple[int, int]]) -> bytes:
+    """A struct's bytes: those of its first fields, of which ``last`` is the last, and of further ones, all I64."""
+    out = bytearray(start)
+    for field, value in numbers:
+        out.append((field - last) << 4 | I64)
+        _write_varint(out, value << 1)
+        last = field
+    out.append(0)
     return bytes(out)
 
 
@@ -164,7 +184,7 @@ def _kind(value: Any) -> int:
         return _TRUE if value else _FALSE
     if isinstance(value, Number):
         return value.kind
-    kinds = {bytes: _BINARY, dict: STRUCT, Items: _LIST, float: _DOUBLE}
+    kinds = {bytes: _BINARY, dict: STRUCT, Encoded: STRUCT, Items: _LIST, float: _DOUBLE}
     return kinds[type(value)]
 
 
@@ -176,6 +196,8 @@ def _write_value(out: bytearray, value: Any) -> None:
             out.append(value)
         else:
             _write_varint(out, value << 1 if value >= 0 else (-value << 1) - 1)
+    elif isinstance(value, Encoded):
+        out += value.data
     elif isinstance(value, bytes):
         _write_varint(out, len(value))
         out += value

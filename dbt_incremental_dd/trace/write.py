@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.pages import write_pages
@@ -54,7 +55,9 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     is_large = table.num_rows > ROWS_PER_GROUP
     how = _PAGED if is_large else {}
     file = f"{root}/{path}"
+    reached("file: before")
     pq.write_table(table, file, row_group_size=ROWS_PER_GROUP, filesystem=filesystem, compression="zstd", **how)
+    reached("file: written")
     return describe(filesystem, root, path, bounded, is_paged=is_large)
 
 
@@ -71,7 +74,9 @@ def write_spark(
         writer = writer.option("parquet.block.row.count.limit", ROWS_PER_GROUP)
         writer = writer.option("parquet.page.row.count.limit", ROWS_PER_PAGE)
         writer = writer.option("parquet.dictionary.page.size", _BYTES_PER_DICTIONARY)
+    reached("files: before")
     writer.parquet(f"{uri}/{folder}")
+    reached("files: written")
     return describe_folder(storage, uri, folder, bounded, is_arranged)
 
 
@@ -129,4 +134,5 @@ def remove_folder(storage: Storage, uri: str) -> None:
     """Deletes a scratch folder; quietly where it is gone already."""
     filesystem, path = storage.filesystem(uri)
     if filesystem.get_file_info(path).type == pafs.FileType.Directory:
+        reached("scratch: before removal")
         filesystem.delete_dir(path)

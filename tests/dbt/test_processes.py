@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 _BIN = Path(sys.executable).parent
 
@@ -40,56 +35,6 @@ def test_reading_starts_no_jvm(tmp_path: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "Frontiers(since=0, upper=5)"
-
-
-@pytest.fixture
-def connect_server(tmp_path: Path) -> Iterator[str]:
-    """The Connect server that pyspark ships, with a warehouse in the test's folder."""
-    import importlib.util
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    found = importlib.util.find_spec("pyspark")
-    assert found is not None and found.submodule_search_locations
-    submit = Path(found.submodule_search_locations[0]) / "bin" / "spark-submit"
-    settings = {
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.catalogImplementation": "hive",
-        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
-    }
-    arguments = [
-        str(submit),
-        "--master",
-        "local[2]",
-        "--class",
-        "org.apache.spark.sql.connect.service.SparkConnectServer",
-    ]
-    for name, value in settings.items():
-        arguments += ["--conf", f"{name}={value}"]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    with (tmp_path / "server.log").open("wb") as log:
-        server = subprocess.Popen([*arguments, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=tmp_path)
-    try:
-        _wait(port, server)
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def _wait(port: int, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
-        assert server.poll() is None, "the server ended"
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.5)
-    raise AssertionError("the server does not answer")
 
 
 def test_example_runs_under_spark_connect(tmp_path: Path, connect_server: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.trace.links import follow, link_all
+from dbt_incremental_dd.trace.links import follow, forget, link_all
 
 
 def file(root: Path, name: str) -> DataFile:
@@ -41,10 +41,16 @@ def test_any_other_change_is_left_to_a_new_folder(tmp_path: Path, names: str) ->
     assert shown(live / "2") == sorted(names)
 
 
-def test_the_folder_before_stays_for_its_readers(tmp_path: Path) -> None:
+def test_folders_go_when_they_are_shown_no_more_and_nobody_can_be_reading_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root, live = tmp_path / "trace", tmp_path / "live"
     for _ in range(3):
         link_all(str(live), str(root), [file(root, "a")])
+    forget(str(live), [3])
+    assert sorted(path.name for path in live.iterdir()) == ["1", "2", "3"]
+    monkeypatch.setattr("dbt_incremental_dd.trace.links.STILL_READ", -1.0)
+    forget(str(live), [3, 2])
     assert sorted(path.name for path in live.iterdir()) == ["2", "3"]
 
 

@@ -1,0 +1,47 @@
+"""Points at which what is stored changes, by name, so that a test can end the process there.
+
+``DD_STOP_AT=commit: before`` ends the process at that point as SIGKILL does, ``DD_STOP_AT=commit: before#3`` when it
+comes there for the third time; ``DD_POINTS=<file>`` notes each point that is reached, a line each. Without them a
+point costs one comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+
+def reached(name: str) -> None:
+    """Says that the process is at the point called ``name``."""
+    if _watcher is not None:
+        _watcher(name)
+
+
+def watch(stop_at: str = "", noted_in: str = "") -> None:
+    """From now on ends the process at that point, and notes points in that file; neither where both are empty."""
+    global _watcher
+    _watcher = _watching(stop_at, noted_in) if stop_at or noted_in else None
+
+
+def _watching(stop_at: str, noted_in: str) -> Callable[[str], None]:
+    wanted, _, which = stop_at.partition("#")
+    counts: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def watcher(name: str) -> None:
+        with lock:
+            counts[name] += 1
+            if noted_in:
+                with open(noted_in, "a") as file:
+                    file.write(f"{name}\n")
+            if name == wanted and counts[name] == int(which or 1):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return watcher
+
+
+_watcher: Callable[[str], None] | None = None
+watch(os.environ.get("DD_STOP_AT", ""), os.environ.get("DD_POINTS", ""))

@@ -1,0 +1,103 @@
+"""Removing what nothing needs any more: files that compaction has replaced, and what runs left that were ended.
+
+Files go when they are older than a while, because a reader may still be at them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.lock import writing
+from dbt_incremental_dd.trace.pages import SUFFIX
+from dbt_incremental_dd.trace.progress import size_text
+
+DEFAULT_AGE = 86_400_000
+"""Milliseconds."""
+_KEPT_MANIFESTS = 10
+
+
+def vacuum(storage: Storage, names: Collection[str] | None = None, older_than: int = DEFAULT_AGE) -> Iterator[str]:
+    """Removes what is not needed and older (ms), of the named collections or of all; yields a line about each."""
+    before = time.time_ns() - older_than * 1_000_000
+    for place in storage.collections():
+        if names is None or place.name in names:
+            with writing(place, lambda line: None):
+                line = _Vacuum(storage, before).collection(place)
+            yield line
+    if names is None:
+        swept = _Vacuum(storage, before)
+        swept.sweep(f"{storage.root}/scratch", ())
+        yield swept.line("scratch files")
+
+
+class _Vacuum:
+    """One collection's removals."""
+
+    def __init__(self, storage: Storage, before: int) -> None:
+        self._storage = storage
+        self._before = before
+        self._files = 0
+        self._bytes = 0
+
+    def line(self, name: str) -> str:
+        """What was done."""
+        return f"{name}: {self._files:,} files removed, {size_text(self._bytes)}"
+
+    def collection(self, place: Place) -> str:
+        """Its trace, states, manifests and links."""
+        log = place.log()
+        if log is None:
+            return self.line(place.name)
+        manifest = place.read_manifest(log.manifest)
+        self._trace(log.uri, {file.path for file in log.files})
+        inner = dict(manifest.get("inner", {}))
+        kept = set()
+        for name, version in inner.items():
+            state = place.inner(name)
+            kept.add(state.uri)
+            newest = state.log()
+            logs = [one for one in (newest, state.log_at(version)) if one is not None]
+            self._trace(state.uri, {file.path for one in logs for file in one.files})
+        self._other_states(place, kept)
+        self._manifests(place, log.manifest)
+        return self.line(place.name)
+
+    def _trace(self, uri: str, live: set[str]) -> None:
+        _, root = self._storage.filesystem(uri)
+        self.sweep(f"{uri}/data", {f"{root}/{path}" for path in live} | {f"{root}/{path}{SUFFIX}" for path in live})
+
+    def _other_states(self, place: Place, kept: set[str]) -> None:
+        """States that no commit of the model names: of an earlier plan, or of a first run that was ended."""
+        filesystem, path = self._storage.filesystem(f"{place.uri}/inner")
+        known = {self._storage.filesystem(uri)[1] for uri in kept}
+        for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
+            if info.path not in known:
+                self.sweep(info.path, ())
+
+    def _manifests(self, place: Place, current: int | None) -> None:
+        filesystem, path = self._storage.filesystem(f"{place.uri}/manifests")
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        newest = sorted((info.path for info in found), reverse=True)[:_KEPT_MANIFESTS]
+        self.sweep(f"{place.uri}/manifests", {*newest, f"{path}/{current}.json"})
+
+    def sweep(self, uri: str, kept: Collection[str]) -> None:
+        """Removes a folder's old files but for those that are kept, and folders that have become empty."""
+        filesystem, path = self._storage.filesystem(uri)
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True, recursive=True))
+        files = [info for info in found if info.type == pafs.FileType.File]
+        gone = [info for info in files if info.path not in kept and (info.mtime_ns or 0) < self._before]
+        for info in gone:
+            reached("vacuum: before a file")
+            filesystem.delete_file(info.path)
+            self._files += 1
+            self._bytes += info.size or 0
+        left = {info.path for info in files} - {info.path for info in gone}
+        folders = sorted((info.path for info in found if info.type == pafs.FileType.Directory), key=len, reverse=True)
+        for folder in folders if gone else ():
+            if not any(other.startswith(f"{folder}/") for other in left):
+                filesystem.delete_dir(folder)

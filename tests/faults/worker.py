@@ -1,0 +1,154 @@
+"""A process that does what it is told, and may be ended in the middle: ``python -m tests.faults.worker FOLDER ACT...``.
+
+    feed            one step more of every source
+    run             every source taken in, every model run
+    rebuild         the models built anew
+    compact         all collections, with nothing retained but the last minute
+    vacuum          what nothing needs any more is removed
+    check           all collections against the replay, the batch answers, and what was read of them before
+
+``run@commit: before#3`` is ended when that point is reached for the third time; ``run>FILE`` notes the points that it
+reaches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import dbt_incremental_dd
+from dbt_incremental_dd.core import points
+from dbt_incremental_dd.runtime.compact import compact
+from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
+from dbt_incremental_dd.runtime.run import Run
+from dbt_incremental_dd.runtime.session import open_session
+from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.runtime.verify import verify_model
+from dbt_incremental_dd.trace.layout import Storage
+from tests.conftest import SETTINGS
+from tests.faults.feed import Feed, sources
+from tests.faults.models import MODELS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RETAINED = 60_000
+_LATEST = 4
+"""Times of each collection that are read again, besides the earliest one."""
+
+
+class Worker:
+    """The sources and models of a folder, in this process's session."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._storage = Storage(str(folder / "state"))
+        self._sources = sources(folder)
+        self._feed = Feed(folder)
+        settings = {**SETTINGS, "spark.master": "local[2]", "spark.driver.memory": "1g"}
+        self._spark: SparkSession = open_session(str(folder / "state"), settings)
+        self._spark.sql("CREATE DATABASE IF NOT EXISTS m")
+
+    def feed(self) -> None:
+        self._feed.to(self._feed.written + 1)
+
+    def run(self, full_refresh: bool = False) -> None:
+        run = Run(self._spark, self._storage, "worker", None, lambda line: None)
+        for spec in self._sources.values():
+            run.source(spec)
+        for name in MODELS:
+            run.model(self._request(name, full_refresh))
+
+    def rebuild(self) -> None:
+        self.run(full_refresh=True)
+
+    def compact(self) -> None:
+        for _ in compact(self._spark, self._storage, retain_history=RETAINED):
+            pass
+
+    def vacuum(self) -> None:
+        for _ in vacuum(self._storage, older_than=0):
+            pass
+
+    def check(self) -> None:
+        """Raises AssertionError with what is wrong."""
+        self._feed.to(self._feed.written)
+        database = dbt_incremental_dd.open(str(self._folder / "state"))
+        wrong = []
+        for name, rows in self._feed.tables.items():
+            found = _counted(database[f"s.{name}"].as_of())
+            if found != rows:
+                wrong.append(f"source {name}: lost {rows - found}, doubled {found - rows}")
+        for name in MODELS:
+            collection = database[f"m.{name}"]
+            if not verify_model(self._spark, self._storage, f"m.{name}").exact:
+                wrong.append(f"model {name} is not exact")
+            shown = Counter(map(tuple, self._spark.table(f"m.{name}").select(*collection.schema.names).collect()))
+            if shown != _counted(collection.as_of()):
+                wrong.append(f"the relation {name} does not show the model")
+        wrong += self._read_again(database)
+        assert not wrong, "\n".join(wrong)
+
+    def _read_again(self, database: Any) -> list[str]:
+        """What was readable at a time is so still, and the same."""
+        path = self._folder / "read.json"
+        known: dict[str, dict[str, str]] = json.loads(path.read_text()) if path.exists() else {}
+        wrong = []
+        for collection in database.collections():
+            times = known.setdefault(collection.name, {})
+            since, last = collection.frontiers.since, collection.frontiers.last
+            kept = sorted(int(t) for t in times if int(t) >= since)
+            wrong += [f"{collection.name} is before {t}, which was final" for t in kept if t > last]
+            for t in {*kept[:1], *kept[-_LATEST:]}:
+                if _digest(collection.as_of(t)) != times[str(t)]:
+                    wrong.append(f"{collection.name} as of {t} is not what it was")
+            times[str(last)] = _digest(collection.as_of(last))
+        path.write_text(json.dumps(known))
+        return wrong
+
+    def _request(self, name: str, full_refresh: bool) -> ModelRequest:
+        inputs: dict[str, Any] = {f"s.{source}": spec for source, spec in self._sources.items()}
+        inputs |= {f"m.{model}": "model" for model in MODELS}
+        return ModelRequest(
+            name=f"m.{name}",
+            relation=f"`m`.`{name}`",
+            sql=MODELS[name],
+            config=ModelConfig(),
+            inputs=inputs,
+            full_refresh=full_refresh,
+        )
+
+
+def _counted(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    names = [name for name in table.column_names if name != "dd_diff"]
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for row in table.to_pylist():
+        counts[tuple(row[name] for name in names)] += row["dd_diff"]
+    return counts
+
+
+def _digest(table: pa.Table) -> str:
+    rows = sorted(repr(sorted(row.items())) for row in table.to_pylist())
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def main() -> int:
+    """Does the acts in turn."""
+    worker = Worker(Path(sys.argv[1]))
+    for act in sys.argv[2:]:
+        told, _, noted_in = act.partition(">")
+        name, _, stop_at = told.partition("@")
+        points.watch(stop_at, noted_in)
+        getattr(worker, name)()
+        points.watch()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
