@@ -65,6 +65,7 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.tpch.refresh --verify --state
 	$(BIN)/python -m benchmarks.tpch.scaling
 	$(BIN)/python -m benchmarks.wide.run
+	$(BIN)/python -m benchmarks.soak
 
 clean: ## removes what was generated, and the environment
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

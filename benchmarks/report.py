@@ -144,7 +144,7 @@ def _scaling(found: list[dict[str, Any]], folder: Path) -> str:
     return "\n".join(text)
 
 
-def _wide(found: dict[str, Any], folder: Path) -> str:
+def _wide(found: dict[str, Any], folder: Path, name: str = "wide", title: str = "A wide project") -> str:
     seconds = found["seconds"]
     names = {
         "first": "first run",
@@ -154,16 +154,16 @@ def _wide(found: dict[str, Any], folder: Path) -> str:
     }
     projects = list(seconds["first"])
     rows = [(names[kind], *(f"{took[project]:.1f}" for project in projects)) for kind, took in seconds.items()]
-    plots.projects(folder / "wide.svg", {names[kind]: seconds[kind] for kind in seconds})
+    plots.projects(folder / f"{name}.svg", {names[kind]: seconds[kind] for kind in seconds})
     return "\n".join(
         (
-            "## A wide project\n",
+            f"## {title}\n",
             f"`python -m benchmarks.wide.run --rows {found['rows']}`: 50 models in chains over 10 sources of "
             f"{found['rows']:,} rows (one of a hundredth), seconds of a whole `dbt run`, parsing included, of the same "
             "project in several materializations; `incremental` is written by hand over Delta tables.\n",
             _table(("dbt run", *projects), rows),
             f"Spark jobs of the differential project where nothing changed: {found['jobs']['differential'][1]}.\n",
-            "![Seconds of a dbt run](benchmarks/wide.svg)\n",
+            f"![Seconds of a dbt run](benchmarks/{name}.svg)\n",
         )
     )
 
@@ -184,11 +184,42 @@ def _floor(found: dict[str, float], folder: Path) -> str:
     )
 
 
+def _incremental(found: dict[str, Any], folder: Path) -> str:
+    return _wide(found, folder, "wide_incremental", "The wide project beside incremental models")
+
+
+def _soak(found: dict[str, Any], folder: Path) -> str:
+    head = ("runs so far", "s per run", "files", "MB", "files then", "MB then", "s for both")
+    rows = [
+        (
+            row["runs"],
+            f"{row['seconds']:.2f}",
+            f"{row['files_before']:,}",
+            f"{row['bytes_before'] / 1e6:.1f}",
+            f"{row['files']:,}",
+            f"{row['bytes'] / 1e6:.1f}",
+            f"{row['compaction_seconds']:.1f}",
+        )
+        for row in found["rows"]
+    ]
+    return "\n".join(
+        (
+            "## Many small runs\n",
+            f"`python -m benchmarks.soak --runs {found['rows'][-1]['runs']} --every {found['every']}`: 13 models over "
+            "6 sources of every envelope, each changed a little before each run; then compaction with a minute of "
+            "history, and vacuum. Files and bytes are of all that is stored; all was exact at the end.\n",
+            _table(head, rows),
+        )
+    )
+
+
 SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "tpch_refresh": _refresh,
     "tpch_scaling": _scaling,
     "wide": _wide,
+    "wide_incremental": _incremental,
     "floor": _floor,
+    "soak": _soak,
 }
 
 

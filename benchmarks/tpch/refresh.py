@@ -39,11 +39,12 @@ def main() -> int:
         made = bench.refreshes(where, round(feed.orders * share), options.repeats)
         results["refreshes"].append({"where": where, "share": share, **made})
         _report(results["refreshes"][-1], results["rebuild"])
-    wrong = _wrong(bench) if options.verify else []
+    write(options.json, results)
     if options.state:
         results["state"] = bench.state()
         _report_state(results["state"])
-    write(options.json, results)
+        write(options.json, results)
+    wrong = _wrong(bench) if options.verify else []
     return 1 if wrong else 0
 
 

@@ -42,5 +42,9 @@ class CommitConflict(DifferentialError):
     """Another writer has moved the same frontier first; nothing of this commit is visible."""
 
 
+class QueryError(DifferentialError):
+    """A model's SQL fails on the data that there is: a cast, a division, a function of the user's."""
+
+
 class StateError(DifferentialError):
     """What is stored under ``state_root`` is missing, damaged, or not writable."""

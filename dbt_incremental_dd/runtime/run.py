@@ -76,7 +76,8 @@ class _Once:
 def _target(storage: Storage, given: Time | None) -> Time:
     """The run's time. The latest one is remembered: a time given ahead of the clock, or a clock that went back, must
     not keep later runs from taking anything in."""
-    latest = int(storage.read_small(_LATEST) or 0)
+    text = storage.read_small(_LATEST) or ""
+    latest = int(text) if text.isdecimal() else 0
     time = max(now(), latest + 1) if given is None else given
     if time > latest:
         storage.write_small(_LATEST, str(time))

@@ -77,9 +77,17 @@ def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
 
 
 def current_of(run: Run, request: ModelRequest) -> Current:
+    """Raises StateError where what is stored is damaged; with a full refresh it is removed instead."""
     place = run.storage.collection(request.name)
-    log = place.log()
-    manifest = place.read_manifest(log.manifest) if log else {}
+    try:
+        log = place.log()
+        manifest = place.read_manifest(log.manifest) if log else {}
+    except StateError as error:
+        if not request.full_refresh:
+            raise
+        run.report(f"{request.name}: {error.message}; it is removed, and built anew")
+        place.remove()
+        log, manifest = None, {}
     if manifest and manifest.get("kind") != "model":
         raise StateError(
             f"{request.name} is stored as a {manifest.get('kind')}, and cannot be a model too",

@@ -45,7 +45,7 @@ class SourceSpec:
     deleted_when: str | None = None
     path: str | None = None
     format: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     columns: tuple[tuple[str, str], ...] = ()
     frontier: Literal["auto", "managed"] = "auto"
     event_time: str | None = None

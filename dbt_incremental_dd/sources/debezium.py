@@ -23,9 +23,10 @@ def change(taking: Taking) -> Change:
     frame = taking.records.frame
     parts = {name: F.coalesce(F.col(f"payload.{name}"), F.col(name)).alias(f"e_{name}") for name in _EVENT}
     extra = [F.col(FILE)] if FILE in frame.columns else []
-    events = frame.select(*parts.values(), *extra).where("e_op IS NOT NULL")
+    events = frame.select(*parts.values(), *extra)
     bad = events.where(
-        "e_op NOT IN ('c', 'u', 'd', 'r') OR (e_op = 'd' AND e_before IS NULL) OR (e_op != 'd' AND e_after IS NULL)"
+        "e_op IS NULL OR e_op NOT IN ('c', 'u', 'd', 'r') OR (e_op = 'd' AND e_before IS NULL) "
+        "OR (e_op != 'd' AND e_after IS NULL)"
     )
     found = bad.select("e_op").limit(1).collect()
     if found:

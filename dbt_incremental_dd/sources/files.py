@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
@@ -108,7 +109,7 @@ def _check_parquet(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequenc
         try:
             arrow = as_spark_writes(pq.read_schema(name, filesystem=filesystem))
             own = {c.name: c.type for c in schema_of(from_arrow_schema(arrow))}
-        except OSError as error:
+        except (OSError, pa.ArrowException) as error:
             raise SourceError(
                 f"source {spec.name}: {name} is not a Parquet file: {error}", "Remove or replace it."
             ) from error

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.errors import SourceError, StateError
+from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
+from dbt_incremental_dd.core.failures import file_of, is_from_below, reason
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
@@ -22,6 +23,7 @@ from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
@@ -56,7 +58,29 @@ def take_in(spark: SparkSession, storage: Storage, spec: SourceSpec, t: Time, re
     """Brings the source's collection to ``t``. Raises SourceError, naming the source; then nothing was taken in."""
     place = storage.collection(spec.name)
     with writing(place, report):
-        return _take_in(spark, place, spec, t, report)
+        try:
+            return _take_in(spark, place, spec, t, report)
+        except Exception as error:
+            if not is_from_below(error):
+                raise
+            raise _failed(storage, place, spec, error) from error
+
+
+def _failed(storage: Storage, place: Place, spec: SourceSpec, error: Exception) -> DifferentialError:
+    """What the user can do about a failure of Spark's, Arrow's or the disk's."""
+    log = place.log()
+    damaged = damage(storage, log) if log is not None else None
+    if damaged is not None:
+        return StateError(
+            f"what is stored of source {spec.name} is damaged: {damaged}",
+            f"Restore the file, or remove {place.uri} to take the source in anew.",
+        )
+    file = file_of(error)
+    where = f"{file} of it cannot be read" if file else "it cannot be taken in"
+    return SourceError(
+        f"source {spec.name}: {where}: {reason(error)}",
+        "Correct or remove what it names. Nothing of this intake is stored.",
+    )
 
 
 def _take_in(spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None]) -> Intake:

@@ -32,7 +32,7 @@ def good_records(place: Place, spec: SourceSpec, arrival: Arrival, t: Time) -> t
     if table.num_rows == 0:
         return good, ""
     files = table[FILE].to_pylist() if FILE in table.column_names else [spec.path] * table.num_rows
-    texts = table[CORRUPT].to_pylist()
+    texts = _readable(table[CORRUPT]).to_pylist()
     if spec.malformed == "error":
         shown = "\n".join(
             f"    {file}: {record[:_WIDTH]}" for file, record in list(zip(files, texts, strict=True))[:_SHOWN]
@@ -54,10 +54,18 @@ def _split(records: Records, nothing: tuple[str, ...]) -> tuple[Records, pa.Tabl
         # All columns are read: Spark refuses to read the corrupt text alone.
         bad = records.frame.where(F.col(CORRUPT).isNotNull() & ~F.trim(CORRUPT).isin(*nothing))
         return records.where(F.col(CORRUPT).isNull()).select(kept), bad.toArrow()
-    texts = pc.utf8_trim_whitespace(table[CORRUPT])
+    texts = pc.utf8_trim_whitespace(_readable(table[CORRUPT]))
     says = pc.invert(pc.fill_null(pc.is_in(texts, pa.array(nothing)), False))
     is_bad = pc.and_(pc.is_valid(texts), says)
     return records.replaced(table.filter(pc.is_null(texts))).select(kept), table.filter(is_bad)
+
+
+def _readable(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The records as text, whatever their bytes are."""
+    if texts.null_count == len(texts):
+        return texts
+    decoded = [None if one is None else one.decode(errors="replace") for one in texts.cast(pa.binary()).to_pylist()]
+    return pa.chunked_array([pa.array(decoded, pa.string())])
 
 
 def _set_aside(place: Place, spec: SourceSpec, files: list[str | None], records: list[str], t: Time) -> None:

@@ -47,6 +47,8 @@ def read(spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Sch
         return spark.createDataFrame([], wanted)
     if spec.format in ("json", "csv"):
         text = StructType([*wanted.fields]).add(CORRUPT, StringType())
+        # A header that says otherwise is an error; by default columns are taken in the order in which they come.
+        reader = reader.option("enforceSchema", "false") if spec.format == "csv" else reader
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT).schema(text)
     else:
         reader = reader.schema(wanted)

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.failures import reason
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.sources.arrival import FILE
 from dbt_incremental_dd.sources.exchange import Records, write
@@ -56,9 +59,22 @@ def change(taking: Taking) -> Change:
     frame = taking.records.frame
     order = [quoted(name) for name in spec.order_by]
     position = F.struct(*order) if order else F.lit(None).cast("struct<dd_none:int>")
-    deleted = F.expr(spec.deleted_when) if spec.deleted_when else F.lit(False)
-    frame = frame.withColumns({POSITION: position, _DELETED: F.coalesce(deleted, F.lit(False))})
+    frame = frame.withColumns({POSITION: position, _DELETED: _deleted(taking, frame)})
     return merge(taking, Candidates(frame, taking.records.estimate))
+
+
+def _deleted(taking: Taking, frame: DataFrame) -> Column:
+    condition = taking.spec.deleted_when
+    if not condition:
+        return F.lit(False)
+    try:
+        frame.where(F.expr(condition)).schema  # noqa: B018 - analysed here, so that the setting can be named
+    except PySparkException as error:
+        raise ConfigError(
+            f"source {taking.spec.name}: deleted_when is {condition!r}, which Spark refuses: {reason(error)}",
+            "Write a condition over the source's columns, as in WHERE.",
+        ) from error
+    return F.coalesce(F.expr(condition), F.lit(False))
 
 
 def merge(taking: Taking, candidates: Candidates) -> Change:

@@ -47,7 +47,8 @@ class Storage:
     """A state root: a local folder or a URI, with the options that delta-rs takes for it."""
 
     root: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Credentials are among them, so they are not shown."""
 
     def collection(self, name: str) -> Place:
         """The place of the collection called ``name`` (``schema.identifier``, lower case)."""
@@ -147,6 +148,12 @@ class Place:
     def create(self, schema: Schema) -> Log:
         """Its log, made empty where there is none; ``schema`` includes ``dd_time`` and ``dd_diff``."""
         return self.log() or Log.create(self.name, self.trace_uri, schema, self.storage.options)
+
+    def remove(self) -> None:
+        """Deletes all that is stored of it."""
+        filesystem, path = self.storage.filesystem(self.uri)
+        if filesystem.get_file_info(path).type == pafs.FileType.Directory:
+            filesystem.delete_dir(path)
 
     def inner(self, node: str) -> Place:
         """The place of an operator's own state."""

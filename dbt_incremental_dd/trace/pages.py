@@ -18,7 +18,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,8 @@ class PageIndex:
         self._fields: dict[str, str] = json.loads(metadata[b"fields"])
         self._unread = sum(map(len, metadata.values()))
         self._keys: dict[str, Values] = {}
+        self._made: dict[str, Field] = {}
+        self._places: dict[int, npt.NDArray[np.int64]] = {}
 
     def take_read_bytes(self) -> int:
         """Bytes of the index that were read since the last call, but for the few that tell the pages' places."""
@@ -105,11 +107,11 @@ class PageIndex:
         """How a column is described; other files may describe it in the same way."""
         return self._fields[name]
 
-    @cache  # noqa: B019  (as many as columns)
     def field(self, name: str) -> Field | None:
         """A column of the file; None where it has no such column, or one whose values repeat."""
-        found = self._fields.get(name)
-        return None if found is None else Field.of_text(found)
+        if name not in self._made and name in self._fields:
+            self._made[name] = Field.of_text(self._fields[name])
+        return self._made.get(name)
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
@@ -134,10 +136,11 @@ class PageIndex:
         for part in np.split(pages, firsts[1:]):
             yield int(self._starts[np.searchsorted(self._starts, part[0], "right") - 1]), part
 
-    @cache  # noqa: B019
     def places(self, number: int) -> npt.NDArray[np.int64]:
         """Where the pages of a leaf column begin."""
-        return self._longs(f"at:{number}")
+        if number not in self._places:
+            self._places[number] = self._longs(f"at:{number}")
+        return self._places[number]
 
     def _longs(self, name: str) -> npt.NDArray[np.int64]:
         found: npt.NDArray[np.int64] = self._batch.column(name).to_numpy()
@@ -154,14 +157,18 @@ def open_pages(path: str) -> PageIndex | None:
 
 
 def write_pages(filesystem: pafs.FileSystem, path: str, footer: pq.FileMetaData, bounded: Sequence[str]) -> None:
-    """Stores the index of a file that is sorted by one of some columns; of any other file nothing."""
+    """Stores the index of a file that is sorted by one of some columns; of any other file nothing, nor where its own
+    index is not as this one needs it."""
     names = [name for name in bounded if "." not in name and _may_be_sorted(footer, name)]
     if not names:
         return
     with filesystem.open_input_file(path) as file:
         data = file.read()
     keys = {name: values for name in names if (values := _sorted(data, name)) is not None}
-    batch = _pages(data, keys) if keys else None
+    try:
+        batch = _pages(data, keys) if keys else None
+    except (LookupError, ValueError):
+        return
     if batch is not None:
         reached("index of pages: before")
         with filesystem.open_output_stream(f"{path}{SUFFIX}") as out, pa.ipc.new_file(out, batch.schema) as writer:

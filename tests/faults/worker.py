@@ -46,8 +46,10 @@ _LATEST = 4
 class Worker:
     """The sources and models of a folder, in this process's session."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, retain_history: int = RETAINED) -> None:
+        """``retain_history`` in ms."""
         self._folder = folder
+        self._retained = retain_history
         self._storage = Storage(str(folder / "state"))
         self._sources = sources(folder)
         self._feed = Feed(folder)
@@ -69,7 +71,7 @@ class Worker:
         self.run(full_refresh=True)
 
     def compact(self) -> None:
-        for _ in compact(self._spark, self._storage, retain_history=RETAINED):
+        for _ in compact(self._spark, self._storage, retain_history=self._retained):
             pass
 
     def vacuum(self) -> None:

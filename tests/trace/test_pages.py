@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.trace import write
+from dbt_incremental_dd.trace import page_probe, write
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.page_probe import probe_pages
@@ -70,6 +70,7 @@ def filtered(table: pa.Table, keys: dict[str, list[Any]]) -> pa.Table:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "ROWS_PER_GROUP", 40)
+    monkeypatch.setattr(page_probe, "_LARGEST_SHARE", 1.0)
     monkeypatch.setattr(write, "_PAGED", {**write._PAGED, "max_rows_per_page": 7})
 
 

@@ -1,0 +1,29 @@
+"""What others' errors say, in a line."""
+
+from __future__ import annotations
+
+import re
+
+_OTHERS = ("pyspark", "py4j", "pyarrow", "duckdb", "grpc")
+_FILE = re.compile(r"(?:reading|read) (?:the )?(?:Parquet )?file:? '?(?:file:)?/*(/[^\s'\"]+?)'?[.,]?(?:\s|$)")
+_LONGEST = 300
+
+
+def is_from_below(error: BaseException) -> bool:
+    """Whether Spark, Arrow, the disk or one of their kind has failed, and not this package."""
+    return isinstance(error, OSError) or type(error).__module__.split(".")[0] in _OTHERS
+
+
+def reason(error: BaseException) -> str:
+    """The error's own words, without a stack: the deepest cause's where several are told."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by:").strip() for line in lines if line.startswith("Caused by:")]
+    first = next((line for line in lines if not line.startswith(("at ", "..."))), type(error).__name__)
+    text = causes[-1] if causes else first
+    return re.sub(r"^(?:[a-z]\w*\.)+(?=[A-Z])", "", text)[:_LONGEST]
+
+
+def file_of(error: BaseException) -> str | None:
+    """The file that could not be read, where the error names one."""
+    found = _FILE.search(str(error))
+    return found[1] if found else None

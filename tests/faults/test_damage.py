@@ -1,0 +1,142 @@
+"""What is stored is damaged: it is noticed, named, and made good for that model alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dbt_incremental_dd.core.errors import SourceError, StateError
+from dbt_incremental_dd.core.failures import file_of, is_from_below, reason
+from dbt_incremental_dd.trace.log import _KNOWN
+from tests.oracle import Table, World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODELS = {
+    "sums": "SELECT k, sum(v) AS v, min(v) AS low, count(*) AS n FROM {t} GROUP BY k",
+    "above": "SELECT k, v FROM {sums} WHERE n > 1",
+}
+
+
+def files(folder: Path, pattern: str) -> list[Path]:
+    """Those that match, newest first."""
+    return sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def remove(path: Path) -> None:
+    """The file is gone."""
+    path.unlink()
+
+
+def halve(path: Path) -> None:
+    """Only its first half is there."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    """Nothing of it is there."""
+    path.write_bytes(b"")
+
+
+def garble(path: Path) -> None:
+    """It is something else."""
+    path.write_bytes(b"\0not what was here\0")
+
+
+HEALED = {
+    "a data file is gone": ("trace/data/**/*.parquet", remove),
+    "a data file was cut": ("trace/data/**/*.parquet", halve),
+    "a state's file is gone": ("inner/*/data/**/*.parquet", remove),
+    "a state's file is empty": ("inner/*/data/**/*.parquet", empty),
+    "a state's log is gone": ("inner/*/_delta_log/*.json", remove),
+    "the plan is garbled": ("plan.json", garble),
+    "what is shown is garbled": ("shown.json", garble),
+    "what is shown is gone": ("shown.json", remove),
+}
+"""Made good by the next run, without anybody."""
+NAMED = {
+    "the manifest is gone": ("manifests/*.json", remove),
+    "the manifest was cut": ("manifests/*.json", halve),
+    "the manifest is garbled": ("manifests/*.json", garble),
+    "the log's last entry was cut": ("trace/_delta_log/*.json", halve),
+    "the log's last entry is garbled": ("trace/_delta_log/*.json", garble),
+}
+"""Told, with what to do; a full refresh makes it good."""
+
+
+@pytest.fixture
+def world(spark: SparkSession, tmp_path: Path) -> World:
+    made = World(spark, tmp_path, {"t": Table("k INT, v INT")})
+    for name, sql in MODELS.items():
+        made.model(name, sql)
+    made.insert("t", [(i % 5, i) for i in range(40)])
+    made.step()
+    made.insert("t", [(1, 100), (7, 1)])
+    made.step()
+    made.check()
+    return made
+
+
+def damaged(world: World, folder: Path, pattern: str, do: Callable[[Path], None], model: str = "sums") -> None:
+    """The newest such file of a model, or of its table."""
+    found = files(folder / "collections" / f"{world.schema}.{model}", pattern)
+    assert found, pattern
+    do(found[0])
+    _KNOWN.forget()
+
+
+@pytest.mark.parametrize("case", HEALED)
+def test_it_is_made_good(world: World, tmp_path: Path, case: str) -> None:
+    damaged(world, tmp_path, *HEALED[case])
+    world.delete("t", [(0, 0), (1, 1)])
+    world.insert("t", [(2, -5), (8, 8)])
+    world.step()
+    world.check()
+    world.insert("t", [(3, 3)])
+    world.step(fallback="error")
+    world.check()
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_it_is_named(world: World, tmp_path: Path, case: str) -> None:
+    damaged(world, tmp_path, *NAMED[case])
+    world.insert("t", [(2, -5)])
+    with pytest.raises(StateError, match=f"{world.schema}.sums") as caught:
+        world.step()
+    assert "--full-refresh" in caught.value.remedy
+    world.step(full_refresh=True)
+    world.check()
+    world.insert("t", [(3, 3)])
+    world.step()
+    world.check()
+
+
+def test_an_input_that_is_damaged_is_named(world: World, tmp_path: Path) -> None:
+    damaged(world, tmp_path, "trace/data/**/*.parquet", remove, "t")
+    world.insert("t", [(2, -5)])
+    with pytest.raises(SourceError, match=rf"sums reads {world.schema}\.t, which is damaged: file .* is missing"):
+        world.step(full_refresh=True)
+
+
+def test_a_state_of_another_version_is_refused(world: World, tmp_path: Path) -> None:
+    (newest, *_) = files(tmp_path / "collections" / f"{world.schema}.sums", "manifests/*.json")
+    newest.write_text(newest.read_text().replace('"format": 1', '"format": 99'))
+    world.insert("t", [(2, -5)])
+    with pytest.raises(StateError, match="stored in format 99, this version reads 1"):
+        world.step()
+
+
+def test_errors_from_below_are_told_in_a_line() -> None:
+    text = (
+        "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] "
+        "Encountered error while reading file file:///data/in/2.json.gz. SQLSTATE: KD001\n\tat a.B.c(B.java:1)\n"
+        "Caused by: java.io.EOFException: Unexpected end of input stream\n\tat d.E.f(E.java:2)\n"
+    )
+    error = OSError(text)
+    assert is_from_below(error) and not is_from_below(KeyError("x"))
+    assert reason(error) == "EOFException: Unexpected end of input stream"
+    assert file_of(error) == "/data/in/2.json.gz"
