@@ -74,9 +74,9 @@ class InnerTrace:
         self._spark = spark
         self._place = place
         self._state = state
-        self._log = place.log()
         self._from_empty = fresh or version is None
         """Whether what lies here belongs to no output commit; as long as nothing is appended, the trace is empty."""
+        self._log = _log(place, self._from_empty)
         if version is not None and not fresh:
             self._take_back(version)
         self._old: tuple[DataFile, ...] = () if self._from_empty or self._log is None else self._log.files
@@ -220,3 +220,14 @@ def pruned(frame: DataFrame, keys: Keys, names: Mapping[str, str]) -> DataFrame:
             return frame.where(F.lit(False))
         frame = frame.where(column.isin(list(values)) if len(values) <= 32 else column.between(values[0], values[-1]))
     return frame
+
+
+def _log(place: Place, is_unneeded: bool) -> Log | None:
+    """The state's log. Raises StateError where it is damaged; one that is not needed is removed instead."""
+    try:
+        return place.log()
+    except StateError:
+        if not is_unneeded:
+            raise
+        place.remove()
+        return None

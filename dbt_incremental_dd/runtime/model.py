@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.errors import (
-    DifferentialError,
-    FrontierError,
-    QueryError,
-    SourceError,
-    StateError,
-    UnsupportedSQL,
-)
-from dbt_incremental_dd.core.failures import is_from_below, reason
+from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
@@ -24,12 +16,12 @@ from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerprint
 from dbt_incremental_dd.runtime.costs import Costs
+from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_of, require_columns, resolve
-from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
@@ -84,52 +76,17 @@ def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome
         run.report(f"{request.name}: {why}")
     work = _Work(run, request, current, given, compiled, t1)
     try:
-        _require_whole(run, current)
+        if run.storage.is_local:  # where it is cheap to look
+            require_whole(run.storage, current)
         return replace(work.do(strategy), held_back_by=held_back_by)
     except Exception as error:
-        failed = _failed(run, request, current, given, error)
+        failed = explained(run.storage, request.name, current, given, error)
         if failed is not error and not isinstance(failed, StateError):
             raise failed from error
         if not isinstance(failed, StateError) or strategy == "initial":
             raise
         run.report(f"{request.name}: {failed.message}; building it anew")
     return replace(work.do("rebuild", afresh=True), held_back_by=held_back_by)
-
-
-def _require_whole(run: Run, current: Current) -> None:
-    """Raises StateError where a file of the model is not there as it was written; on a local disk, where it is cheap
-    to look."""
-    if current.log is not None and run.storage.is_local:
-        damaged = damage(run.storage, current.log)
-        if damaged is not None:
-            raise StateError(f"what is stored of it is damaged: {damaged}", "It is built anew.")
-
-
-def _failed(run: Run, request: ModelRequest, current: Current, given: tuple[Given, ...], error: Exception) -> Exception:
-    """What the user can do about an error. A StateError is about what is stored of the model itself."""
-    if isinstance(error, DifferentialError) or not is_from_below(error):
-        return error
-    for item in given:
-        damaged = damage(run.storage, item.log)
-        if damaged is not None:
-            return SourceError(
-                f"{request.name} reads {item.name}, which is damaged: {damaged}",
-                f"Restore the file, or build {item.name} anew: `dbt run --full-refresh --select` and its name; "
-                f"of a source, remove its folder under {run.storage.root}/collections.",
-            )
-    own = [log for log in (current.log, *_inner_logs(current)) if log is not None]
-    for log in own:
-        damaged = damage(run.storage, log)
-        if damaged is not None:
-            return StateError(f"what is stored of it is damaged: {damaged}", "It is built anew.")
-    return QueryError(
-        f"{request.name}: its query fails: {reason(error)}",
-        "Correct the SQL, or the data that it names. Nothing of this run is visible.",
-    )
-
-
-def _inner_logs(current: Current) -> Iterator[Log | None]:
-    return (current.place.inner(name).log() for name in current.manifest.get("inner", {}))
 
 
 def _skip(run: Run, request: ModelRequest, current: Current, t1: Time, held_back_by: str) -> Outcome:

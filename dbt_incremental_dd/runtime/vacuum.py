@@ -75,9 +75,10 @@ class _Vacuum:
         """States that no commit of the model names: of an earlier plan, or of a first run that was ended."""
         filesystem, path = self._storage.filesystem(f"{place.uri}/inner")
         known = {self._storage.filesystem(uri)[1] for uri in kept}
-        for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
-            if info.path not in known:
-                self.sweep(info.path, ())
+        for folder in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
+            found = filesystem.get_file_info(pafs.FileSelector(folder.path, recursive=True))
+            if folder.path not in known and all((info.mtime_ns or 0) < self._before for info in found):
+                self.sweep(f"{place.uri}/inner/{folder.base_name}", ())
 
     def _manifests(self, place: Place, current: int | None) -> None:
         filesystem, path = self._storage.filesystem(f"{place.uri}/manifests")

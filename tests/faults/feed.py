@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ _SETTINGS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "prices": ({"envelope": "snapshot"}, {"id": "bigint", "k": "int", "v": "int"}),
 }
 FIRST = 400
-"""Records of each source in the first step."""
+"""Records of each source in the first step; of the accounts more, so that their pages are worth an index."""
+MANY = 24_000
 LATER = 12
 """In each later one."""
 
@@ -58,7 +60,7 @@ class Feed:
             rng = random.Random(self._step)
             count = LATER if self._step else FIRST
             for name in _SETTINGS:
-                getattr(self, f"_{name}")(rng, count)
+                getattr(self, f"_{name}")(rng, MANY if count == FIRST and name == "accounts" else count)
             self._step += 1
             if self._step > self.written:
                 self.written = self._step
@@ -92,7 +94,7 @@ class Feed:
         known, records = self._keyed["accounts"], []
         for _ in range(count):
             id, k, v = self._row(rng)
-            id = rng.choice([id, *list(known)[:50]])
+            id = _some(rng, known, id)
             gone = id in known and rng.random() < 0.3
             row = (id, k, None if gone else v, self._next)
             records.append(_record("id k v pos", row))
@@ -105,7 +107,7 @@ class Feed:
         known, events = self._keyed["orders"], []
         for _ in range(count):
             id, k, v = self._row(rng)
-            id = rng.choice([id, *list(known)[:50]])
+            id = _some(rng, known, id)
             before = known.get(id)
             after = None if before and rng.random() < 0.4 else (id, k, v)
             event = {"op": "d" if after is None else "u" if before else "c", "ts_ms": self._next}
@@ -134,11 +136,16 @@ class Feed:
         known = self._keyed["prices"]
         for _ in range(count):
             id, k, v = self._row(rng)
-            id = rng.choice([id, *list(known)[:50]])
+            id = _some(rng, known, id)
             known[id] = (id, k, v)
         for id in rng.sample(sorted(known), min(3, len(known))):
             del known[id]
         self._write("prices", [_record("id k v", row) for row in known.values()], "all.json")
+
+
+def _some(rng: random.Random, known: dict[int, Row], new: int) -> int:
+    """A key: mostly a new one, at times one of the oldest."""
+    return rng.choice(list(islice(known, 50))) if known and rng.random() < 0.3 else new
 
 
 def _record(names: str, row: Row) -> dict[str, Any]:

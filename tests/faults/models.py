@@ -7,7 +7,7 @@ MODELS = {
     "everything": "SELECT id, k, v FROM s.visits UNION ALL SELECT id, k, v FROM s.lines",
     "sums": "SELECT k, count(*) AS n, sum(v) AS v, avg(v) AS mean FROM s.orders GROUP BY k",
     "extremes": "SELECT k, min(v) AS low, max(v) AS high, count(DISTINCT v) AS kinds FROM s.accounts GROUP BY k",
-    "joined": "SELECT a.id, a.k, o.v FROM s.accounts a JOIN s.orders o ON a.k = o.k AND o.v > 60",
+    "joined": "SELECT a.id, a.k, o.v FROM s.accounts a JOIN s.orders o ON a.id = o.id AND o.v > 10",
     "outer_joined": "SELECT p.id, p.v, o.v AS w FROM s.prices p LEFT JOIN s.orders o ON p.id = o.id",
     "without": "SELECT id, k FROM s.moves m WHERE NOT EXISTS (SELECT 1 FROM s.prices p WHERE p.k = m.k AND p.v > 95)",
     "latest": "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS place FROM m.everything)"

@@ -3,7 +3,8 @@
     feed            one step more of every source
     run             every source taken in, every model run
     rebuild         the models built anew
-    compact         all collections, with nothing retained but the last minute
+    again           the same, with nothing new
+    compact         all collections, with nothing retained but the last seconds
     vacuum          what nothing needs any more is removed
     check           all collections against the replay, the batch answers, and what was read of them before
 
@@ -30,6 +31,7 @@ from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.runtime.verify import verify_model
+from dbt_incremental_dd.trace import links
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
 from tests.faults.feed import Feed, sources
@@ -38,7 +40,8 @@ from tests.faults.models import MODELS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RETAINED = 60_000
+RETAINED = 2_000
+"""Milliseconds of history."""
 _LATEST = 4
 """Times of each collection that are read again, besides the earliest one."""
 
@@ -56,6 +59,7 @@ class Worker:
         settings = {**SETTINGS, "spark.master": "local[2]", "spark.driver.memory": "1g"}
         self._spark: SparkSession = open_session(str(folder / "state"), settings)
         self._spark.sql("CREATE DATABASE IF NOT EXISTS m")
+        links.STILL_READ = -1.0
 
     def feed(self) -> None:
         self._feed.to(self._feed.written + 1)
@@ -66,6 +70,9 @@ class Worker:
             run.source(spec)
         for name in MODELS:
             run.model(self._request(name, full_refresh))
+
+    def again(self) -> None:
+        self.run()
 
     def rebuild(self) -> None:
         self.run(full_refresh=True)

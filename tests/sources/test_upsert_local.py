@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.errors import ParseException
 
+from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources import upsert
 from dbt_incremental_dd.trace import limits
 from tests.sources.test_intake import Reader
@@ -62,7 +62,7 @@ def test_a_condition_that_only_spark_can_read_is_left_to_spark(spark: SparkSessi
     assert [row[2] for row in reader.rows()] == ["z"]
     reader.spec = replace(reader.spec, deleted_when="v = 'x' AND (")
     reader.write("3.json", [{"id": 1, "v": "c"}])
-    with pytest.raises(ParseException):
+    with pytest.raises(ConfigError, match="deleted_when"):
         reader.take()
 
 
