@@ -24,8 +24,11 @@ from dbt_incremental_dd.trace.thrift import I64, STRUCT, Encoded, Fields, Items,
 _LOG = logging.getLogger(__name__)
 """Tells what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
 _MAGIC = b"PAR1"
-_LARGEST_SHARE = 0.08
-"""Of a file's pages; more of them take DuckDB, which reads whole chunks in several threads, less time."""
+_LARGEST_SHARE = 0.5
+"""Of a file's pages; a file of which more are wanted is better read as whole chunks."""
+_MANY = 5_000
+_LARGEST_SHARE_OF_MANY = 0.08
+"""Of so many pages and more: DuckDB, which reads whole chunks in several threads, takes less time beyond that."""
 
 
 def probe_pages(
@@ -46,13 +49,17 @@ def _probe(
     others: list[str] = []
     made: dict[tuple[str, ...], _File] = {}
     wanted = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
-    for path in paths:
-        found = _among(path, columns.names, wanted)
-        if found is None:
+    found = {path: _among(path, columns.names, wanted) for path in paths}
+    picked = [one for one in found.values() if one is not None]
+    count, total = sum(len(one.pages) for one in picked), sum(np.count_nonzero(one.index.are_pages) for one in picked)
+    if count > _MANY and count > _LARGEST_SHARE_OF_MANY * total:
+        return [], list(paths)
+    for path, one in found.items():
+        if one is None:
             others.append(path)
-        elif len(found.pages):
-            like = tuple(found.index.stored(name) for name in columns.names)
-            made.setdefault(like, _File(found.fields)).add(path, found)
+        elif len(one.pages):
+            like = tuple(one.index.stored(name) for name in columns.names)
+            made.setdefault(like, _File(one.fields)).add(path, one)
     tables = [_filtered(file.table().select(columns.names).cast(columns), wanted) for file in made.values()]
     for file in made.values():
         _LOG.debug("read %d rows of pages", file.rows, extra={"read_rows": file.rows, "read_bytes": file.read_bytes})
