@@ -76,6 +76,13 @@ def publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sch
     ``anew``: they show other columns so far, or are elsewhere. Where the log's files are shown by links in a folder,
     one file more needs nothing else. Relations that somebody has dropped are made again.
     """
+    try:
+        _publish(catalog, place, relation, log, schema, anew)
+    except AnalysisException:  # what they show is gone, by a run with another metastore
+        _publish(catalog, place, relation, log, schema, True)
+
+
+def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool) -> None:
     spark = catalog.spark
     are_there = all(catalog.has_view(name) for name in (changes_relation(relation), relation))
     shown = None if anew or not are_there else _shown(place)
