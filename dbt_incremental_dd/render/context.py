@@ -16,7 +16,7 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import if_few
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.write import describe_folder, remove_folder
+from dbt_incremental_dd.trace.write import describe_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,6 +95,6 @@ class Context:
         for name in self._views:
             self.spark.catalog.dropTempView(name)
         for uri in self._scratch:
-            remove_folder(self.storage, uri)
+            self.storage.remove(uri)
         self._views.clear()
         self._scratch.clear()

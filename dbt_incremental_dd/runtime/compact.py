@@ -35,7 +35,7 @@ def compact(
     for place in storage.collections():
         if names is not None and place.name not in names:
             continue
-        with writing(place, lambda line: None):
+        with writing(place):
             log = place.log()
             if log is None or log.manifest is None:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbt_incremental_dd.core.errors import DifferentialError, QueryError, SourceError, StateError
-from dbt_incremental_dd.core.failures import is_from_below, reason
+from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.runtime.strategy import Current, Given
 from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.layout import Storage
@@ -22,7 +22,7 @@ def require_whole(storage: Storage, current: Current, with_states: bool = False)
 
 def explained(storage: Storage, model: str, current: Current, given: Iterable[Given], error: Exception) -> Exception:
     """What the user can do about an error. A StateError is about what is stored of the model itself."""
-    if isinstance(error, DifferentialError) or not is_from_below(error):
+    if isinstance(error, DifferentialError) or not is_foreign(error):
         return error
     for item in given:
         damaged = damage(storage, item.log)

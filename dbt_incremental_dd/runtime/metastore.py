@@ -5,20 +5,16 @@ A cluster, a Spark Connect server or a metastore of the user's own has no such l
 
 from __future__ import annotations
 
-import os
-import sys
-import time
+import threading
 from collections.abc import Callable
 
+from dbt_incremental_dd.core import file_lock
 from dbt_incremental_dd.core.errors import StateError
-
-if sys.platform != "win32":
-    import fcntl
 
 LONGEST_WAIT = 1800.0
 """Seconds."""
-_PAUSE = 0.1
 _held: dict[str, int] = {}
+_lock = threading.Lock()
 
 
 def wait_for(metastore: str, tell: Callable[[str], None]) -> None:
@@ -26,42 +22,25 @@ def wait_for(metastore: str, tell: Callable[[str], None]) -> None:
 
     Raises StateError where that takes longer than half an hour.
     """
-    if sys.platform == "win32" or metastore in _held:
+    if not file_lock.IS_POSSIBLE:
         return
-    descriptor = os.open(f"{metastore}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    started, told = time.monotonic(), False
-    while not (_try(descriptor) and not _is_booted(metastore)):
-        if time.monotonic() - started > LONGEST_WAIT:
-            os.close(descriptor)
-            raise StateError(
-                f"another process has had the metastore {metastore} for {LONGEST_WAIT / 60:.0f} minutes",
-                "Wait for that run or end it. Runs side by side need Spark Connect, or a metastore of your own.",
-            )
-        if not told and time.monotonic() - started > 1:
-            tell(f"waiting for another run, which has the metastore {metastore}")
-            told = True
-        time.sleep(_PAUSE)
-    _held[metastore] = descriptor
+    with _lock:
+        if metastore not in _held:
+            _held[metastore] = _acquired(metastore, tell)
 
 
-def _try(descriptor: int) -> bool:
+def _acquired(metastore: str, tell: Callable[[str], None]) -> int:
+    def waiting(holder: str) -> None:
+        tell(f"waiting for process {holder}, which has the metastore {metastore}")
+
+    def is_free() -> bool:
+        """A JVM may live a little longer than the process that has started it."""
+        return not file_lock.is_locked_by_another(f"{metastore}/dbex.lck")
+
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_booted(metastore: str) -> bool:
-    """Whether a JVM has it: one may live a little longer than the process that has started it."""
-    try:
-        descriptor = os.open(f"{metastore}/dbex.lck", os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+        return file_lock.acquire(f"{metastore}.lock", LONGEST_WAIT, waiting, is_free)
+    except TimeoutError as error:
+        raise StateError(
+            f"process {error} has had the metastore {metastore} for {LONGEST_WAIT / 60:.0f} minutes",
+            "Wait for that run or end it. Runs side by side need Spark Connect, or a metastore of your own.",
+        ) from error

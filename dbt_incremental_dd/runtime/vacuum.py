@@ -26,7 +26,7 @@ def vacuum(storage: Storage, names: Collection[str] | None = None, older_than: i
     before = time.time_ns() - older_than * 1_000_000
     for place in storage.collections():
         if names is None or place.name in names:
-            with writing(place, lambda line: None):
+            with writing(place):
                 line = _Vacuum(storage, before).collection(place)
             yield line
     if names is None:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
-from dbt_incremental_dd.core.failures import file_of, is_from_below, reason
+from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
@@ -29,7 +29,6 @@ from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.progress import progress
 from dbt_incremental_dd.trace.read import schema_of, struct
-from dbt_incremental_dd.trace.write import remove_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +60,7 @@ def take_in(spark: SparkSession, storage: Storage, spec: SourceSpec, t: Time, re
         try:
             return _take_in(spark, place, spec, t, report)
         except Exception as error:
-            if not is_from_below(error):
+            if not is_foreign(error):
                 raise
             raise _failed(storage, place, spec, error) from error
 
@@ -137,7 +136,7 @@ class _Intaking:
                 return self._take(arrival)
         finally:
             for uri in arrival.scratch:
-                remove_folder(self._place.storage, uri)
+                self._place.storage.remove(uri)
 
     def _arrivals(self) -> Arrival | None:
         text = self._manifest.get("records")

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.core.failures import reason
+from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.sources.arrival import FILE
 from dbt_incremental_dd.sources.exchange import Records, write

@@ -50,11 +50,6 @@ class Known(Generic[T]):
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
 
-    def forget(self) -> None:
-        """Everything, as if in a new process."""
-        with self._lock:
-            self._known.clear()
-
 
 def _commit(folder: str, version: int) -> str:
     return f"{folder}/_delta_log/{version:020d}.json"

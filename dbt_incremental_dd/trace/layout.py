@@ -99,6 +99,13 @@ class Storage:
             filesystem.move(made, full)
         reached("small file: replaced")
 
+    def remove(self, uri: str) -> None:
+        """Deletes a folder; quietly where it is gone already."""
+        filesystem, path = self.filesystem(uri)
+        if filesystem.get_file_info(path).type == pafs.FileType.Directory:
+            reached("folder: before removal")
+            filesystem.delete_dir(path)
+
     def require_writable(self) -> None:
         """Raises StateError unless a file can be written under the root."""
         try:
@@ -151,9 +158,7 @@ class Place:
 
     def remove(self) -> None:
         """Deletes all that is stored of it."""
-        filesystem, path = self.storage.filesystem(self.uri)
-        if filesystem.get_file_info(path).type == pafs.FileType.Directory:
-            filesystem.delete_dir(path)
+        self.storage.remove(self.uri)
 
     def inner(self, node: str) -> Place:
         """The place of an operator's own state."""

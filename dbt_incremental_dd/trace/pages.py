@@ -133,8 +133,8 @@ class PageIndex:
         """Pages by row group, with each group's first row of the index, which is its dictionaries'."""
         groups = np.searchsorted(self._starts, pages, "right") - 1
         firsts = np.flatnonzero(np.diff(groups, prepend=-1))
-        for part in np.split(pages, firsts[1:]):
-            yield int(self._starts[np.searchsorted(self._starts, part[0], "right") - 1]), part
+        for group, part in zip(groups[firsts], np.split(pages, firsts[1:]), strict=True):
+            yield int(self._starts[group]), part
 
     def places(self, number: int) -> npt.NDArray[np.int64]:
         """Where the pages of a leaf column begin."""
@@ -157,10 +157,10 @@ def open_pages(path: str) -> PageIndex | None:
 
 
 def write_pages(filesystem: pafs.FileSystem, path: str, footer: pq.FileMetaData, bounded: Sequence[str]) -> None:
-    """Stores the index of a file that is sorted by one of some columns; of any other file nothing, nor where its own
+    """Stores the index of a local file that is sorted by one of some columns; of any other nothing, nor where its own
     index is not as this one needs it."""
     names = [name for name in bounded if "." not in name and _may_be_sorted(footer, name)]
-    if not names:
+    if not names or not isinstance(filesystem, pafs.LocalFileSystem):  # elsewhere single pages are not read
         return
     with filesystem.open_input_file(path) as file:
         data = file.read()

@@ -76,7 +76,7 @@ def decode_numbers(data: bytes, heads: bytes) -> npt.NDArray[np.int64] | None:
     says, at once. ``heads`` are the bytes before the numbers; None where the structs have others."""
     width, size, at = 2 * len(heads) + 1, data[1] >> 4, 2
     if size == 15:
-        size, at = 0, 2
+        size = 0
         for shift in range(0, 35, 7):
             size |= (data[at] & 0x7F) << shift
             at += 1

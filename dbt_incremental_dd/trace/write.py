@@ -128,11 +128,3 @@ def _usable(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= _LONGEST_BOUND
     return isinstance(value, int | datetime.date) and not isinstance(value, bool | datetime.datetime)
-
-
-def remove_folder(storage: Storage, uri: str) -> None:
-    """Deletes a scratch folder; quietly where it is gone already."""
-    filesystem, path = storage.filesystem(uri)
-    if filesystem.get_file_info(path).type == pafs.FileType.Directory:
-        reached("scratch: before removal")
-        filesystem.delete_dir(path)

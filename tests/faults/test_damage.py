@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError, StateError
-from dbt_incremental_dd.core.failures import file_of, is_from_below, reason
-from dbt_incremental_dd.trace.log import _KNOWN
+from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def damaged(world: World, folder: Path, pattern: str, do: Callable[[Path], None]
     found = files(folder / "collections" / f"{world.schema}.{model}", pattern)
     assert found, pattern
     do(found[0])
-    _KNOWN.forget()
 
 
 @pytest.mark.parametrize("case", HEALED)
@@ -131,13 +131,27 @@ def test_a_state_of_another_version_is_refused(world: World, tmp_path: Path) -> 
         world.step()
 
 
-def test_errors_from_below_are_told_in_a_line() -> None:
+def test_relations_that_show_what_is_gone_are_made_again(world: World, spark: SparkSession, tmp_path: Path) -> None:
+    """As after a run with another metastore, which has made other links and removed those that this one's views show."""
+    place = tmp_path / "collections" / f"{world.schema}.sums"
+    (shown,) = place.glob("live/*")
+    shutil.copytree(shown, tmp_path / "gone")
+    spark.sql(f"ALTER VIEW {world.schema}.sums__changes AS SELECT * FROM parquet.`{tmp_path}/gone`")
+    shutil.rmtree(tmp_path / "gone")
+    told = json.loads((place / "shown.json").read_text())
+    (place / "shown.json").write_text(json.dumps({**told, "shape": "rows"}))
+    world.insert("t", [(3, 3)])
+    world.step(fallback="error")
+    world.check()
+
+
+def test_errors_of_others_are_told_in_a_line() -> None:
     text = (
         "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] "
         "Encountered error while reading file file:///data/in/2.json.gz. SQLSTATE: KD001\n\tat a.B.c(B.java:1)\n"
         "Caused by: java.io.EOFException: Unexpected end of input stream\n\tat d.E.f(E.java:2)\n"
     )
     error = OSError(text)
-    assert is_from_below(error) and not is_from_below(KeyError("x"))
+    assert is_foreign(error) and not is_foreign(KeyError("x"))
     assert reason(error) == "EOFException: Unexpected end of input stream"
     assert file_of(error) == "/data/in/2.json.gz"

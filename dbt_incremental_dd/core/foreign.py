@@ -1,17 +1,18 @@
-"""What others' errors say, in a line."""
+"""Errors of others: Spark's, Arrow's, the disk's; what they say, in a line."""
 
 from __future__ import annotations
 
 import re
+import sys
 
-_OTHERS = ("pyspark", "py4j", "pyarrow", "duckdb", "grpc")
 _FILE = re.compile(r"(?:reading|read) (?:the )?(?:Parquet )?file:? '?(?:file:)?/*(/[^\s'\"]+?)'?[.,]?(?:\s|$)")
 _LONGEST = 300
 
 
-def is_from_below(error: BaseException) -> bool:
-    """Whether Spark, Arrow, the disk or one of their kind has failed, and not this package."""
-    return isinstance(error, OSError) or type(error).__module__.split(".")[0] in _OTHERS
+def is_foreign(error: BaseException) -> bool:
+    """Whether the disk or a library has failed, and not this package or what Python raises for its mistakes."""
+    package = type(error).__module__.split(".")[0]
+    return isinstance(error, OSError) or package not in (__name__.split(".")[0], *sys.stdlib_module_names)
 
 
 def reason(error: BaseException) -> str:
