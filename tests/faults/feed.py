@@ -25,7 +25,7 @@ _SETTINGS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 }
 FIRST = 400
 """Records of each source in the first step; of the accounts more, so that their pages are worth an index."""
-MANY = 24_000
+MANY = 36_000
 LATER = 12
 """In each later one."""
 
