@@ -14,6 +14,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
+from dbt_incremental_dd.trace.declared import declare
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -36,6 +37,11 @@ class Database:
             known = ", ".join(place.name for place in self.storage.collections()) or "none"
             raise StateError(f"there is no collection {name} under {self.storage.root}", f"Known collections: {known}.")
         return Collection(self.storage, name.lower())
+
+    def advance(self, name: str, complete_up_to: Time | str) -> Time:
+        """Says that a managed source is complete up to a time, which is final then; what comes later belongs to later
+        times. Never goes back: returns the time up to which it is complete now."""
+        return declare(self.storage.collection(name), parse_time(complete_up_to))
 
 
 @dataclass(frozen=True)

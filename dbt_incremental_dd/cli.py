@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from dbt_incremental_dd.api import Collection, Database
-from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
 from dbt_incremental_dd.version import version
 
@@ -50,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--limit", type=int, default=100, help="rows at most (default: 100)")
     query.add_argument("--format", choices=("table", "json", "csv"), default="table")
     query.set_defaults(run=_query)
+    advance = verbs.add_parser("advance", help="says up to when a managed source is complete")
+    advance.add_argument("source")
+    advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
+    advance.set_defaults(run=_advance)
     compact = verbs.add_parser("compact", help="forgets history beyond the retained window, and merges files")
     compact.add_argument("model", nargs="*", help="collections (default: all)")
     compact.add_argument("--retain-history", help="for example '1 day' (default: each model's own)")
@@ -162,6 +166,35 @@ def _query(options: argparse.Namespace) -> int:
     else:
         _print_table([{n: "NULL" if row[n] is None else str(row[n]) for n in names} for row in expanded], names)
     return 0
+
+
+def _advance(options: argparse.Namespace) -> int:
+    database, to = _database(options), parse_time(options.to)
+    name = _managed(options, options.source.lower())
+    found = database.advance(name, to)
+    if found > to:
+        raise FrontierError(
+            f"{name} is complete up to {format_time(found)} already, which is final", "Give a later time, or none."
+        )
+    print(f"{name} is complete up to {format_time(found)}")
+    return 0
+
+
+def _managed(options: argparse.Namespace, name: str) -> str:
+    """The full name of a managed source. Raises ConfigError where the project or what is stored says it is none."""
+    known = {c.name: c.manifest for c in _database(options).collections()}
+    if "." not in name:
+        name = next((other for other in known if other.rsplit(".", 1)[-1] == name), name)
+    if "." not in name:
+        raise ConfigError(f"{name} is no source that has been taken in", "Give its full name: schema.identifier.")
+    if name in known and known[name].get("kind") != "source":
+        raise ConfigError(f"{name} is a {known[name].get('kind')}, not a source", "Name a source.")
+    if name in known and known[name].get("frontier", "auto") != "managed":
+        raise ConfigError(
+            f"the frontier of {name} advances by itself with every run",
+            "Set `frontier: managed` among the source's settings, and run once, to advance it yourself.",
+        )
+    return name
 
 
 def _compact(options: argparse.Namespace) -> int:

@@ -34,7 +34,8 @@ class SourceSpec:
     """One source. ``name`` is its collection (``schema.identifier``, lower case), ``relation`` its SQL identifier.
 
     ``path`` (absolute, or a URI) with ``format`` and ``options`` reads files; without, ``relation`` is read from
-    the catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared.
+    the catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the
+    source is taken in up to the time that somebody has declared complete; records whose ``event_time`` is later wait.
     """
 
     name: str
@@ -92,7 +93,7 @@ def parse_source(
         options={str(key): _option(value) for key, value in (given.get("options") or {}).items()},
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
         frontier=_choice(name, "frontier", given.get("frontier", "auto"), ("auto", "managed")),
-        event_time=given.get("event_time"),
+        event_time=None if given.get("event_time") is None else str(given["event_time"]),
         malformed=_choice(name, "malformed", given.get("malformed", "error"), ("error", "set_aside")),
         diff_column=given.get("diff_column"),
         op_column=given.get("op_column"),
@@ -114,6 +115,13 @@ def _check(spec: SourceSpec) -> None:
         )
     if spec.envelope == "debezium" and spec.path and spec.format != "json":
         raise ConfigError(f"source {spec.name}: envelope debezium reads JSON, not {spec.format}", "Set format: json.")
+    if spec.event_time is not None and (
+        spec.frontier != "managed" or spec.path is None or spec.format == "delta" or spec.envelope == "snapshot"
+    ):
+        raise ConfigError(
+            f"source {spec.name}: event_time is for files of events whose frontier is managed",
+            "Set frontier: managed, a path, and an envelope other than snapshot; or leave event_time out.",
+        )
 
 
 def _choice(name: str, key: str, value: Any, allowed: tuple[str, ...]) -> Any:

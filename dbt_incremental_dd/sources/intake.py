@@ -22,8 +22,10 @@ from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
+from dbt_incremental_dd.sources.waiting import NODE, Waiting
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.damage import damage
+from dbt_incremental_dd.trace.declared import declared
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
@@ -95,9 +97,24 @@ def _take_in(spark: SparkSession, place: Place, spec: SourceSpec, t: Time, repor
             f"source {spec.name}: it was taken in with envelope {manifest['envelope']}, now it is {spec.envelope}",
             "Set the envelope back, or remove its folder under state_root to take it in anew.",
         )
+    if spec.frontier == "managed":
+        t = min(t, _complete_up_to(place, log if manifest else None))
     if log is not None and manifest and t < log.frontiers.upper:
         return Intake(spec.name, log, Schema.from_json(str(manifest["schema"])), 0)
     return _Intaking(spark, place, log if manifest else None, manifest, spec, t, report).run()
+
+
+def _complete_up_to(place: Place, log: Log | None) -> Time:
+    """What has been said of a managed source. Raises SourceError where nothing has, and nothing is taken in."""
+    found = declared(place)
+    if found is not None:
+        return found
+    if log is not None:
+        return log.frontiers.last
+    raise SourceError(
+        f"source {place.name}: its frontier is managed, and nobody has advanced it yet",
+        f"Say up to when it is complete: dbt-dd advance {place.name} --to TIME.",
+    )
 
 
 class _Intaking:
@@ -120,10 +137,14 @@ class _Intaking:
         self._spec = spec
         self._t = t
         self._report = report
+        self._waiting = Waiting(spark, place, spec, t, manifest.get("inner", {}).get(NODE))
 
     def run(self) -> Intake:
         """Reads what is new, makes it updates, and commits."""
         arrival = self._arrivals()
+        if arrival is None and self._waiting.is_due:
+            records = self._waiting.records(Schema.from_json(str(self._manifest["waiting"])))
+            arrival = Arrival(records, self._manifest["progress"])
         if arrival is None:
             assert self._log is not None
             reached("source: nothing new")
@@ -152,6 +173,8 @@ class _Intaking:
         records, note = good_records(self._place, self._spec, arrival, self._t)
         record_schema = records.schema.select(record_names(records))
         schema = self._visible(record_schema)
+        split, all_columns = self._waiting.split(records), records.schema
+        records = split.due
         inner = dict(self._manifest.get("inner", {}))
         taking = Taking(self._spark, self._spec, self._place, self._log, schema, arrival, records, self._t, inner)
         change: Change = ENVELOPES[self._spec.envelope].change(taking)
@@ -160,12 +183,15 @@ class _Intaking:
         batch = self._write(updates, stored)
         reached("source: updates written")
         inner.update(change.finish())
+        inner.update(self._waiting.commit(split, all_columns))
         reached("source: states written")
         manifest = {
             "kind": "source",
             "envelope": self._spec.envelope,
             "schema": schema.to_json(),
             "records": record_schema.to_json(),
+            "waiting": all_columns.to_json(),
+            "frontier": self._spec.frontier,
             "progress": dict(arrival.progress),
             "inner": inner,
             "sorted_by": self._sorted_by(),

@@ -1,0 +1,41 @@
+"""Frontiers that somebody else advances: up to which time a managed source is said to be complete."""
+
+from __future__ import annotations
+
+import json
+
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.lock import writing
+
+_FILE = "frontier.json"
+
+
+def declared(place: Place) -> Time | None:
+    """The latest time up to which the source is complete; None where nobody has said so. Raises StateError where what
+    is stored cannot be read."""
+    text = place.storage.read_small(_path(place))
+    if text is None:
+        return None
+    try:
+        return int(json.loads(text)["complete_up_to"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateError(
+            f"the frontier of {place.name} at {place.uri}/{_FILE} cannot be read: {error}",
+            f"Remove the file and advance it again: dbt-dd advance {place.name} --to TIME.",
+        ) from error
+
+
+def declare(place: Place, complete_up_to: Time) -> Time:
+    """Says that the source is complete up to that time; never takes back what was said. The time that holds then."""
+    with writing(place):
+        before = declared(place)
+        if before is not None and before >= complete_up_to:
+            return before
+        place.storage.write_small(_path(place), json.dumps({"complete_up_to": complete_up_to}))
+    return complete_up_to
+
+
+def _path(place: Place) -> str:
+    return f"collections/{place.folder}/{_FILE}"
