@@ -16,9 +16,10 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
 from dbt_incremental_dd.trace.declared import declare
 from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.holds import holds
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.manifest import retained, visible_schema
 
 
 class Database:
@@ -37,6 +38,15 @@ class Database:
             known = ", ".join(place.name for place in self.storage.collections()) or "none"
             raise StateError(f"there is no collection {name} under {self.storage.root}", f"Known collections: {known}.")
         return Collection(self.storage, name.lower())
+
+    def held_back(self) -> dict[str, str]:
+        """By collection: who still has to read what its window would let go; the earliest one."""
+        found = {}
+        for name, held in holds(self.storage).items():
+            collection = Collection(self.storage, name)
+            if held[0].at < collection.frontiers.last - retained(collection.manifest):
+                found[name] = held[0].by
+        return found
 
     def advance(self, name: str, complete_up_to: Time | str) -> Time:
         """Says that a managed source is complete up to a time, which is final then; what comes later belongs to later

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError
@@ -85,7 +85,9 @@ def _collection(options: argparse.Namespace, name: str) -> Collection:
 
 
 def _status(options: argparse.Namespace) -> int:
-    rows = [_state(collection) for collection in _database(options).collections()]
+    database = _database(options)
+    held = database.held_back()
+    rows = [_state(collection, held) for collection in database.collections()]
     if options.json:
         for row in rows:
             print(json.dumps(row))
@@ -93,12 +95,12 @@ def _status(options: argparse.Namespace) -> int:
     if not rows:
         print(f"No collections under {state_root(options)}. Run `dbt run` first.")
         return 0
-    shown = ("collection", "kind", "since", "at", "updates", "files", "bytes")
+    shown = ("collection", "kind", "since", "at", "updates", "files", "bytes", "held back by")
     _print_table([{key: str(row[key]) for key in shown} for row in rows], shown)
     return 0
 
 
-def _state(collection: Collection) -> dict[str, object]:
+def _state(collection: Collection, held: Mapping[str, str]) -> dict[str, object]:
     frontiers = collection.frontiers
     files = collection.files
     return {
@@ -110,6 +112,7 @@ def _state(collection: Collection) -> dict[str, object]:
         "updates": collection.updates,
         "files": len(files),
         "bytes": sum(file.bytes for file in files),
+        "held back by": held.get(collection.name, ""),
         "fallbacks": collection.manifest.get("fallbacks", []),
     }
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, Schema
-from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace
+from dbt_incremental_dd.trace.holds import Hold, holds
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.manifest import retained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DEFAULT_RETAIN = 86_400_000
 INNER_FILES = 4
 """A trace of fewer files is left as it is."""
 
@@ -29,9 +30,9 @@ def compact(
 ) -> Iterator[str]:
     """Compacts the named collections, or all; yields a line about each.
 
-    ``since`` moves to ``upper - retain_history`` (ms), never beyond what a model downstream has still to read.
+    ``since`` moves to ``upper - retain_history`` (ms), never beyond what a model or a reader has still to read.
     """
-    needed = _needed(storage)
+    held = holds(storage)
     for place in storage.collections():
         if names is not None and place.name not in names:
             continue
@@ -39,29 +40,18 @@ def compact(
             log = place.log()
             if log is None or log.manifest is None:
                 continue
-            line = _compact_one(spark, place, log, retain_history, needed.get(place.name))
+            line = _compact_one(spark, place, log, retain_history, held.get(place.name, ()))
         yield line
 
 
-def _needed(storage: Storage) -> dict[str, Time]:
-    """For each collection, the earliest time that a model downstream is still at."""
-    needed: dict[str, Time] = {}
-    for place in storage.collections():
-        log = place.log()
-        manifest = place.read_manifest(log.manifest) if log else {}
-        for name in dict(manifest.get("inputs", {})).values():
-            assert log is not None
-            needed[name] = min(needed.get(name, log.frontiers.last), log.frontiers.last)
-    return needed
-
-
-def _compact_one(spark: SparkSession, place: Place, log: Log, retain_history: int | None, needed: Time | None) -> str:
+def _compact_one(
+    spark: SparkSession, place: Place, log: Log, retain_history: int | None, held: tuple[Hold, ...]
+) -> str:
     manifest = place.read_manifest(log.manifest)
-    retain = retain_history if retain_history is not None else int(manifest.get("retain_history", DEFAULT_RETAIN))
-    since = max(log.frontiers.upper - 1 - retain, log.frontiers.since, 0)
-    held = needed is not None and needed < since
-    if needed is not None and held:
-        since = max(needed, log.frontiers.since)
+    retain = retain_history if retain_history is not None else retained(manifest)
+    wanted = max(log.frontiers.last - retain, log.frontiers.since, 0)
+    holders = [hold for hold in held if hold.at < wanted]
+    since = max(holders[0].at, log.frontiers.since) if holders else wanted
     inner = _compact_inner(spark, place, manifest)
     reached("compaction: states merged")
     if inner != manifest.get("inner", {}):
@@ -72,7 +62,7 @@ def _compact_one(spark: SparkSession, place: Place, log: Log, retain_history: in
     if relation and done.files_after != done.files_before:
         schema = Schema.from_json(str(manifest["schema"]))
         publish(Catalog(spark), place, str(relation), done.log, schema, False)
-    return _line(place.name, done, held)
+    return _line(place.name, done, holders)
 
 
 def _compact_inner(spark: SparkSession, place: Place, manifest: Mapping[str, Any]) -> dict[str, int]:
@@ -92,10 +82,10 @@ def _compact_inner(spark: SparkSession, place: Place, manifest: Mapping[str, Any
     return versions
 
 
-def _line(name: str, done: Compaction, held: bool) -> str:
+def _line(name: str, done: Compaction, holders: Sequence[Hold]) -> str:
     since = done.log.frontiers.since
     text = (
         f"{name}: since {format_time(since) if since else 'the beginning'}, "
         f"updates {done.updates_before} -> {done.updates_after}, files {done.files_before} -> {done.files_after}"
     )
-    return f"{text}; held back by a model downstream" if held else text
+    return f"{text}; held back by {holders[0].by}" if holders else text

@@ -8,6 +8,7 @@ from typing import Literal
 
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class ModelConfig:
     With ``fixed_columns`` other columns than those that are stored are an error.
     """
 
-    retain_history: int = 86_400_000
+    retain_history: int = DEFAULT_RETAIN
     fallback: Literal["recompute", "error"] = "recompute"
     arranged_by: tuple[tuple[str, ...], ...] = ()
     fixed_columns: bool = False

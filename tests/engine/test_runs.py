@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
+from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.holds import hold, release
 from tests.engine.random_rows import A, B, row_a, row_b, shuffle
 from tests.oracle import Table, World, changed
 
@@ -200,6 +202,50 @@ def test_as_of_stays_the_same_through_compaction(world: World, spark: SparkSessi
     shuffle(world, rng)
     world.step()
     world.check()
+
+
+def test_compaction_leaves_what_somebody_has_still_to_read(world: World, spark: SparkSession) -> None:
+    from dbt_incremental_dd.api import Database
+
+    rng = random.Random(13)
+    world.step()
+    begun = world.time
+    place = world.storage.collection(f"{world.schema}.m")
+    hold(place, "page", begun, "subscription page", now() + 3_600_000)
+    hold(place, "gone", begun - 1, "a reader that has gone", now() - 1)
+    for _ in range(3):
+        shuffle(world, rng)
+        world.step()
+    database = Database(world.storage.root)
+    collection = database[place.name]
+    before = _rows(collection, begun)
+    lines = {line.split(":")[0]: line for line in compact(spark, world.storage, None, 1)}
+    assert lines[place.name].endswith("held back by subscription page")
+    assert collection.frontiers.since == begun and _rows(collection, begun) == before
+    release(place, "page")
+    release(place, "page")
+    list(compact(spark, world.storage, None, 1))
+    assert collection.frontiers.since == world.time - 1
+
+
+def test_a_model_that_lags_holds_its_inputs_back(world: World, spark: SparkSession) -> None:
+    from dbt_incremental_dd.api import Database
+
+    world.step()
+    begun, inputs = world.time, [f"{world.schema}.{name}" for name in world.tables]
+    slow = world.models.pop("m")
+    del world.models["j"]
+    world.model("quick", "SELECT k FROM {a} UNION ALL SELECT k FROM {b}")
+    for _ in range(2):
+        world.insert("a", world.tables["a"].rows[:1])
+        world.insert("b", world.tables["b"].rows[:1])
+        world.step()
+    list(compact(spark, world.storage, None, 0))
+    database = Database(world.storage.root)
+    assert {name: database[name].frontiers.since for name in inputs} == dict.fromkeys(inputs, begun)
+    world.models["m"] = slow
+    world.step()
+    world.check("m")
 
 
 def _rows(collection: Any, t: int) -> list[str]:

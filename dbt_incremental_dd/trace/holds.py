@@ -1,0 +1,74 @@
+"""Who still has to read a collection's history: models downstream, and readers that have said so.
+
+``since`` does not move past the time that one of them is at.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.core.time import Time, now
+from dbt_incremental_dd.trace.layout import Place, Storage
+
+_FOLDER = "holds"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """``by`` has read everything up to ``at``, and needs the changes after it."""
+
+    at: Time
+    by: str
+
+
+def holds(storage: Storage) -> dict[str, tuple[Hold, ...]]:
+    """The holds on each collection that has any, the earliest first."""
+    found: dict[str, list[Hold]] = {}
+    for place in storage.collections():
+        log = place.log()
+        manifest = place.read_manifest(log.manifest) if log else {}
+        for name in set(dict(manifest.get("inputs", {})).values()):
+            assert log is not None
+            found.setdefault(name, []).append(Hold(log.frontiers.last, f"model {place.name}"))
+        for hold in _of_readers(place):
+            found.setdefault(place.name, []).append(hold)
+    return {name: tuple(sorted(own, key=lambda hold: hold.at)) for name, own in found.items()}
+
+
+def hold(place: Place, reader: str, at: Time, by: str, until: Time) -> None:
+    """A reader says where it is; ``until``: when that is forgotten unless it is said again (ms, by the clock).
+
+    ``reader`` identifies it; what it said before is replaced.
+    """
+    told = json.dumps({"at": at, "by": by, "until": until})
+    place.storage.write_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json", told)
+
+
+def release(place: Place, reader: str) -> None:
+    """A reader is done."""
+    filesystem, path = place.storage.filesystem(f"{place.uri}/{_FOLDER}/{reader}.json")
+    if filesystem.get_file_info(path).type == pafs.FileType.File:
+        filesystem.delete_file(path)
+
+
+def _of_readers(place: Place) -> list[Hold]:
+    filesystem, path = place.storage.filesystem(f"{place.uri}/{_FOLDER}")
+    found = []
+    for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
+        if not info.base_name.endswith(".json") or info.base_name.startswith("."):
+            continue
+        told = _told(place.storage.read_small(f"collections/{place.folder}/{_FOLDER}/{info.base_name}"))
+        found += [told] if told is not None else []
+    return found
+
+
+def _told(text: str | None) -> Hold | None:
+    """What a reader says; None where it has been released, is forgotten, or cannot be read."""
+    try:
+        told = json.loads(text or "")
+        return Hold(int(told["at"]), str(told["by"])) if int(told["until"]) > now() else None
+    except (ValueError, KeyError, TypeError):
+        return None
