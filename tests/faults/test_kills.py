@@ -1,18 +1,20 @@
 """The process is ended, as by SIGKILL, wherever what is stored changes; the next run needs nobody, and is exact.
 
-A slice of it by default, all points with ``make torture``.
+A slice of it by default, each process with a JVM of its own; all points with ``make torture``, over a Spark Connect server
+that outlives them.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import pytest
@@ -41,20 +43,13 @@ def points() -> set[str]:
     return {name for text in texts for name in re.findall(r'\breached\("([^"]+)"\)', text)}
 
 
-def worker(folder: Path, *acts: str) -> int:
+def worker(folder: Path, *acts: str, server: str = "") -> int:
     """The exit code of a process that does these acts; a failed one is told."""
     command = [sys.executable, "-m", "tests.faults.worker", str(folder), *acts]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    environment = {**os.environ, **({"SPARK_REMOTE": server} if server else {})}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode in (0, -signal.SIGKILL), f"{' '.join(acts)}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
     return done.returncode
-
-
-def recorded(folder: Path, *acts: str) -> Counter[str]:
-    """How often each point is reached by the last act."""
-    noted = folder / "points"
-    noted.unlink(missing_ok=True)
-    assert worker(folder, *acts[:-1], f"{acts[-1]}>{noted}") == 0
-    return Counter(noted.read_text().splitlines())
 
 
 def test_runs_that_are_killed_are_made_up_for(tmp_path: Path) -> None:
@@ -67,64 +62,83 @@ def test_runs_that_are_killed_are_made_up_for(tmp_path: Path) -> None:
 
 
 class Torture:
-    """Every point of every act, and what was reached and ended so far."""
+    """Every point of some acts; what was reached and ended so far."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, server: str) -> None:
         self.reached: set[str] = set()
         self.kills: list[str] = []
         self._folder = folder
+        self._server = server
 
     def first_runs(self) -> None:
         """A first run that is ended, and made up for, each in a folder of its own."""
-        for number, (point, which) in enumerate(self._chosen(recorded(self._made("recorded"), "feed", "run"))):
-            folder = self._made(f"first_{number}")
-            self._end(folder, "feed", f"run@{point}#{which}")
-            assert worker(folder, *MADE_UP_FOR, "feed", "run", "check") == 0, (point, which)
-            shutil.rmtree(folder)
+        for number, (point, which) in enumerate(self._chosen("recorded", "fresh", "feed", "run")):
+            self._end(f"first {number}", "fresh", "feed", f"run@{point}#{which}")
+            self._succeed(f"first {number}", "run", "feed", "run", "check")
+            shutil.rmtree(self._folder / f"first {number}")
 
     def later_acts(self) -> None:
         """All others, in one folder that lives through all of it."""
-        folder = self._made("later")
-        assert worker(folder, "feed", "run", "check") == 0
+        self._chosen("later", "fresh", "feed", "run")
         for kind, acts in KINDS.items():
-            counts = recorded(folder, *MADE_UP_FOR, *acts, kind)
-            for point, which in self._chosen(counts, also_first=kind == "run"):
-                self._end(folder, *MADE_UP_FOR, *acts, f"{kind}@{point}#{which}")
+            for point, which in self._chosen("later", *MADE_UP_FOR, *acts, kind, also_first=kind == "run"):
+                self._end("later", *MADE_UP_FOR, *acts, f"{kind}@{point}#{which}")
         for point in ("source: committed", "state: committed", "model: committed", "links: all made"):
-            self._end(folder, *MADE_UP_FOR, "feed", f"run@{point}#2")
+            self._end("later", *MADE_UP_FOR, "feed", f"run@{point}#2")
             for again in ("commit: before", "commit: done"):
-                self._end(folder, f"run@{again}")
-        self._end(folder, *MADE_UP_FOR, "feed", "run@state: committed")
-        self._end(folder, "run@state: taken back")
-        assert worker(folder, *MADE_UP_FOR, "vacuum", "check") == 0
+                self._end("later", f"run@{again}")
+        self._end("later", *MADE_UP_FOR, "feed", "run@state: committed")
+        self._end("later", "run@state: taken back")
+        self._succeed("later", *MADE_UP_FOR, "vacuum", "check")
 
-    def _made(self, name: str) -> Path:
-        folder = self._folder / name
-        folder.mkdir()
-        return folder
-
-    def _chosen(self, counts: Counter[str], also_first: bool = False) -> list[tuple[str, int]]:
-        """Each point, some time that it is reached; the first time too."""
+    def _chosen(self, name: str, *acts: str, also_first: bool = False) -> list[tuple[str, int]]:
+        """Each point that the last act reaches: some time that it does; the first time too."""
+        noted = self._folder / "points"
+        noted.unlink(missing_ok=True)
+        self._succeed(name, *acts[:-1], f"{acts[-1]}>{noted}")
+        counts = Counter(noted.read_text().splitlines())
         self.reached |= set(counts)
         rng = random.Random(5)
         chosen = {(point, rng.randint(1, n)) for point, n in sorted(counts.items())}
         return sorted(chosen | {(point, 1) for point in counts if also_first})
 
-    def _end(self, folder: Path, *acts: str) -> None:
-        assert worker(folder, *acts) == -signal.SIGKILL, acts
+    def _succeed(self, name: str, *acts: str) -> None:
+        assert self._worker(name, *acts) == 0, f"{name}: {acts}"
+
+    def _end(self, name: str, *acts: str) -> None:
+        assert self._worker(name, *acts) == -signal.SIGKILL, f"{name}: {acts}"
         self.reached.add(acts[-1].partition("@")[2].partition("#")[0])
         self.kills.append(acts[-1])
         (self._folder / "kills").write_text("\n".join(self.kills))
 
+    def _worker(self, name: str, *acts: str) -> int:
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        started = time.monotonic()
+        code = worker(folder, *acts, server=self._server)
+        with (self._folder / "acts").open("a") as done:
+            done.write(f"{time.monotonic() - started:.0f} s: {name}: {' '.join(acts)}\n")
+        return code
+
 
 @pytest.mark.torture
-@pytest.mark.timeout(14400)
-def test_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each act is ended at each point that it comes to, and so is what makes up for it."""
-    torture = Torture(tmp_path)
-    with ThreadPoolExecutor(2) as pool:
-        for done in as_completed([pool.submit(torture.first_runs), pool.submit(torture.later_acts)]):
-            done.result()
+@pytest.mark.timeout(7200)
+def test_every_point_of_a_first_run(tmp_path: Path, connect_server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    torture = Torture(tmp_path, connect_server)
+    torture.first_runs()
+    tell(torture, capsys)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(7200)
+def test_every_point_of_later_acts(tmp_path: Path, connect_server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And of what makes up for them."""
+    torture = Torture(tmp_path, connect_server)
+    torture.later_acts()
     assert points() - torture.reached == UNREACHED, "points that no act reaches"
+    tell(torture, capsys)
+
+
+def tell(torture: Torture, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\n{len(torture.reached)} points, {len(torture.kills)} kills, every state exact afterwards")

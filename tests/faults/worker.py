@@ -1,5 +1,6 @@
 """A process that does what it is told, and may be ended in the middle: ``python -m tests.faults.worker FOLDER ACT...``.
 
+    fresh           the relations of other folders are removed
     feed            one step more of every source
     run             every source taken in, every model run
     rebuild         the models built anew
@@ -18,6 +19,7 @@ import hashlib
 import json
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,7 +32,7 @@ from dbt_incremental_dd.core import points
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
-from dbt_incremental_dd.runtime.session import open_session
+from dbt_incremental_dd.runtime.session import is_remote, open_session
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.trace import links
 from dbt_incremental_dd.trace.layout import Storage
@@ -59,10 +61,15 @@ class Worker:
         self._storage = Storage(str(folder / "state"))
         self._sources = sources(folder)
         self._feed = Feed(folder)
-        given = {**SETTINGS, "spark.master": "local[2]", "spark.driver.memory": "1g", **(settings or {})}
-        self._spark: SparkSession = open_session(str(folder / "state"), given)
+        given = {"spark.master": "local[2]", "spark.driver.memory": "1g", **(settings or {})}
+        own = {name: value for name, value in SETTINGS.items() if name.startswith("spark.sql.")}
+        self._spark: SparkSession = open_session(str(folder / "state"), own if is_remote() else {**own, **given})
         self._spark.sql("CREATE DATABASE IF NOT EXISTS m")
         links.STILL_READ = -1.0
+
+    def fresh(self) -> None:
+        self._spark.sql("DROP DATABASE m CASCADE")
+        self._spark.sql("CREATE DATABASE m")
 
     def feed(self) -> None:
         self._feed.to(self._feed.written + 1)
@@ -172,8 +179,10 @@ def main() -> int:
         told, _, noted_in = act.partition(">")
         name, _, stop_at = told.partition("@")
         points.watch(stop_at, noted_in)
+        started = time.monotonic()
         getattr(worker, name)()
         points.watch()
+        print(f"{name}: {time.monotonic() - started:.1f} s", flush=True)
     return 0
 
 

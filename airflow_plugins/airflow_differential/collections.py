@@ -1,0 +1,46 @@
+"""Collections, as Airflow's parts see them: read from their logs, in milliseconds, without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.api import Database
+
+
+def database(state_root: str) -> Database:
+    """The collections under a state root. Raises ImportError, saying what to install, where the engine is not there."""
+    try:
+        import dbt_incremental_dd
+    except ImportError as error:
+        raise ImportError("Install dbt-incremental-dd where this task runs: pip install dbt-incremental-dd") from error
+    return dbt_incremental_dd.open(state_root)
+
+
+def upper(state_root: str, name: str) -> int:
+    """A collection's frontier: times below it are final. 0 where it has never been stored."""
+    from dbt_incremental_dd.core.errors import StateError
+
+    try:
+        return int(database(state_root)[name].frontiers.upper)
+    except StateError:
+        return 0
+
+
+def advance(state_root: str, source: str, complete_up_to: int) -> int:
+    """Says that a source is complete up to a time; the time that holds then."""
+    return int(database(state_root).advance(source, complete_up_to))
+
+
+def state(state_root: str, name: str) -> dict[str, Any]:
+    """A collection's frontiers and sizes, for XComs and the events of assets."""
+    collection = database(state_root)[name]
+    frontiers = collection.frontiers
+    return {
+        "collection": name,
+        "since": frontiers.since,
+        "upper": frontiers.upper,
+        "updates": collection.updates,
+        "files": len(collection.files),
+        "bytes": sum(file.bytes for file in collection.files),
+    }

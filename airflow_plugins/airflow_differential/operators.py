@@ -1,0 +1,207 @@
+"""Operators: run models, advance frontiers, compact and verify collections.
+
+Those that need Spark run dbt, or ``dbt-dd``, as a process of its own: against local Spark, the profile's master, or
+with ``spark_remote`` over Spark Connect.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseOperator, Context
+
+from airflow_differential import collections
+from airflow_differential.command import Command, executable
+from airflow_differential.sensors import tell
+from airflow_differential.times import milliseconds, text
+
+
+class _Commanding(BaseOperator):
+    """An operator that runs a command; killing the task ends it."""
+
+    def __init__(
+        self,
+        *,
+        spark_remote: str | None = None,
+        env: Mapping[str, str] | None = None,
+        executable: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.spark_remote = spark_remote
+        self.env = dict(env or {})
+        self.executable = executable
+        self._command: Command | None = None
+
+    def call(self, *arguments: str, folder: str | None = None) -> list[str]:
+        """Runs it; the lines that it has written."""
+        lines: list[str] = []
+
+        def report(line: str) -> None:
+            lines.append(line)
+            self.log.info(line)
+
+        remote = {"SPARK_REMOTE": self.spark_remote} if self.spark_remote else {}
+        self._command = Command(arguments, {"PYTHONUNBUFFERED": "1", **remote, **self.env}, folder)
+        self._command.run(report)
+        return lines
+
+    def on_kill(self) -> None:
+        if self._command is not None:
+            self._command.end()
+
+
+class DifferentialRunOperator(_Commanding):
+    """``dbt run`` (or ``build``, ``test``, ``seed``) of a selection, at a logical time.
+
+    ``dd_time``: what sources take in is stamped with it, and models are brought to it; by default the data interval's
+    end, so that a cleared task gives the same rows again. Its value: for each model what it did, its frontier, the rows
+    that came and went, and the seconds. The events of its outlets carry it.
+    """
+
+    template_fields: Sequence[str] = (
+        "project_dir",
+        "profiles_dir",
+        "target",
+        "select",
+        "exclude",
+        "dd_time",
+        "variables",
+        "spark_remote",
+        "env",
+    )
+    ui_color = "#f3e5d8"
+
+    def __init__(
+        self,
+        *,
+        project_dir: str,
+        profiles_dir: str | None = None,
+        target: str | None = None,
+        select: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        command: str = "run",
+        dd_time: str = "{{ data_interval_end }}",
+        variables: Mapping[str, Any] | None = None,
+        full_refresh: bool = False,
+        threads: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if command not in ("run", "build", "test", "seed"):
+            raise ValueError(f"command is {command!r}. It may be run, build, test or seed.")
+        self.project_dir = project_dir
+        self.profiles_dir = profiles_dir
+        self.target = target
+        self.select = select
+        self.exclude = exclude
+        self.command = command
+        self.dd_time = dd_time
+        self.variables = dict(variables or {})
+        self.full_refresh = full_refresh
+        self.threads = threads
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="dbt-") as written:
+            self.call(*self._arguments(written), folder=self.project_dir)
+            told = results(Path(written) / "run_results.json")
+        tell(self, context, told)
+        return told
+
+    def _arguments(self, written: str) -> list[str]:
+        """``written``: the folder of this run's own artifacts, so that tasks side by side leave each other's alone."""
+        variables = {**self.variables, "dd_time": milliseconds(self.dd_time)}
+        found = [self.executable or executable("dbt"), "--no-use-colors", self.command, "--vars", json.dumps(variables)]
+        found += ["--project-dir", self.project_dir, "--target-path", written]
+        found += ["--profiles-dir", self.profiles_dir or self.project_dir]
+        for flag, value in (("--target", self.target), ("--threads", self.threads)):
+            found += [flag, str(value)] if value is not None else []
+        for flag, chosen in (("--select", self.select), ("--exclude", self.exclude)):
+            names = chosen.split() if isinstance(chosen, str) else list(chosen)
+            found += [flag, *names] if names else []
+        return [*found, "--full-refresh"] if self.full_refresh else found
+
+
+class AdvanceFrontierOperator(BaseOperator):
+    """Says that a source with ``frontier: managed`` is complete up to a time; an earlier one changes nothing."""
+
+    template_fields: Sequence[str] = ("state_root", "source", "up_to")
+    ui_color = "#dcefe4"
+
+    def __init__(self, *, state_root: str, source: str, up_to: str = "{{ data_interval_end }}", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.state_root = state_root
+        self.source = source
+        self.up_to = up_to
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        found = collections.advance(self.state_root, self.source, milliseconds(self.up_to))
+        self.log.info("%s is complete up to %s", self.source, text(found))
+        told = {"source": self.source, "complete_up_to": found}
+        tell(self, context, told)
+        return told
+
+
+class CompactOperator(_Commanding):
+    """Moves ``since`` of collections to ``upper - retain_history``, never beyond what somebody still has to read,
+    merges their files, and removes those that nothing needs any more."""
+
+    template_fields: Sequence[str] = ("state_root", "names", "retain_history", "older_than", "spark_remote", "env")
+    ui_color = "#e8e0ef"
+
+    def __init__(
+        self,
+        *,
+        state_root: str,
+        names: Sequence[str] = (),
+        retain_history: str | None = None,
+        vacuum: bool = True,
+        older_than: str = "1 day",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.state_root = state_root
+        self.names = names
+        self.retain_history = retain_history
+        self.vacuum = vacuum
+        self.older_than = older_than
+
+    def execute(self, context: Context) -> list[str]:
+        called = [self.executable or executable("dbt-dd"), "--state-root", self.state_root]
+        retain = ["--retain-history", self.retain_history] if self.retain_history else []
+        lines = self.call(*called, "compact", *self.names, *retain)
+        if self.vacuum:
+            lines += self.call(*called, "vacuum", *self.names, "--older-than", self.older_than)
+        return lines
+
+
+class VerifyOperator(_Commanding):
+    """Compares models with Spark's batch answer to their SQL, at their own latest time; fails where a row differs."""
+
+    template_fields: Sequence[str] = ("state_root", "names", "spark_remote", "env")
+    ui_color = "#f1ead2"
+
+    def __init__(self, *, state_root: str, names: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.state_root = state_root
+        self.names = names
+
+    def execute(self, context: Context) -> list[str]:
+        called = self.executable or executable("dbt-dd")
+        return self.call(called, "--state-root", self.state_root, "verify", *self.names)
+
+
+def results(path: Path) -> dict[str, Any]:
+    """What ``run_results.json`` says of each differential model, by its unique id."""
+    if not path.exists():
+        return {}
+    found = {}
+    for result in json.loads(path.read_text())["results"]:
+        response = result.get("adapter_response") or {}
+        if "upper" in response or "as_of" in response:
+            found[result["unique_id"]] = {**response, "seconds": result["execution_time"]}
+    return found

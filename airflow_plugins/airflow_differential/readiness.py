@@ -1,0 +1,165 @@
+"""When a source is complete up to a time: what a sensor waits for before it advances a frontier.
+
+Each condition is a small object whose texts are templates; ``holds`` may block, and is never called on an event loop.
+Another condition is another class here, or anywhere that the workers and the triggerer can import it from.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any, ClassVar
+
+from airflow_differential.times import milliseconds
+
+
+class Condition(ABC):
+    """A condition on a source and a time."""
+
+    template_fields: ClassVar[Sequence[str]] = ()
+
+    @abstractmethod
+    def holds(self, up_to: int) -> bool:
+        """Whether the source is complete up to that time (ms)."""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """The class and its arguments."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", asdict(self)  # type: ignore[call-overload]
+
+
+def condition(serialized: Sequence[Any]) -> Condition:
+    """A condition from what it was serialized to."""
+    path, arguments = serialized
+    made: Condition = imported(path)(**arguments)
+    return made
+
+
+def imported(path: str) -> Any:
+    """What a dotted path names. Raises ValueError where there is no such thing."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{path!r} cannot be imported here: {error}. Conditions are checked in workers and in the triggerer: put "
+            "it into a module that both have."
+        ) from error
+
+
+@dataclass
+class FilesExist(Condition):
+    """Files are there: a partition's, or its ``_SUCCESS``. ``path`` may have ``*``, ``?`` and ``**``."""
+
+    path: str
+    at_least: int = 1
+    template_fields: ClassVar[Sequence[str]] = ("path",)
+
+    def holds(self, up_to: int) -> bool:
+        return len(glob.glob(self.path, recursive=True)) >= self.at_least
+
+
+@dataclass
+class FileTimes(Condition):
+    """Some file's name says that it begins at that time or later, so what came before is complete.
+
+    ``path`` may have ``*``, ``?`` and ``**``; ``pattern`` is the part of it that is a time, as strftime writes it.
+    """
+
+    path: str
+    pattern: str = "%Y-%m-%d"
+    template_fields: ClassVar[Sequence[str]] = ("path",)
+
+    def holds(self, up_to: int) -> bool:
+        return any(self._time(name) >= up_to for name in glob.glob(self.path, recursive=True))
+
+    def _time(self, name: str) -> int:
+        escaped = re.sub(r"%[a-zA-Z]", r"[0-9A-Za-z]+", re.escape(self.pattern).replace(r"\%", "%"))
+        for found in reversed(re.findall(escaped, name)):
+            try:
+                return milliseconds(datetime.strptime(found, self.pattern).replace(tzinfo=UTC))
+            except ValueError:
+                continue
+        return -1
+
+
+@dataclass
+class EventTimes(Condition):
+    """Some record's event time is that time or later. ``path`` and ``format`` as in the source's settings (``parquet``,
+    ``json``, ``csv``); ``event_time`` is a column, or an expression over columns, that DuckDB reads."""
+
+    path: str
+    event_time: str
+    format: str = "parquet"
+    template_fields: ClassVar[Sequence[str]] = ("path", "event_time")
+
+    def holds(self, up_to: int) -> bool:
+        files = _data_files(self.path)
+        if not files:
+            return False
+        value = f'"{self.event_time}"' if self.event_time.isidentifier() else self.event_time
+        found = _query(f"SELECT max({value}) FROM {_reading(files, self.format)}")
+        return found is not None and milliseconds(str(found)) >= up_to
+
+
+@dataclass
+class Query(Condition):
+    """A query's first value is true, or not 0: of ``conn_id``'s database, or of DuckDB, which reads files.
+
+    For a count of rows: ``SELECT count(*) >= 1000 FROM read_parquet('...')``.
+    """
+
+    sql: str
+    conn_id: str | None = None
+    template_fields: ClassVar[Sequence[str]] = ("sql",)
+
+    def holds(self, up_to: int) -> bool:
+        if self.conn_id is None:
+            return bool(_query(self.sql))
+        from airflow.sdk import BaseHook
+
+        row = BaseHook.get_connection(self.conn_id).get_hook().get_first(self.sql)
+        return bool(row and row[0])
+
+
+@dataclass
+class Calls(Condition):
+    """A function of your own says so: a dotted path, or the function itself. It is given the time in ms."""
+
+    function: str | Callable[[int], bool]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.function, str):
+            self.function = f"{self.function.__module__}.{self.function.__qualname__}"
+
+    def holds(self, up_to: int) -> bool:
+        assert isinstance(self.function, str)
+        return bool(imported(self.function)(up_to))
+
+
+def _data_files(path: str) -> list[str]:
+    """The files that a source reads there: names that begin with ``_`` or ``.`` are none."""
+    names = glob.glob(f"{path}/**" if os.path.isdir(path) else path, recursive=True)
+    return sorted(name for name in names if os.path.isfile(name) and not os.path.basename(name).startswith(("_", ".")))
+
+
+def _reading(files: Sequence[str], form: str) -> str:
+    readers = {"parquet": "read_parquet", "json": "read_json", "csv": "read_csv"}
+    if form not in readers:
+        raise ValueError(f"files of format {form!r} are not read here. It may be {', '.join(readers)}.")
+    quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in files)
+    return f"{readers[form]}([{quoted}], union_by_name=true)"
+
+
+def _query(sql: str) -> Any:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        row = connection.execute(sql).fetchone()
+    return None if row is None else row[0]

@@ -1,0 +1,128 @@
+"""Sensors: until a source is complete, a collection is far enough, or there is enough to compact.
+
+Each is deferrable: it then holds no worker's slot, and a trigger looks for it. Otherwise it pokes, in either of
+Airflow's modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import BaseSensorOperator, Context
+from airflow.triggers.base import BaseTrigger
+
+from airflow_differential import collections
+from airflow_differential.readiness import Condition
+from airflow_differential.times import milliseconds, text
+from airflow_differential.triggers import ConditionTrigger, FrontierTrigger
+
+
+class _Waiting(BaseSensorOperator):
+    """``holds`` and ``trigger`` say for what; ``done`` is what happens then, and its value the task's."""
+
+    def __init__(self, *, deferrable: bool = True, poke_interval: timedelta | float = 30, **kwargs: Any) -> None:
+        super().__init__(poke_interval=poke_interval, **kwargs)
+        self.deferrable = deferrable
+
+    def execute(self, context: Context) -> Any:
+        if not self.deferrable:
+            super().execute(context)
+            return self.done(context)
+        if self.holds():
+            return self.done(context)
+        return self.defer(trigger=self.trigger(), method_name="resumed", timeout=timedelta(seconds=self.timeout))
+
+    def resumed(self, context: Context, event: dict[str, Any]) -> Any:
+        """After the trigger has fired."""
+        if event["error"]:
+            raise RuntimeError(event["error"])
+        return self.done(context)
+
+    def poke(self, context: Context) -> bool:
+        return self.holds()
+
+    def holds(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        raise NotImplementedError
+
+    def trigger(self) -> BaseTrigger:
+        """What waits instead of this."""
+        raise NotImplementedError
+
+    def done(self, context: Context) -> Any:
+        """What follows."""
+        raise NotImplementedError
+
+
+class SourceFrontierSensor(_Waiting):
+    """Waits until a source is complete up to a time, and then advances its frontier to it.
+
+    ``source``: the collection's name, ``schema.identifier``, of a source with ``frontier: managed``; ``complete``: a
+    condition of ``airflow_differential.readiness``; ``up_to``: by default the data interval's end. Its value is
+    ``{"source", "complete_up_to"}``, and its outlets' events carry it.
+    """
+
+    template_fields: Sequence[str] = ("state_root", "source", "complete", "up_to")
+    ui_color = "#dcefe4"
+
+    def __init__(
+        self,
+        *,
+        state_root: str,
+        source: str,
+        complete: Condition,
+        up_to: str = "{{ data_interval_end }}",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.state_root = state_root
+        self.source = source
+        self.complete = complete
+        self.up_to = up_to
+
+    def holds(self) -> bool:
+        return self.complete.holds(milliseconds(self.up_to))
+
+    def trigger(self) -> BaseTrigger:
+        return ConditionTrigger(self.complete.serialize(), milliseconds(self.up_to), self.poke_interval)
+
+    def done(self, context: Context) -> dict[str, Any]:
+        up_to = milliseconds(self.up_to)
+        found = collections.advance(self.state_root, self.source, up_to)
+        self.log.info("%s is complete up to %s", self.source, text(found))
+        told = {"source": self.source, "complete_up_to": found}
+        tell(self, context, told)
+        return told
+
+
+class CollectionFrontierSensor(_Waiting):
+    """Waits until a time is final in a collection: by default the data interval's end. Its value is the collection's
+    frontiers and sizes."""
+
+    template_fields: Sequence[str] = ("state_root", "collection", "passes")
+    ui_color = "#dce6ef"
+
+    def __init__(
+        self, *, state_root: str, collection: str, passes: str = "{{ data_interval_end }}", **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.state_root = state_root
+        self.collection = collection
+        self.passes = passes
+
+    def holds(self) -> bool:
+        return collections.upper(self.state_root, self.collection) > milliseconds(self.passes)
+
+    def trigger(self) -> BaseTrigger:
+        return FrontierTrigger(self.state_root, self.collection, milliseconds(self.passes), self.poke_interval)
+
+    def done(self, context: Context) -> dict[str, Any]:
+        return collections.state(self.state_root, self.collection)
+
+
+def tell(operator: Any, context: Context, extra: dict[str, Any]) -> None:
+    """Lets the events of an operator's outlets carry that."""
+    for asset in operator.outlets or ():
+        context["outlet_events"][asset].extra = extra

@@ -1,0 +1,110 @@
+"""A dbt project as a task group: a task for each model, a sensor for each source whose frontier is managed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from airflow.sdk import BaseOperator, TaskGroup
+
+from airflow_differential.assets import asset
+from airflow_differential.operators import DifferentialRunOperator
+from airflow_differential.project import Node, Project
+from airflow_differential.readiness import Condition
+from airflow_differential.sensors import SourceFrontierSensor
+
+_STATE = ".dbt_incremental_dd"
+
+
+class DifferentialTaskGroup(TaskGroup):
+    """The models of a project, each after what it reads.
+
+    ``select``: names of models, or ``tag:...`` (default: all). ``complete``: for each managed source, by its name in
+    dbt (``feed.flights``), what its sensor waits for. ``with_tests`` runs each model's tests with it (``dbt build``).
+    ``arguments`` go to the models' operators (``profiles_dir``, ``target``, ``spark_remote``, ...), ``sensing`` to the
+    sensors. Tasks have their collections' assets as outlets and inlets.
+
+    Raises ValueError for a managed source without a condition, FileNotFoundError where there is no manifest.
+    """
+
+    def __init__(
+        self,
+        group_id: str = "models",
+        *,
+        project_dir: str,
+        manifest: str | None = None,
+        state_root: str | None = None,
+        select: Collection[str] = (),
+        complete: Mapping[str, Condition] | None = None,
+        with_tests: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        sensing: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(group_id=group_id, **kwargs)
+        self._project = Project.load(project_dir, manifest)
+        self._chosen = self._project.select(select)
+        self._arguments = {"project_dir": project_dir, **(arguments or {})}
+        self._sensing = {"state_root": state_root or f"{project_dir}/{_STATE}", **(sensing or {})}
+        self._with_tests = with_tests
+        self._complete = dict(complete or {})
+        self.sources: dict[str, BaseOperator] = {}
+        """Sensors by the sources' names."""
+        self.models: dict[str, BaseOperator] = {}
+        """Tasks by the models' names."""
+        self._fill()
+
+    def _fill(self) -> None:
+        tasks: dict[str, BaseOperator] = {}
+        for unique_id in sorted({name for node in self._chosen.values() for name in self._read_by(node)}):
+            node = self._project.nodes[unique_id]
+            if node.kind == "source" and node.is_managed:
+                tasks[unique_id] = self.sources[node.name] = self._sensor(node)
+        for unique_id, node in self._chosen.items():
+            tasks[unique_id] = self.models[node.name] = self._model(node)
+        for unique_id, node in self._chosen.items():
+            for name in self._read_by(node):
+                if name in tasks:
+                    tasks[name] >> tasks[unique_id]
+
+    def _read_by(self, node: Node) -> list[str]:
+        """What a node reads; ephemeral models are seen through."""
+        found, pending = [], list(node.reads)
+        while pending:
+            other = self._project.nodes.get(pending.pop(0))
+            if other is not None and other.kind == "ephemeral":
+                pending += other.reads
+            elif other is not None and other.unique_id not in found:
+                found.append(other.unique_id)
+        return found
+
+    def _sensor(self, node: Node) -> BaseOperator:
+        if node.name not in self._complete:
+            raise ValueError(
+                f"The frontier of source {node.name} is managed, and nothing says when it is complete. "
+                f"Give complete={{{node.name!r}: FilesExist(...)}}, or another one of airflow_differential.readiness."
+            )
+        return SourceFrontierSensor(
+            task_id=f"{_task(node.name)}_complete",
+            task_group=self,
+            source=node.collection,
+            complete=self._complete[node.name],
+            outlets=[asset(node.collection)],
+            **self._sensing,
+        )
+
+    def _model(self, node: Node) -> BaseOperator:
+        command = "seed" if node.kind == "seed" else "build" if self._with_tests and node.has_tests else "run"
+        return DifferentialRunOperator(
+            task_id=_task(node.name),
+            task_group=self,
+            select=[node.name],
+            command=command,
+            inlets=[asset(self._project.nodes[name].collection) for name in self._read_by(node)],
+            outlets=[asset(node.collection)],
+            **self._arguments,
+        )
+
+
+def _task(name: str) -> str:
+    return name.replace(".", "_")

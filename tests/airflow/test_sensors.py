@@ -1,0 +1,140 @@
+"""Sensors and triggers, without a scheduler: what they wait for, and what they do then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import TaskDeferred
+
+from airflow_differential import collections
+from airflow_differential.readiness import Calls, FilesExist
+from airflow_differential.sensors import CollectionFrontierSensor, SourceFrontierSensor
+from airflow_differential.times import milliseconds
+from airflow_differential.triggers import ConditionTrigger, FrontierEventTrigger, FrontierTrigger
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Commit
+
+DAY = "2013-06-02T00:00:00+00:00"
+
+
+def stored(root: Path, upper: int) -> None:
+    """A model whose frontier is there."""
+    place = Storage(str(root)).collection("m.sums")
+    log = place.create(Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN)))
+    log.commit(Commit(upper=upper, manifest=place.write_manifest({"kind": "model"})))
+
+
+async def first(trigger: Any, seconds: float = 20) -> Any:
+    """The payload of a trigger's first event."""
+    async with asyncio.timeout(seconds):
+        async for event in trigger.run():
+            return event.payload
+    return None
+
+
+def sensor(tmp_path: Path, **options: Any) -> SourceFrontierSensor:
+    """One that waits for a file."""
+    ready = FilesExist(f"{tmp_path}/_SUCCESS")
+    return SourceFrontierSensor(
+        task_id="wait", state_root=str(tmp_path / "state"), source="s.t", complete=ready, up_to=DAY, **options
+    )
+
+
+def declared(tmp_path: Path) -> Any:
+    found = list((tmp_path / "state").glob("collections/s.t/frontier.json"))
+    return json.loads(found[0].read_text())["complete_up_to"] if found else None
+
+
+def test_a_deferred_sensor_resumes_and_advances(tmp_path: Path) -> None:
+    waiting = sensor(tmp_path, poke_interval=0.05)
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting.execute({})
+    path, arguments = deferred.value.trigger.serialize()
+    assert path.endswith("ConditionTrigger") and json.loads(json.dumps(arguments)) == arguments
+    (tmp_path / "_SUCCESS").touch()
+    event = asyncio.run(first(ConditionTrigger(**arguments)))
+    assert declared(tmp_path) is None
+    told = waiting.resumed({}, event)
+    assert told == {"source": "s.t", "complete_up_to": milliseconds(DAY)}
+    assert declared(tmp_path) == milliseconds(DAY)
+    waiting.up_to = "2013-06-01"
+    assert waiting.resumed({}, event)["complete_up_to"] == milliseconds(DAY), "a cleared task takes nothing back"
+
+
+def test_a_sensor_that_need_not_wait_does_not(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").touch()
+    for deferrable in (True, False):
+        assert sensor(tmp_path, deferrable=deferrable).execute({})["complete_up_to"] == milliseconds(DAY)
+
+
+def test_a_condition_that_fails_fails_the_task(tmp_path: Path) -> None:
+    trigger = ConditionTrigger(Calls("nowhere.at_all").serialize(), 1, 0.05)
+    event = asyncio.run(first(trigger))
+    with pytest.raises(RuntimeError, match=r"nowhere\.at_all.*cannot be imported"):
+        sensor(tmp_path).resumed({}, event)
+
+
+def test_a_collection_is_far_enough(tmp_path: Path) -> None:
+    waiting = CollectionFrontierSensor(
+        task_id="wait", state_root=str(tmp_path), collection="m.sums", passes=DAY, poke_interval=0.05
+    )
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting.execute({})
+    trigger = deferred.value.trigger
+    assert isinstance(trigger, FrontierTrigger)
+
+    async def waited() -> Any:
+        event = asyncio.create_task(first(trigger))
+        await asyncio.sleep(0.2)
+        assert not event.done()
+        stored(tmp_path, milliseconds(DAY))
+        await asyncio.sleep(0.2)
+        assert not event.done(), "that time is not final yet"
+        stored(tmp_path, milliseconds(DAY) + 1)
+        return await event
+
+    told = waiting.resumed({}, asyncio.run(waited()))
+    assert told["upper"] == milliseconds(DAY) + 1 and told["collection"] == "m.sums"
+
+
+def test_a_watcher_tells_each_advance_once(tmp_path: Path) -> None:
+    class Store:
+        """Airflow's, of one asset."""
+
+        def __init__(self) -> None:
+            self.kept: dict[str, Any] = {}
+
+        async def aget(self, key: str, default: Any = None) -> Any:
+            return self.kept.get(key, default)
+
+        async def aset(self, key: str, value: Any) -> None:
+            self.kept[key] = value
+
+    store = Store()
+
+    async def watched() -> list[Any]:
+        found: list[Any] = []
+
+        async def watch() -> None:
+            trigger = FrontierEventTrigger(str(tmp_path), "m.sums", poke_interval=0.02)
+            trigger.asset_state_store = store  # type: ignore[assignment]
+            async for event in trigger.run():
+                found.append((event.payload["before"], event.payload["upper"]))
+
+        for upper in (11, 11, 21):
+            stored(tmp_path, upper)
+            watching = asyncio.create_task(watch())
+            await asyncio.sleep(0.3)
+            watching.cancel()
+        return found
+
+    assert asyncio.run(watched()) == [(0, 11), (11, 21)]
+
+
+def test_what_was_never_stored_is_at_the_beginning(tmp_path: Path) -> None:
+    assert collections.upper(str(tmp_path), "m.none") == 0
