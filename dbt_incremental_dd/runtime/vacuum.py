@@ -1,10 +1,12 @@
-"""Removing what nothing needs any more: files that compaction has replaced, and what runs left that were ended.
+"""Removing what nothing needs any more: files that compaction has replaced, what runs left that were ended, and entries
+of logs that a checkpoint sums up.
 
 Files go when they are older than a while, because a reader may still be at them.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Iterator
 
@@ -13,12 +15,16 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.pages import SUFFIX
 from dbt_incremental_dd.trace.progress import size_text
 
 DEFAULT_AGE = 86_400_000
 """Milliseconds."""
 _KEPT_MANIFESTS = 10
+_KEPT_ENTRIES = 20
+"""Of a log, since its last checkpoint; with more it gets another one."""
+_VERSION = re.compile(r"(\d{20})\.(json|checkpoint\.)")
 
 
 def vacuum(storage: Storage, names: Collection[str] | None = None, older_than: int = DEFAULT_AGE) -> Iterator[str]:
@@ -55,6 +61,7 @@ class _Vacuum:
             return self.line(place.name)
         manifest = place.read_manifest(log.manifest)
         self._trace(log.uri, {file.path for file in log.files})
+        self._entries(log, log.version)
         inner = dict(manifest.get("inner", {}))
         kept = set()
         for name, version in inner.items():
@@ -63,6 +70,8 @@ class _Vacuum:
             newest = state.log()
             logs = [one for one in (newest, state.log_at(version)) if one is not None]
             self._trace(state.uri, {file.path for one in logs for file in one.files})
+            if newest is not None:
+                self._entries(newest, int(version))
         self._other_states(place, kept)
         self._manifests(place, log.manifest)
         return self.line(place.name)
@@ -70,6 +79,26 @@ class _Vacuum:
     def _trace(self, uri: str, live: set[str]) -> None:
         _, root = self._storage.filesystem(uri)
         self.sweep(f"{uri}/data", {f"{root}/{path}" for path in live} | {f"{root}/{path}{SUFFIX}" for path in live})
+
+    def _entries(self, log: Log, needed: int) -> None:
+        """Entries before the last checkpoint from which the log can be loaded at the version ``needed``, and after."""
+        last = max(self._checkpoints(log.uri, needed), default=-1)
+        if log.version == needed and needed - last > _KEPT_ENTRIES:
+            log.checkpoint()
+            last = needed
+        kept = {info.path for info, version in self._versions(log.uri) if version is None or version >= last}
+        self.sweep(f"{log.uri}/_delta_log", kept)
+
+    def _checkpoints(self, uri: str, needed: int) -> list[int]:
+        found = self._versions(uri)
+        return [v for info, v in found if v is not None and v <= needed and ".checkpoint." in info.base_name]
+
+    def _versions(self, uri: str) -> list[tuple[pafs.FileInfo, int | None]]:
+        """The files of a log, with their versions; None for what belongs to none."""
+        filesystem, path = self._storage.filesystem(f"{uri}/_delta_log")
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        matches = ((info, _VERSION.match(info.base_name)) for info in found)
+        return [(info, int(match[1]) if match else None) for info, match in matches]
 
     def _other_states(self, place: Place, kept: set[str]) -> None:
         """States that no commit of the model names: of an earlier plan, or of a first run that was ended."""
