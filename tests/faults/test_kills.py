@@ -34,6 +34,7 @@ KINDS = {
 MADE_UP_FOR = ("run", "check")
 UNREACHED = {"columns: before", "columns: added"}
 """No operator adds columns to what it stores."""
+ONLY_AT_FIRST = {"log: before", "log: created", "view: made", "index of pages: before"}
 SLICE = ("state: committed", "model: committed")
 
 
@@ -65,7 +66,7 @@ class Torture:
     """Every point of some acts; what was reached and ended so far."""
 
     def __init__(self, folder: Path, server: str) -> None:
-        self.reached: set[str] = set()
+        self.ended: set[str] = set()
         self.kills: list[str] = []
         self._folder = folder
         self._server = server
@@ -97,7 +98,6 @@ class Torture:
         noted.unlink(missing_ok=True)
         self._succeed(name, *acts[:-1], f"{acts[-1]}>{noted}")
         counts = Counter(noted.read_text().splitlines())
-        self.reached |= set(counts)
         rng = random.Random(5)
         chosen = {(point, rng.randint(1, n)) for point, n in sorted(counts.items())}
         return sorted(chosen | {(point, 1) for point in counts if also_first})
@@ -106,15 +106,14 @@ class Torture:
         assert self._worker(name, *acts) == 0, f"{name}: {acts}"
 
     def _end(self, name: str, *acts: str) -> None:
-        """Where a run does not come there so often, as its input is another one each time, the first time it does."""
+        """The last act is ended. Its input is another one each time: where it does not come to the point so often, it is
+        the first time that it does, and where it does not at all in three times that is left to another act."""
         *before, last = acts
         first = f"{last.partition('#')[0]}#1"
-        assert any(self._worker(name, *before, act) == -signal.SIGKILL for act in (last, first, first)), (
-            f"{name}: {acts}"
-        )
-        self.reached.add(last.partition("@")[2].partition("#")[0])
-        self.kills.append(last)
-        (self._folder / "kills").write_text("\n".join(self.kills))
+        if any(self._worker(name, *before, act) == -signal.SIGKILL for act in (last, first, first)):
+            self.ended.add(last.partition("@")[2].partition("#")[0])
+            self.kills.append(last)
+            (self._folder / "kills").write_text("\n".join(self.kills))
 
     def _worker(self, name: str, *acts: str) -> int:
         folder = self._folder / name
@@ -131,6 +130,7 @@ class Torture:
 def test_every_point_of_a_first_run(tmp_path: Path, connect_server: str, capsys: pytest.CaptureFixture[str]) -> None:
     torture = Torture(tmp_path, connect_server)
     torture.first_runs()
+    assert torture.ended >= ONLY_AT_FIRST
     tell(torture, capsys)
 
 
@@ -140,10 +140,10 @@ def test_every_point_of_later_acts(tmp_path: Path, connect_server: str, capsys: 
     """And of what makes up for them."""
     torture = Torture(tmp_path, connect_server)
     torture.later_acts()
-    assert points() - torture.reached == UNREACHED, "points that no act reaches"
+    assert points() - torture.ended <= UNREACHED | ONLY_AT_FIRST, "points at which nothing was ended"
     tell(torture, capsys)
 
 
 def tell(torture: Torture, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        print(f"\n{len(torture.reached)} points, {len(torture.kills)} kills, every state exact afterwards")
+        print(f"\n{len(torture.ended)} points, {len(torture.kills)} kills, every state exact afterwards")
