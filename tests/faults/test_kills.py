@@ -24,11 +24,11 @@ import dbt_incremental_dd
 PACKAGE = Path(dbt_incremental_dd.__file__).parent
 ROOT = Path(__file__).parents[2]
 KINDS = {
-    "run": ("feed",),
-    "rebuild": ("feed",),
-    "compact": ("feed", "run", "compact", "feed", "run"),
-    "vacuum": ("feed", "run", "compact"),
     "again": ("feed", "run"),
+    "vacuum": ("feed", "run", "compact"),
+    "compact": ("feed", "run", "compact", "feed", "run"),
+    "rebuild": ("feed",),
+    "run": ("feed",),
 }
 """Acts that are ended, after others; the first run of all is one more, in a folder of its own."""
 MADE_UP_FOR = ("run", "check")
@@ -81,15 +81,15 @@ class Torture:
     def later_acts(self) -> None:
         """All others, in one folder that lives through all of it."""
         self._chosen("later", "fresh", "feed", "run")
-        for kind, acts in KINDS.items():
-            for point, which in self._chosen("later", *MADE_UP_FOR, *acts, kind, also_first=kind == "run"):
-                self._end("later", *MADE_UP_FOR, *acts, f"{kind}@{point}#{which}")
         for point in ("source: committed", "state: committed", "model: committed", "links: all made"):
             self._end("later", *MADE_UP_FOR, "feed", f"run@{point}#2")
             for again in ("commit: before", "commit: done"):
                 self._end("later", f"run@{again}")
         self._end("later", *MADE_UP_FOR, "feed", "run@state: committed")
         self._end("later", "run@state: taken back")
+        for kind, acts in KINDS.items():
+            for point, which in self._chosen("later", *MADE_UP_FOR, *acts, kind, also_first=kind == "run"):
+                self._end("later", *MADE_UP_FOR, *acts, f"{kind}@{point}#{which}")
         self._succeed("later", *MADE_UP_FOR, "vacuum", "check")
 
     def _chosen(self, name: str, *acts: str, also_first: bool = False) -> list[tuple[str, int]]:
