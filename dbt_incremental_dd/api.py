@@ -55,6 +55,16 @@ class Database:
 
 
 @dataclass(frozen=True)
+class Reclaimable:
+    """What a compaction would merge: ``files`` with ``updates`` that the window lets go, beside the largest of them;
+    ``age``: by how many ms ``since`` would move."""
+
+    files: int
+    updates: int
+    age: int
+
+
+@dataclass(frozen=True)
 class Collection:
     """One collection; every call reads what is stored at that moment."""
 
@@ -87,6 +97,14 @@ class Collection:
     def updates(self) -> int:
         """How many updates are stored."""
         return total_rows(self.files)
+
+    def reclaimable(self, retain_history: int | None = None) -> Reclaimable:
+        """What compaction would gain under the collection's own window, or that (ms)."""
+        log = self._log()
+        retain = retained(self.manifest) if retain_history is None else retain_history
+        since = max(log.frontiers.last - retain, log.frontiers.since, 0)
+        old = sorted(file.rows for file in between(log.files, BEGINNING, since))
+        return Reclaimable(max(len(old) - 1, 0), sum(old[:-1]), since - log.frontiers.since)
 
     def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
         """Updates with ``after < dd_time <= up_to`` (the latest final time): visible columns, dd_time, dd_diff."""

@@ -27,6 +27,20 @@ def upper(state_root: str, name: str) -> int:
         return 0
 
 
+def reclaimable(state_root: str, name: str, retain_history: str | None) -> dict[str, int]:
+    """What compacting a collection would gain: files, updates, and ms of history; nothing where it was never stored."""
+    from dbt_incremental_dd.core.errors import StateError
+    from dbt_incremental_dd.core.time import parse_duration
+
+    try:
+        found = database(state_root)[name].reclaimable(
+            None if retain_history is None else parse_duration(retain_history)
+        )
+    except StateError:
+        return {"files": 0, "updates": 0, "age": 0}
+    return {"files": found.files, "updates": found.updates, "age": found.age}
+
+
 def advance(state_root: str, source: str, complete_up_to: int) -> int:
     """Says that a source is complete up to a time; the time that holds then."""
     return int(database(state_root).advance(source, complete_up_to))

@@ -16,7 +16,7 @@ from airflow.triggers.base import BaseTrigger
 from airflow_differential import collections
 from airflow_differential.readiness import Condition
 from airflow_differential.times import milliseconds, text
-from airflow_differential.triggers import ConditionTrigger, FrontierTrigger
+from airflow_differential.triggers import ConditionTrigger, FrontierTrigger, ReclaimableTrigger
 
 
 class _Waiting(BaseSensorOperator):
@@ -120,6 +120,44 @@ class CollectionFrontierSensor(_Waiting):
 
     def done(self, context: Context) -> dict[str, Any]:
         return collections.state(self.state_root, self.collection)
+
+
+class CompactionSensor(_Waiting):
+    """Waits until compacting a collection is worth it: it would merge so many files or updates, or let go so much
+    history beyond the window. Its value is what there is to gain."""
+
+    template_fields: Sequence[str] = ("state_root", "collection", "retain_history")
+    ui_color = "#e8e0ef"
+
+    def __init__(
+        self,
+        *,
+        state_root: str,
+        collection: str,
+        retain_history: str | None = None,
+        files: int | None = 20,
+        updates: int | None = None,
+        age: timedelta | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        wanted = {"files": files, "updates": updates, "age": None if age is None else age // timedelta(milliseconds=1)}
+        self.at_least = {name: least for name, least in wanted.items() if least is not None}
+        if not self.at_least:
+            raise ValueError("Give at least one of files, updates and age.")
+        self.state_root = state_root
+        self.collection = collection
+        self.retain_history = retain_history
+
+    def holds(self) -> bool:
+        return self.trigger().is_enough()
+
+    def trigger(self) -> ReclaimableTrigger:
+        arguments = (self.state_root, self.collection, self.retain_history, self.at_least, self.poke_interval)
+        return ReclaimableTrigger(*arguments)
+
+    def done(self, context: Context) -> dict[str, int]:
+        return collections.reclaimable(self.state_root, self.collection, self.retain_history)
 
 
 def tell(operator: Any, context: Context, extra: dict[str, Any]) -> None:

@@ -54,6 +54,38 @@ class FrontierTrigger(BaseTrigger):
             yield event
 
 
+class ReclaimableTrigger(BaseTrigger):
+    """Fires when compacting a collection would gain one of these at least; ``at_least``: files, updates, age (ms)."""
+
+    def __init__(
+        self,
+        state_root: str,
+        collection: str,
+        retain_history: str | None,
+        at_least: dict[str, int],
+        poke_interval: float,
+    ) -> None:
+        super().__init__()
+        self.state_root = state_root
+        self.collection = collection
+        self.retain_history = retain_history
+        self.at_least = at_least
+        self.poke_interval = poke_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        names = ("state_root", "collection", "retain_history", "at_least", "poke_interval")
+        return f"{_HERE}.ReclaimableTrigger", {name: getattr(self, name) for name in names}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        async for event in _once(self.is_enough, self.poke_interval):
+            yield event
+
+    def is_enough(self) -> bool:
+        """Whether it would, now."""
+        found = collections.reclaimable(self.state_root, self.collection, self.retain_history)
+        return any(found[name] >= least for name, least in self.at_least.items())
+
+
 class FrontierEventTrigger(BaseEventTrigger):
     """Fires each time that a collection's frontier has moved, with ``upper`` and the one before; for an AssetWatcher.
 

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_differential import collections
 from airflow_differential.readiness import Calls, FilesExist
-from airflow_differential.sensors import CollectionFrontierSensor, SourceFrontierSensor
+from airflow_differential.sensors import CollectionFrontierSensor, CompactionSensor, SourceFrontierSensor
 from airflow_differential.times import milliseconds
-from airflow_differential.triggers import ConditionTrigger, FrontierEventTrigger, FrontierTrigger
+from airflow_differential.triggers import ConditionTrigger, FrontierEventTrigger, FrontierTrigger, ReclaimableTrigger
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
+from dbt_incremental_dd.trace.write import write_arrow
 
 DAY = "2013-06-02T00:00:00+00:00"
 
 
-def stored(root: Path, upper: int) -> None:
-    """A model whose frontier is there."""
+def stored(root: Path, upper: int, rows: int = 0) -> None:
+    """A model whose frontier is there, with so many rows more."""
     place = Storage(str(root)).collection("m.sums")
     log = place.create(Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN)))
-    log.commit(Commit(upper=upper, manifest=place.write_manifest({"kind": "model"})))
+    times = pa.array([upper - 1] * rows, pa.int64())
+    table = pa.table({"k": times, "dd_time": times, "dd_diff": pa.array([1] * rows, pa.int64())})
+    files = (write_arrow(place.storage, place.trace_uri, table, log.schema),) if rows else ()
+    log.commit(Commit(add=files, upper=upper, manifest=place.write_manifest({"kind": "model"})))
 
 
 async def first(trigger: Any, seconds: float = 20) -> Any:
@@ -134,6 +140,26 @@ def test_a_watcher_tells_each_advance_once(tmp_path: Path) -> None:
         return found
 
     assert asyncio.run(watched()) == [(0, 11), (11, 21)]
+
+
+def test_there_is_enough_to_compact(tmp_path: Path) -> None:
+    def waiting(**options: Any) -> CompactionSensor:
+        return CompactionSensor(
+            task_id="wait", state_root=str(tmp_path), collection="m.sums", poke_interval=0.05, **options
+        )
+
+    assert not waiting().holds(), "it was never stored"
+    for upper in (11, 21, 31):
+        stored(tmp_path, upper, rows=2)
+    assert not waiting(files=1).holds(), "its window is a day"
+    assert not waiting(files=3, retain_history="0 ms").holds()
+    sensor = waiting(files=1, retain_history="10 ms")
+    assert sensor.holds() and sensor.done({}) == {"files": 1, "updates": 2, "age": 20}
+    assert waiting(files=None, age=timedelta(milliseconds=20), retain_history="10 ms").holds()
+    _, arguments = sensor.trigger().serialize()
+    assert asyncio.run(first(ReclaimableTrigger(**arguments))) == {"error": None}
+    with pytest.raises(ValueError, match="files, updates and age"):
+        waiting(files=None)
 
 
 def test_what_was_never_stored_is_at_the_beginning(tmp_path: Path) -> None:
