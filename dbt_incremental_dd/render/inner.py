@@ -97,15 +97,7 @@ class InnerTrace:
                 "It is rebuilt by the next run.",
             )
         if self._log.version > version:
-            wanted = self._place.log_at(version).files
-            present = {file.path for file in self._log.files}
-            paths = {file.path for file in wanted}
-            commit = Commit(
-                add=tuple(file for file in wanted if file.path not in present),
-                remove=tuple(file for file in self._log.files if file.path not in paths),
-                manifest=time.time_ns(),
-            )
-            self._log = self._log.commit(commit)
+            self._log = self._log.holding(self._place.log_at(version).files)
             reached("state: taken back")
 
     def contents(self, *, new: bool, keys: Keys | None = None) -> Rows | None:

@@ -143,8 +143,7 @@ class _Intaking:
         """Reads what is new, makes it updates, and commits."""
         arrival = self._arrivals()
         if arrival is None and self._waiting.is_due:
-            records = self._waiting.records(Schema.from_json(str(self._manifest["waiting"])))
-            arrival = Arrival(records, self._manifest["progress"])
+            arrival = Arrival(self._waiting.no_records(), self._manifest["progress"])
         if arrival is None:
             assert self._log is not None
             reached("source: nothing new")
@@ -190,7 +189,6 @@ class _Intaking:
             "envelope": self._spec.envelope,
             "schema": schema.to_json(),
             "records": record_schema.to_json(),
-            "waiting": all_columns.to_json(),
             "frontier": self._spec.frontier,
             "progress": dict(arrival.progress),
             "inner": inner,

@@ -7,7 +7,6 @@ also than a delete, whose position is kept as a tombstone.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from dbt_incremental_dd.sources.upsert_local import key_values, merge_locally
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, file_type
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.local import Local, find_local
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, updates
 
 if TYPE_CHECKING:
@@ -266,8 +265,4 @@ def _store_tombstones(taking: Taking, rows: Records) -> dict[str, int]:
     stored = Schema((*rows.schema.columns, TIME_COLUMN))
     bounded = [column.name for column in stored if column.name.startswith("dd_k") and column.type in BOUNDED_TYPES]
     files = write(taking.place.storage, place.trace_uri, rows, stored, taking.t, bounded)
-    newest = place.create(stored)
-    extra = tuple(f for f in newest.files if log is None or f.path not in {own.path for own in log.files})
-    back = tuple(f for f in log.files if f.path not in {own.path for own in newest.files}) if log else ()
-    newest = newest.commit(Commit(add=files + back, remove=extra, manifest=time.time_ns()))
-    return {"tombstones": newest.version}
+    return {"tombstones": place.create(stored).holding((*(log.files if log else ()), *files)).version}

@@ -1,12 +1,11 @@
-"""Records that come before their time: of a managed source with ``event_time``, those of the time to be declared
-complete next wait in a trace of their own, and are taken in once its frontier has passed them.
+"""Records that come before their time. Those of a managed source with ``event_time`` that are not before the time it
+is taken in at wait in a trace of their own, until its frontier passes them.
 
 So a run for a past day takes in what that day had, however much more there is already.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.read import updates
 
 if TYPE_CHECKING:
@@ -62,8 +61,11 @@ class Waiting:
         """Whether any of what waits is."""
         return bool(self._due_files())
 
-    def records(self, schema: Schema) -> Records:
-        """No records, of that schema: where only what waits is taken in."""
+    def no_records(self) -> Records:
+        """None, with the columns of those that wait: where only what waits is taken in."""
+        assert self._log is not None
+        added = (_EVENT, TIME, DIFF)
+        schema = Schema(tuple(column for column in self._log.schema if column.name not in added))
         return Records(self._spark, updates(self._spark, "", (), schema))
 
     def split(self, records: Records) -> Split:
@@ -77,7 +79,9 @@ class Waiting:
         stored = _stored(records.schema)
         if read:
             assert self._log is not None
-            frame = frame.unionByName(updates(self._spark, self._log.uri, read, stored).drop(TIME, DIFF))
+            waited = updates(self._spark, self._log.uri, read, stored)
+            once_each = F.explode(F.array_repeat(F.lit(0), F.col(DIFF).cast("int")))
+            frame = frame.unionByName(waited.withColumn(DIFF, once_each).drop(TIME, DIFF))
         both = Records(self._spark, frame, estimate).localized()
         if self._spec.event_time is None:
             return Split(both.select(names), read=read)
@@ -100,12 +104,7 @@ class Waiting:
             return {NODE: self._log.version} if self._log else {}
         stored = _stored(schema)
         kept = tuple(file for file in (self._log.files if self._log else ()) if file not in split.read)
-        newest = self._place.create(stored)
-        there = {file.path for file in newest.files}
-        wanted = {file.path for file in (*kept, *split.waiting)}
-        add = tuple(file for file in (*kept, *split.waiting) if file.path not in there)
-        remove = tuple(file for file in newest.files if file.path not in wanted)
-        return {NODE: newest.commit(Commit(add=add, remove=remove, manifest=time.time_ns())).version}
+        return {NODE: self._place.create(stored).holding((*kept, *split.waiting), stored).version}
 
     def _due_files(self) -> tuple[DataFile, ...]:
         files = self._log.files if self._log else ()

@@ -179,6 +179,15 @@ class Log:
         reached("commit: done")
         return self._after(commit)
 
+    def holding(self, files: Iterable[DataFile], schema: Schema | None = None) -> Log:
+        """The log after a commit that makes exactly these files live; ``schema``: wider than so far. Raises
+        CommitConflict."""
+        wanted = {file.path: file for file in files}
+        live = {file.path for file in self.files}
+        add = tuple(file for path, file in wanted.items() if path not in live)
+        remove = tuple(file for file in self.files if file.path not in wanted)
+        return self.commit(Commit(add=add, remove=remove, manifest=time.time_ns(), schema=schema))
+
     def _with_columns(self, schema: Schema) -> Log | None:
         """The log with columns that are new, if any; they appear as NULL in older files.
 

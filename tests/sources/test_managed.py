@@ -13,6 +13,7 @@ from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.time import parse_time
+from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.sources.config import parse_source
 from tests.sources.test_intake import Reader
 
@@ -45,16 +46,16 @@ class Managed(Reader):
         records = [{"id": id, "at": TYPES[self.dtype](day, of_day)} for id, day, of_day in events]
         self.write(f"{self.written:03}.json", records)
 
-    def advance(self, day: int) -> None:
-        """Complete up to the beginning of a day."""
-        Database(self.storage.root).advance("s.t", day * DAY)
-
     def to(self, day: int) -> Counter[int]:
         """Taken in at the end of the days before; how often each id is there then."""
-        self.advance(day)
-        self.time = day * DAY - 1
-        self.take()
+        self.at(day * DAY)
         return self.ids()
+
+    def at(self, t: int) -> None:
+        """Taken in at a time."""
+        Database(self.storage.root).advance("s.t", t)
+        self.time = t - 1
+        self.take()
 
     def ids(self) -> Counter[int]:
         return Counter(row[0] for row in self.rows().elements())
@@ -141,6 +142,16 @@ def test_an_intake_that_ended_before_its_commit_is_made_up_for(
 def _end_before_the_commit(name: str) -> None:
     if name == "source: states written":
         raise KeyboardInterrupt
+
+
+def test_what_waits_waits_through_compaction(spark: SparkSession, tmp_path: Path) -> None:
+    source = Managed(spark, tmp_path)
+    for id in range(5):
+        source.put((id, 3, 0), (7, 3, 0), (7, 3, 0))
+        source.at(DAY + id)
+    list(compact(spark, source.storage, retain_history=0))
+    assert not source.ids()
+    assert source.to(4) == Counter([*range(5), *[7] * 10])
 
 
 def test_wrong_event_times_are_named(spark: SparkSession, tmp_path: Path) -> None:
