@@ -16,7 +16,8 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
 from dbt_incremental_dd.trace.declared import declare
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.holds import holds
+from dbt_incremental_dd.trace.history import Entry, history
+from dbt_incremental_dd.trace.holds import holds, movable
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.manifest import retained, visible_schema
@@ -43,9 +44,11 @@ class Database:
         """By collection: who still has to read what its window would let go; the earliest one."""
         found = {}
         for name, held in holds(self.storage).items():
-            collection = Collection(self.storage, name)
-            if held[0].at < collection.frontiers.last - retained(collection.manifest):
-                found[name] = held[0].by
+            place = self.storage.collection(name)
+            log = place.log()
+            holders = movable(log, retained(place.read_manifest(log.manifest)), held)[1] if log else ()
+            if holders:
+                found[name] = holders[0].by
         return found
 
     def advance(self, name: str, complete_up_to: Time | str) -> Time:
@@ -98,11 +101,15 @@ class Collection:
         """How many updates are stored."""
         return total_rows(self.files)
 
+    def history(self, latest: int = 100) -> tuple[Entry, ...]:
+        """The latest commits, oldest first."""
+        return history(self.storage.collection(self.name), latest)
+
     def reclaimable(self, retain_history: int | None = None) -> Reclaimable:
-        """What compaction would gain under the collection's own window, or that (ms)."""
+        """What compaction would gain under the collection's own window, or that (ms), and under what holds it back."""
         log = self._log()
         retain = retained(self.manifest) if retain_history is None else retain_history
-        since = max(log.frontiers.last - retain, log.frontiers.since, 0)
+        since, _ = movable(log, retain, holds(self.storage).get(self.name, ()))
         old = sorted(file.rows for file in between(log.files, BEGINNING, since))
         return Reclaimable(max(len(old) - 1, 0), sum(old[:-1]), since - log.frontiers.since)
 

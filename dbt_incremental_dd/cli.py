@@ -77,11 +77,18 @@ def _database(options: argparse.Namespace) -> Database:
 def _collection(options: argparse.Namespace, name: str) -> Collection:
     """A collection by its full name, or by its last part where only one has it."""
     database = _database(options)
-    if "." not in name:
-        found = [c for c in database.collections() if c.name.rsplit(".", 1)[-1] == name.lower()]
-        if len(found) == 1:
-            return found[0]
-    return database[name]
+    return database[_full_name(database, name)]
+
+
+def _full_name(database: Database, name: str) -> str:
+    """The name of the one collection whose last part it is; else what was given. Raises ConfigError where several
+    are."""
+    if "." in name:
+        return name
+    found = [c.name for c in database.collections() if c.name.rsplit(".", 1)[-1] == name.lower()]
+    if len(found) > 1:
+        raise ConfigError(f"{name} may be any of {', '.join(found)}", "Give its full name: schema.identifier.")
+    return found[0] if found else name
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -96,7 +103,7 @@ def _status(options: argparse.Namespace) -> int:
         print(f"No collections under {state_root(options)}. Run `dbt run` first.")
         return 0
     shown = ("collection", "kind", "since", "at", "updates", "files", "bytes", "held back by")
-    _print_table([{key: str(row[key]) for key in shown} for row in rows], shown)
+    _print_table([{key: str(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
     return 0
 
 
@@ -112,7 +119,7 @@ def _state(collection: Collection, held: Mapping[str, str]) -> dict[str, object]
         "updates": collection.updates,
         "files": len(files),
         "bytes": sum(file.bytes for file in files),
-        "held back by": held.get(collection.name, ""),
+        "held_back_by": held.get(collection.name, ""),
         "fallbacks": collection.manifest.get("fallbacks", []),
     }
 
@@ -185,9 +192,9 @@ def _advance(options: argparse.Namespace) -> int:
 
 def _managed(options: argparse.Namespace, name: str) -> str:
     """The full name of a managed source. Raises ConfigError where the project or what is stored says it is none."""
-    known = {c.name: c.manifest for c in _database(options).collections()}
-    if "." not in name:
-        name = next((other for other in known if other.rsplit(".", 1)[-1] == name), name)
+    database = _database(options)
+    known = {c.name: c.manifest for c in database.collections()}
+    name = _full_name(database, name)
     if "." not in name:
         raise ConfigError(f"{name} is no source that has been taken in", "Give its full name: schema.identifier.")
     if name in known and known[name].get("kind") != "source":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["connect_server"]
 
+# What py4j tells when a session ends comes after the streams that Airflow's logging writes to are closed.
+logging.getLogger("py4j").setLevel(logging.ERROR)
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
 
 SETTINGS = {

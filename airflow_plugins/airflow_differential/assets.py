@@ -17,7 +17,7 @@ def asset(collection: str) -> Asset:
 
 def watched(collection: str, state_root: str, poke_interval: float = 5.0) -> Asset:
     """The asset, and a watcher that tells each time that the collection's frontier has moved, whoever has moved it."""
-    trigger = FrontierEventTrigger(state_root=state_root, collection=collection.lower(), poke_interval=poke_interval)
-    name = collection.lower()
-    watcher = AssetWatcher(name=f"frontier of {name}", trigger=trigger)
-    return Asset(name=name, uri=f"{SCHEME}://{name}", watchers=[watcher])
+    found = asset(collection)
+    trigger = FrontierEventTrigger(state_root=state_root, collection=found.name, poke_interval=poke_interval)
+    found.watchers = [AssetWatcher(name=f"frontier of {found.name}", trigger=trigger)]
+    return found

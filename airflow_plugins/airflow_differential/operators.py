@@ -14,10 +14,9 @@ from typing import Any
 
 from airflow.sdk import BaseOperator, Context
 
-from airflow_differential import collections
 from airflow_differential.command import Command, executable
-from airflow_differential.sensors import tell
-from airflow_differential.times import milliseconds, text
+from airflow_differential.outlets import advance, tell
+from airflow_differential.times import milliseconds
 
 
 class _Commanding(BaseOperator):
@@ -139,11 +138,7 @@ class AdvanceFrontierOperator(BaseOperator):
         self.up_to = up_to
 
     def execute(self, context: Context) -> dict[str, Any]:
-        found = collections.advance(self.state_root, self.source, milliseconds(self.up_to))
-        self.log.info("%s is complete up to %s", self.source, text(found))
-        told = {"source": self.source, "complete_up_to": found}
-        tell(self, context, told)
-        return told
+        return advance(self, context, self.state_root, self.source, self.up_to)
 
 
 class CompactOperator(_Commanding):
@@ -202,6 +197,6 @@ def results(path: Path) -> dict[str, Any]:
     found = {}
     for result in json.loads(path.read_text())["results"]:
         response = result.get("adapter_response") or {}
-        if "upper" in response or "as_of" in response:
+        if "strategy" in response:
             found[result["unique_id"]] = {**response, "seconds": result["execution_time"]}
     return found

@@ -12,11 +12,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib import import_module
 from typing import Any, ClassVar
 
-from airflow_differential.times import milliseconds
+from airflow_differential.times import utc
 
 
 class Condition(ABC):
@@ -82,7 +82,7 @@ class FileTimes(Condition):
         escaped = re.sub(r"%[a-zA-Z]", r"[0-9A-Za-z]+", re.escape(self.pattern).replace(r"\%", "%"))
         for found in reversed(re.findall(escaped, name)):
             try:
-                return milliseconds(datetime.strptime(found, self.pattern).replace(tzinfo=UTC))
+                return utc(datetime.strptime(found, self.pattern))
             except ValueError:
                 continue
         return -1
@@ -104,7 +104,7 @@ class EventTimes(Condition):
             return False
         value = f'"{self.event_time}"' if self.event_time.isidentifier() else self.event_time
         found = _query(f"SELECT max({value}) FROM {_reading(files, self.format)}")
-        return found is not None and milliseconds(str(found)) >= up_to
+        return found is not None and utc(found) >= up_to
 
 
 @dataclass

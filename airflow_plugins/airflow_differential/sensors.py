@@ -6,6 +6,7 @@ Airflow's modes.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -14,8 +15,9 @@ from airflow.sdk import BaseSensorOperator, Context
 from airflow.triggers.base import BaseTrigger
 
 from airflow_differential import collections
+from airflow_differential.outlets import advance
 from airflow_differential.readiness import Condition
-from airflow_differential.times import milliseconds, text
+from airflow_differential.times import milliseconds
 from airflow_differential.triggers import ConditionTrigger, FrontierTrigger, ReclaimableTrigger
 
 
@@ -43,17 +45,17 @@ class _Waiting(BaseSensorOperator):
     def poke(self, context: Context) -> bool:
         return self.holds()
 
+    @abstractmethod
     def holds(self) -> bool:
         """Whether there is nothing to wait for any more."""
-        raise NotImplementedError
 
+    @abstractmethod
     def trigger(self) -> BaseTrigger:
         """What waits instead of this."""
-        raise NotImplementedError
 
+    @abstractmethod
     def done(self, context: Context) -> Any:
         """What follows."""
-        raise NotImplementedError
 
 
 class SourceFrontierSensor(_Waiting):
@@ -89,12 +91,7 @@ class SourceFrontierSensor(_Waiting):
         return ConditionTrigger(self.complete.serialize(), milliseconds(self.up_to), self.poke_interval)
 
     def done(self, context: Context) -> dict[str, Any]:
-        up_to = milliseconds(self.up_to)
-        found = collections.advance(self.state_root, self.source, up_to)
-        self.log.info("%s is complete up to %s", self.source, text(found))
-        told = {"source": self.source, "complete_up_to": found}
-        tell(self, context, told)
-        return told
+        return advance(self, context, self.state_root, self.source, self.up_to)
 
 
 class CollectionFrontierSensor(_Waiting):
@@ -158,9 +155,3 @@ class CompactionSensor(_Waiting):
 
     def done(self, context: Context) -> dict[str, int]:
         return collections.reclaimable(self.state_root, self.collection, self.retain_history)
-
-
-def tell(operator: Any, context: Context, extra: dict[str, Any]) -> None:
-    """Lets the events of an operator's outlets carry that."""
-    for asset in operator.outlets or ():
-        context["outlet_events"][asset].extra = extra

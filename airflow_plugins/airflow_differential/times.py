@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 
 def milliseconds(given: Any) -> int:
-    """A datetime, an ISO 8601 text or a number of ms. Raises ValueError where it is none of these."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given
-    text = str(given).strip()
-    if text.isdecimal() and len(text) > 8:
-        return int(text)
+    """Of a datetime or an ISO 8601 text that names its zone, or of a number of ms. Raises ValueError where it is none
+    of these; a time without a zone is not guessed at."""
+    found = utc(given)
+    if not _names_a_zone(given):
+        raise ValueError(f"{given!r} names no time zone. Write it like 2013-06-01T00:00:00+00:00.")
+    return found
+
+
+def utc(given: Any) -> int:
+    """The same, where what names no zone is UTC, as it is in sources."""
+    from dbt_incremental_dd.core.errors import ConfigError
+    from dbt_incremental_dd.core.time import parse_time
+
     try:
-        moment = given if isinstance(given, datetime) else datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(
-            f"{given!r} is no time. Give an ISO 8601 timestamp, such as {{{{ data_interval_end }}}}, or ms since 1970."
-        ) from None
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        return parse_time(given if isinstance(given, int | datetime) else str(given))
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
 
 
 def text(t: int) -> str:
-    """``2013-06-01T00:00:00+00:00``."""
-    return datetime.fromtimestamp(t / 1000, UTC).isoformat()
+    """``2013-06-01 00:00:00``, in UTC."""
+    from dbt_incremental_dd.core.time import format_time
+
+    return format_time(t)
+
+
+def _names_a_zone(given: Any) -> bool:
+    if isinstance(given, int) or str(given).strip().isdecimal():
+        return True
+    moment = given if isinstance(given, datetime) else datetime.fromisoformat(str(given).strip())
+    return moment.tzinfo is not None

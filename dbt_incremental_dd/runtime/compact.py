@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace
-from dbt_incremental_dd.trace.holds import Hold, holds
+from dbt_incremental_dd.trace.holds import Hold, holds, movable
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log
@@ -49,9 +49,7 @@ def _compact_one(
 ) -> str:
     manifest = place.read_manifest(log.manifest)
     retain = retain_history if retain_history is not None else retained(manifest)
-    wanted = max(log.frontiers.last - retain, log.frontiers.since, 0)
-    holders = [hold for hold in held if hold.at < wanted]
-    since = max(holders[0].at, log.frontiers.since) if holders else wanted
+    since, holders = movable(log, retain, held)
     inner = _compact_inner(spark, place, manifest)
     reached("compaction: states merged")
     if inner != manifest.get("inner", {}):

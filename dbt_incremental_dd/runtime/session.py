@@ -42,7 +42,6 @@ def _quiet() -> None:
     from pyspark.logger import PySparkLogger
 
     logging.getLogger("pyspark").setLevel(logging.ERROR)
-    logging.getLogger("py4j").setLevel(logging.ERROR)
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     PySparkLogger.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
 

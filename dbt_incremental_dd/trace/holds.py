@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.log import Log
 
 _FOLDER = "holds"
 
@@ -36,6 +38,13 @@ def holds(storage: Storage) -> dict[str, tuple[Hold, ...]]:
         for hold in _of_readers(place):
             found.setdefault(place.name, []).append(hold)
     return {name: tuple(sorted(own, key=lambda hold: hold.at)) for name, own in found.items()}
+
+
+def movable(log: Log, retain: int, held: Sequence[Hold]) -> tuple[Time, tuple[Hold, ...]]:
+    """Up to where ``since`` may move under a window of ``retain`` ms, and who keeps it from all of the window."""
+    wanted = max(log.frontiers.last - retain, log.frontiers.since, 0)
+    holders = tuple(sorted((hold for hold in held if hold.at < wanted), key=lambda hold: hold.at))
+    return (max(holders[0].at, log.frontiers.since) if holders else wanted), holders
 
 
 def hold(place: Place, reader: str, at: Time, by: str, until: Time) -> None:

@@ -68,7 +68,7 @@ def test_a_deferred_sensor_resumes_and_advances(tmp_path: Path) -> None:
     told = waiting.resumed({}, event)
     assert told == {"source": "s.t", "complete_up_to": milliseconds(DAY)}
     assert declared(tmp_path) == milliseconds(DAY)
-    waiting.up_to = "2013-06-01"
+    waiting.up_to = "2013-06-01T00:00:00Z"
     assert waiting.resumed({}, event)["complete_up_to"] == milliseconds(DAY), "a cleared task takes nothing back"
 
 

@@ -243,9 +243,20 @@ def test_a_model_that_lags_holds_its_inputs_back(world: World, spark: SparkSessi
     list(compact(spark, world.storage, None, 0))
     database = Database(world.storage.root)
     assert {name: database[name].frontiers.since for name in inputs} == dict.fromkeys(inputs, begun)
+    assert database[inputs[0]].reclaimable(0).age == 0, "a sensor does not ask for what compaction cannot do"
     world.models["m"] = slow
     world.step()
     world.check("m")
+
+
+def test_holds_on_what_is_gone_are_nobodys(world: World) -> None:
+    from dbt_incremental_dd.api import Database
+
+    world.step()
+    world.insert("a", world.tables["a"].rows[:1])
+    world.step()
+    world.storage.remove(world.storage.collection(f"{world.schema}.a").uri)
+    assert f"{world.schema}.a" not in Database(world.storage.root).held_back()
 
 
 def _rows(collection: Any, t: int) -> list[str]:
