@@ -69,4 +69,4 @@ bench: setup ## runs the benchmarks with small defaults
 
 clean: ## removes what was generated, and the environment
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -rf example_project/*/data example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs
+	rm -rf example_project/*/data example_project/*/state example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs

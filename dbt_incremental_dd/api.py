@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,17 +10,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
-from dbt_incremental_dd.trace.declared import declare
+from dbt_incremental_dd.trace.declared import declare, declared
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.history import Entry, history
-from dbt_incremental_dd.trace.holds import holds, movable
+from dbt_incremental_dd.trace.holds import Hold, holds
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.manifest import retained, visible_schema
+from dbt_incremental_dd.trace.status import Reclaimable, Status, reclaimable, status
 
 
 class Database:
@@ -40,31 +41,43 @@ class Database:
             raise StateError(f"there is no collection {name} under {self.storage.root}", f"Known collections: {known}.")
         return Collection(self.storage, name.lower())
 
-    def held_back(self) -> dict[str, str]:
-        """By collection: who still has to read what its window would let go; the earliest one."""
-        found = {}
-        for name, held in holds(self.storage).items():
-            place = self.storage.collection(name)
-            log = place.log()
-            holders = movable(log, retained(place.read_manifest(log.manifest)), held)[1] if log else ()
-            if holders:
-                found[name] = holders[0].by
-        return found
+    def status(self) -> list[Status]:
+        """How each collection is, by name."""
+        held = holds(self.storage)
+        return [collection.status(held.get(collection.name, ())) for collection in self.collections()]
 
-    def advance(self, name: str, complete_up_to: Time | str) -> Time:
+    def advance(self, name: str, complete_up_to: Time | str, first: bool = False) -> Time:
         """Says that a managed source is complete up to a time, which is final then; what comes later belongs to later
-        times. Never goes back: returns the time up to which it is complete now."""
-        return declare(self.storage.collection(name), parse_time(complete_up_to))
+        times. Never goes back: returns the time up to which it is complete now.
 
+        Raises ConfigError for what is no managed source; and, without ``first``, for one that is not known where
+        others are. Raises StateError where nothing can be written.
+        """
+        t = parse_time(complete_up_to)
+        self.require_managed(name, first)
+        self.storage.require_writable()
+        return declare(self.storage.collection(name), t)
 
-@dataclass(frozen=True)
-class Reclaimable:
-    """What a compaction would merge: ``files`` with ``updates`` that the window lets go, beside the largest of them;
-    ``age``: by how many ms ``since`` would move."""
-
-    files: int
-    updates: int
-    age: int
+    def require_managed(self, name: str, first: bool = False) -> None:
+        """Raises ConfigError where ``advance`` would."""
+        place = self.storage.collection(name)
+        log = place.log()
+        if log is None:
+            others = [] if first or declared(place) is not None else [c.name for c in self.collections()]
+            if others:
+                raise ConfigError(
+                    f"{place.name} is no source that has been taken in under {self.storage.root}",
+                    f"Known collections: {', '.join(others)}. If it is new: dbt-dd advance {place.name} --first",
+                )
+            return
+        manifest = place.read_manifest(log.manifest)
+        if manifest.get("kind") != "source":
+            raise ConfigError(f"{place.name} is a {manifest.get('kind')}, not a source", "Name a source.")
+        if manifest.get("frontier", "auto") != "managed":
+            raise ConfigError(
+                f"the frontier of {place.name} advances by itself with every run",
+                "Set `frontier: managed` among the source's settings, and run once, to advance it yourself.",
+            )
 
 
 @dataclass(frozen=True)
@@ -109,9 +122,13 @@ class Collection:
         """What compaction would gain under the collection's own window, or that (ms), and under what holds it back."""
         log = self._log()
         retain = retained(self.manifest) if retain_history is None else retain_history
-        since, _ = movable(log, retain, holds(self.storage).get(self.name, ()))
-        old = sorted(file.rows for file in between(log.files, BEGINNING, since))
-        return Reclaimable(max(len(old) - 1, 0), sum(old[:-1]), since - log.frontiers.since)
+        return reclaimable(log, retain, holds(self.storage).get(self.name, ()))
+
+    def status(self, held: Sequence[Hold] | None = None) -> Status:
+        """How it is now; ``held``: by whom it is held, where that is known."""
+        log = self._log()
+        manifest = self.storage.collection(self.name).read_manifest(log.manifest)
+        return status(log, manifest, holds(self.storage).get(self.name, ()) if held is None else held)
 
     def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
         """Updates with ``after < dd_time <= up_to`` (the latest final time): visible columns, dd_time, dd_diff."""

@@ -6,11 +6,13 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
+from dbt_incremental_dd.trace.status import Status
 from dbt_incremental_dd.version import version
 
 DEFAULT_ROOT = ".dbt_incremental_dd"
@@ -53,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     advance = verbs.add_parser("advance", help="says up to when a managed source is complete")
     advance.add_argument("source")
     advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
+    advance.add_argument("--first", action="store_true", help="it is new: there is nothing of it yet")
     advance.set_defaults(run=_advance)
     compact = verbs.add_parser("compact", help="forgets history beyond the retained window, and merges files")
     compact.add_argument("model", nargs="*", help="collections (default: all)")
@@ -92,9 +95,7 @@ def _full_name(database: Database, name: str) -> str:
 
 
 def _status(options: argparse.Namespace) -> int:
-    database = _database(options)
-    held = database.held_back()
-    rows = [_state(collection, held) for collection in database.collections()]
+    rows = [_state(found) for found in _database(options).status()]
     if options.json:
         for row in rows:
             print(json.dumps(row))
@@ -102,26 +103,32 @@ def _status(options: argparse.Namespace) -> int:
     if not rows:
         print(f"No collections under {state_root(options)}. Run `dbt run` first.")
         return 0
-    shown = ("collection", "kind", "since", "at", "updates", "files", "bytes", "held back by")
-    _print_table([{key: str(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
+    shown = ("collection", "kind", "since", "at", "rows", "updates", "files", "bytes", "held back by")
+    _print_table([{key: _shown(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
     return 0
 
 
-def _state(collection: Collection, held: Mapping[str, str]) -> dict[str, object]:
-    frontiers = collection.frontiers
-    files = collection.files
+def _state(found: Status) -> dict[str, object]:
+    """As it is printed: frontiers as times."""
     return {
-        "collection": collection.name,
-        "kind": collection.manifest.get("kind", "?"),
-        "since": format_time(frontiers.since) if frontiers.since else "the beginning",
-        "at": format_time(frontiers.last),
-        "upper": frontiers.upper,
-        "updates": collection.updates,
-        "files": len(files),
-        "bytes": sum(file.bytes for file in files),
-        "held_back_by": held.get(collection.name, ""),
-        "fallbacks": collection.manifest.get("fallbacks", []),
+        "collection": found.name,
+        "kind": found.kind,
+        "since": format_time(found.since) if found.since else "the beginning",
+        "at": format_time(found.at),
+        "upper": found.upper,
+        "rows": found.rows,
+        "updates": found.updates,
+        "files": found.files,
+        "bytes": found.bytes,
+        "reclaimable": asdict(found.reclaimable),
+        "held_back_by": found.held_back_by,
+        "fallbacks": found.fallbacks,
+        "change": found.change,
     }
+
+
+def _shown(value: object) -> str:
+    return "?" if value is None else str(value)
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -180,31 +187,16 @@ def _query(options: argparse.Namespace) -> int:
 
 def _advance(options: argparse.Namespace) -> int:
     database, to = _database(options), parse_time(options.to)
-    name = _managed(options, options.source.lower())
-    found = database.advance(name, to)
+    name = _full_name(database, options.source)
+    if "." not in name:
+        raise ConfigError(f"{name} is no source that has been taken in", "Give its full name: schema.identifier.")
+    found = database.advance(name, to, options.first)
     if found > to:
         raise FrontierError(
             f"{name} is complete up to {format_time(found)} already, which is final", "Give a later time, or none."
         )
     print(f"{name} is complete up to {format_time(found)}")
     return 0
-
-
-def _managed(options: argparse.Namespace, name: str) -> str:
-    """The full name of a managed source. Raises ConfigError where the project or what is stored says it is none."""
-    database = _database(options)
-    known = {c.name: c.manifest for c in database.collections()}
-    name = _full_name(database, name)
-    if "." not in name:
-        raise ConfigError(f"{name} is no source that has been taken in", "Give its full name: schema.identifier.")
-    if name in known and known[name].get("kind") != "source":
-        raise ConfigError(f"{name} is a {known[name].get('kind')}, not a source", "Name a source.")
-    if name in known and known[name].get("frontier", "auto") != "managed":
-        raise ConfigError(
-            f"the frontier of {name} advances by itself with every run",
-            "Set `frontier: managed` among the source's settings, and run once, to advance it yourself.",
-        )
-    return name
 
 
 def _compact(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,14 @@ import pytest
 
 @pytest.fixture
 def connect_server(tmp_path: Path) -> Iterator[str]:
-    """The Connect server that pyspark ships, with a warehouse in the test's folder."""
+    """A server with a warehouse in the test's folder."""
+    with serving(tmp_path) as remote:
+        yield remote
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The Connect server that pyspark ships, with its warehouse and metastore in the folder; its address."""
     import importlib.util
 
     with socket.socket() as free:
@@ -29,8 +37,8 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.catalogImplementation": "hive",
-        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
     }
     arguments = [
         str(submit),
@@ -42,8 +50,8 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
     for name, value in settings.items():
         arguments += ["--conf", f"{name}={value}"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    with (tmp_path / "server.log").open("wb") as log:
-        server = subprocess.Popen([*arguments, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=tmp_path)
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen([*arguments, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=folder)
     try:
         _wait(port, server)
         yield f"sc://127.0.0.1:{port}"

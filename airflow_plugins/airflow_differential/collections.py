@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,9 +42,22 @@ def reclaimable(state_root: str, name: str, retain_history: str | None) -> dict[
     return {"files": found.files, "updates": found.updates, "age": found.age}
 
 
-def advance(state_root: str, source: str, complete_up_to: int) -> int:
-    """Says that a source is complete up to a time; the time that holds then."""
-    return int(database(state_root).advance(source, complete_up_to))
+def advance(state_root: str, source: str, complete_up_to: int, first: bool) -> int:
+    """Says that a source is complete up to a time; the time that holds then. ``first``: it may be new."""
+    return int(database(state_root).advance(source, complete_up_to, first))
+
+
+def require_managed(state_root: str, source: str, first: bool) -> None:
+    """Raises what ``advance`` would raise of the source."""
+    database(state_root).require_managed(source, first)
+
+
+def missing(state_root: str, name: str) -> str:
+    """What to say of a collection that has never been stored; empty where it has."""
+    known = [collection.name for collection in database(state_root).collections()]
+    if name.lower() in known:
+        return ""
+    return f"There is no collection {name} under {state_root} yet; known are {', '.join(known) or 'none'}"
 
 
 def state(state_root: str, name: str) -> dict[str, Any]:
@@ -58,3 +72,16 @@ def state(state_root: str, name: str) -> dict[str, Any]:
         "files": len(collection.files),
         "bytes": sum(file.bytes for file in collection.files),
     }
+
+
+def overview(state_root: str) -> list[dict[str, Any]]:
+    """Every collection's status, for the page: times in ms, and ``lag``, by how much the clock is ahead."""
+    from dbt_incremental_dd.core.time import now
+
+    clock = now()
+    return [{**asdict(found), "at": found.at, "lag": clock - found.at} for found in database(state_root).status()]
+
+
+def history(state_root: str, name: str, latest: int) -> list[dict[str, Any]]:
+    """A collection's latest commits, oldest first."""
+    return [asdict(entry) for entry in database(state_root)[name].history(latest)]

@@ -15,12 +15,15 @@ from typing import Any
 from airflow.sdk import BaseOperator, Context
 
 from airflow_differential.command import Command, executable
+from airflow_differential.links import CollectionsLink
 from airflow_differential.outlets import advance, tell
-from airflow_differential.times import milliseconds
+from airflow_differential.times import INTERVAL_END, milliseconds
 
 
 class _Commanding(BaseOperator):
     """An operator that runs a command; killing the task ends it."""
+
+    operator_extra_links = (CollectionsLink(),)
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class DifferentialRunOperator(_Commanding):
         select: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
         command: str = "run",
-        dd_time: str = "{{ data_interval_end }}",
+        dd_time: str = INTERVAL_END,
         variables: Mapping[str, Any] | None = None,
         full_refresh: bool = False,
         threads: int | None = None,
@@ -107,7 +110,12 @@ class DifferentialRunOperator(_Commanding):
     def execute(self, context: Context) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="dbt-") as written:
             self.call(*self._arguments(written), folder=self.project_dir)
-            told = results(Path(written) / "run_results.json")
+            found = Path(written) / "run_results.json"
+            if self.select and not (found.exists() and json.loads(found.read_text())["results"]):
+                raise ValueError(
+                    f"dbt {self.command} has found nothing in {self.project_dir} for select={self.select!r}."
+                )
+            told = results(found)
         tell(self, context, told)
         return told
 
@@ -129,16 +137,20 @@ class AdvanceFrontierOperator(BaseOperator):
     """Says that a source with ``frontier: managed`` is complete up to a time; an earlier one changes nothing."""
 
     template_fields: Sequence[str] = ("state_root", "source", "up_to")
+    operator_extra_links = (CollectionsLink(),)
     ui_color = "#dcefe4"
 
-    def __init__(self, *, state_root: str, source: str, up_to: str = "{{ data_interval_end }}", **kwargs: Any) -> None:
+    def __init__(
+        self, *, state_root: str, source: str, up_to: str = INTERVAL_END, first: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.state_root = state_root
         self.source = source
         self.up_to = up_to
+        self.first = first
 
     def execute(self, context: Context) -> dict[str, Any]:
-        return advance(self, context, self.state_root, self.source, self.up_to)
+        return advance(self, context, self.state_root, self.source, self.up_to, self.first)
 
 
 class CompactOperator(_Commanding):

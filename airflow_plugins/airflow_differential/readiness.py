@@ -16,6 +16,8 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any, ClassVar
 
+from airflow.sdk import Asset, get_current_context
+
 from airflow_differential.times import utc
 
 
@@ -23,6 +25,13 @@ class Condition(ABC):
     """A condition on a source and a time."""
 
     template_fields: ClassVar[Sequence[str]] = ()
+    in_triggerer: ClassVar[bool] = True
+    """Whether the triggerer can tell; else a worker does, time and again."""
+
+    @property
+    def assets(self) -> tuple[Asset, ...]:
+        """Assets whose events it looks at."""
+        return ()
 
     @abstractmethod
     def holds(self, up_to: int) -> bool:
@@ -140,6 +149,29 @@ class Calls(Condition):
     def holds(self, up_to: int) -> bool:
         assert isinstance(self.function, str)
         return bool(imported(self.function)(up_to))
+
+
+@dataclass
+class AssetEvents(Condition):
+    """An asset has an event of that time or later: by when it came, or by what its extra says under ``key``, such as
+    ``complete_up_to``, which ``SourceFrontierSensor`` tells. Airflow answers this to workers alone."""
+
+    name: str
+    key: str | None = None
+    in_triggerer: ClassVar[bool] = False
+
+    @property
+    def assets(self) -> tuple[Asset, ...]:
+        return (Asset(self.name),)
+
+    def holds(self, up_to: int) -> bool:
+        events = get_current_context()["inlet_events"][self.assets[0]]
+        return any(self._time(event) >= up_to for event in events)
+
+    def _time(self, event: Any) -> int:
+        if self.key is None:
+            return utc(event.timestamp)
+        return utc(event.extra[self.key]) if self.key in event.extra else -1
 
 
 def _data_files(path: str) -> list[str]:

@@ -15,20 +15,26 @@ from airflow.sdk import BaseSensorOperator, Context
 from airflow.triggers.base import BaseTrigger
 
 from airflow_differential import collections
+from airflow_differential.links import CollectionsLink
 from airflow_differential.outlets import advance
 from airflow_differential.readiness import Condition
-from airflow_differential.times import milliseconds
+from airflow_differential.times import INTERVAL_END, milliseconds
 from airflow_differential.triggers import ConditionTrigger, FrontierTrigger, ReclaimableTrigger
 
 
 class _Waiting(BaseSensorOperator):
     """``holds`` and ``trigger`` say for what; ``done`` is what happens then, and its value the task's."""
 
+    operator_extra_links = (CollectionsLink(),)
+    state_root: str
+    collection: str
+
     def __init__(self, *, deferrable: bool = True, poke_interval: timedelta | float = 30, **kwargs: Any) -> None:
         super().__init__(poke_interval=poke_interval, **kwargs)
         self.deferrable = deferrable
 
     def execute(self, context: Context) -> Any:
+        self.check()
         if not self.deferrable:
             super().execute(context)
             return self.done(context)
@@ -44,6 +50,12 @@ class _Waiting(BaseSensorOperator):
 
     def poke(self, context: Context) -> bool:
         return self.holds()
+
+    def check(self) -> None:
+        """Raises, or warns, before anything is waited for in vain."""
+        said = collections.missing(self.state_root, self.collection)
+        if said:
+            self.log.warning(said)
 
     @abstractmethod
     def holds(self) -> bool:
@@ -62,8 +74,9 @@ class SourceFrontierSensor(_Waiting):
     """Waits until a source is complete up to a time, and then advances its frontier to it.
 
     ``source``: the collection's name, ``schema.identifier``, of a source with ``frontier: managed``; ``complete``: a
-    condition of ``airflow_differential.readiness``; ``up_to``: by default the data interval's end. Its value is
-    ``{"source", "complete_up_to"}``, and its outlets' events carry it.
+    condition of ``airflow_differential.readiness``; ``up_to``: by default the data interval's end; ``first``: it may be
+    a source that has never been taken in, beside others that have. Its value is ``{"source", "complete_up_to"}``, and
+    its outlets' events carry it.
     """
 
     template_fields: Sequence[str] = ("state_root", "source", "complete", "up_to")
@@ -75,14 +88,22 @@ class SourceFrontierSensor(_Waiting):
         state_root: str,
         source: str,
         complete: Condition,
-        up_to: str = "{{ data_interval_end }}",
+        up_to: str = INTERVAL_END,
+        first: bool = False,
         **kwargs: Any,
     ) -> None:
+        if not complete.in_triggerer:
+            kwargs |= {"deferrable": False, "mode": "reschedule"}
+        kwargs["inlets"] = [*kwargs.get("inlets", ()), *complete.assets]
         super().__init__(**kwargs)
         self.state_root = state_root
         self.source = source
+        self.first = first
         self.complete = complete
         self.up_to = up_to
+
+    def check(self) -> None:
+        collections.require_managed(self.state_root, self.source, self.first)
 
     def holds(self) -> bool:
         return self.complete.holds(milliseconds(self.up_to))
@@ -91,7 +112,7 @@ class SourceFrontierSensor(_Waiting):
         return ConditionTrigger(self.complete.serialize(), milliseconds(self.up_to), self.poke_interval)
 
     def done(self, context: Context) -> dict[str, Any]:
-        return advance(self, context, self.state_root, self.source, self.up_to)
+        return advance(self, context, self.state_root, self.source, self.up_to, self.first)
 
 
 class CollectionFrontierSensor(_Waiting):
@@ -101,9 +122,7 @@ class CollectionFrontierSensor(_Waiting):
     template_fields: Sequence[str] = ("state_root", "collection", "passes")
     ui_color = "#dce6ef"
 
-    def __init__(
-        self, *, state_root: str, collection: str, passes: str = "{{ data_interval_end }}", **kwargs: Any
-    ) -> None:
+    def __init__(self, *, state_root: str, collection: str, passes: str = INTERVAL_END, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.state_root = state_root
         self.collection = collection

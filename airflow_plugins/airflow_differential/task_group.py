@@ -89,6 +89,7 @@ class DifferentialTaskGroup(TaskGroup):
             task_group=self,
             source=node.collection,
             complete=self._complete[node.name],
+            first=True,
             outlets=[asset(node.collection)],
             **self._sensing,
         )

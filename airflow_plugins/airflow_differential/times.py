@@ -5,6 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+INTERVAL_END = "{{ data_interval_end | default(dag_run.run_after, true) }}"
+"""A template: the end of the data interval; of a run that has none, because an asset or a person has started it, the
+time at which it was to start. Either stays what it is when tasks are cleared."""
+
 
 def milliseconds(given: Any) -> int:
     """Of a datetime or an ISO 8601 text that names its zone, or of a number of ms. Raises ValueError where it is none

@@ -25,7 +25,7 @@ from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
-from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.manifest import change_of, visible_schema
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
@@ -185,8 +185,12 @@ class _Work:
         place = self._current.place
         stored = stored_names(self._compiled.schema)
         log = self._current.log or place.create(stored)
+        seconds = time.monotonic() - self._started
+        before = {} if reset else self._current.manifest
+        counts = (batch.added, batch.removed)
         manifest = place.write_manifest(
             {
+                **change_of(before, strategy, self._input_rows(strategy), counts, seconds),
                 "kind": "model",
                 "fingerprint": self._compiled.fingerprint,
                 "schema": self._compiled.schema.to_json(),
@@ -198,7 +202,7 @@ class _Work:
                 "fallbacks": list(self._compiled.plan.fallbacks),
                 "retain_history": self._request.config.retain_history,
                 "unique_id": self._request.unique_id,
-                "runs": self._runs(strategy),
+                "runs": self._runs(strategy, seconds),
                 "sorted_by": list(self._arranged()),
             }
         )
@@ -213,9 +217,8 @@ class _Work:
         )
         return log.commit(commit)
 
-    def _runs(self, strategy: Strategy) -> list[Sequence[Any]]:
+    def _runs(self, strategy: Strategy, seconds: float) -> list[Sequence[Any]]:
         total = sum(total_rows(item.log.files) for item in self._given)
-        seconds = time.monotonic() - self._started
         return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
 
     def _publish(self, log: Log, batch: Batch) -> None:

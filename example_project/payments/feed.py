@@ -15,7 +15,8 @@ _Row = dict[str, Any]
 
 
 class Feed:
-    """One database table ``payments``, changed in transactions of a few rows."""
+    """One database table ``payments``, changed in transactions of a few rows. What is written is the same each time;
+    files that are there stay as they are."""
 
     def __init__(self, folder: Path, size: int = 20_000) -> None:
         self._folder = folder / "payments"
@@ -75,7 +76,8 @@ class Feed:
 
     def _write(self, name: str, events: list[str]) -> dict[str, int]:
         self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = self._folder / f".{name}.tmp"
-        temporary.write_text("".join(f"{event}\n" for event in events))
-        os.replace(temporary, self._folder / f"{name}.json")
+        path, temporary = self._folder / f"{name}.json", self._folder / f".{name}.tmp"
+        if not path.exists():
+            temporary.write_text("".join(f"{event}\n" for event in events))
+            os.replace(temporary, path)
         return {"events": len(events)}

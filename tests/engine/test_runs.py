@@ -256,7 +256,7 @@ def test_holds_on_what_is_gone_are_nobodys(world: World) -> None:
     world.insert("a", world.tables["a"].rows[:1])
     world.step()
     world.storage.remove(world.storage.collection(f"{world.schema}.a").uri)
-    assert f"{world.schema}.a" not in Database(world.storage.root).held_back()
+    assert f"{world.schema}.a" not in {found.name for found in Database(world.storage.root).status()}
 
 
 def _rows(collection: Any, t: int) -> list[str]:
@@ -280,6 +280,8 @@ def test_changes_add_up(world: World) -> None:
         state[key] = state.get(key, 0) + diff
     now = {str({**row, "dd_diff": 0}): row["dd_diff"] for row in collection.as_of().to_pylist()}
     assert {key: n for key, n in state.items() if n} == now
+    status = collection.status()
+    assert status.rows == sum(now.values()) and status.change["strategy"] == "delta"
 
 
 def test_the_delta_reads_only_new_files(world: World) -> None:

@@ -53,9 +53,11 @@ class Reader:
         assert log is not None
         from dbt_incremental_dd.core.schema import Schema
 
-        schema = Schema.from_json(place.read_manifest(log.manifest)["schema"])
-        frame = contents(self.spark, log, schema, log.frontiers.last)
-        return Counter(tuple(row) for row in frame.collect())
+        manifest = place.read_manifest(log.manifest)
+        frame = contents(self.spark, log, Schema.from_json(manifest["schema"]), log.frontiers.last)
+        found = Counter(tuple(row) for row in frame.collect())
+        assert manifest["rows"] == found.total()
+        return found
 
 
 @pytest.fixture

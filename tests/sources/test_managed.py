@@ -162,7 +162,7 @@ def test_wrong_event_times_are_named(spark: SparkSession, tmp_path: Path) -> Non
         source.put((1, 0, 0))
         with pytest.raises(ConfigError, match=message):
             source.to(1)
-    for meta in ({"frontier": "auto"}, {"envelope": "snapshot"}, {"path": None}):
+    for meta in ({"envelope": "snapshot"}, {"path": None}):
         with pytest.raises(ConfigError, match="event_time"):
             Managed(spark, tmp_path, **meta)
 
@@ -187,3 +187,25 @@ def test_the_command_advances_and_refuses(
     assert main(["--state-root", other.storage.root, "advance", "s.t", "--to", "1970-01-02"]) == 1
     assert "advances by itself" in capsys.readouterr().err
     assert main([*root, "nothing", "--to", "1970-01-02"]) == 1
+
+
+def test_a_source_that_is_not_known_beside_others_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    source = Managed(spark, tmp_path)
+    source.put((1, 0, 0))
+    source.to(1)
+    database = Database(source.storage.root)
+    with pytest.raises(ConfigError, match=r"(?s)s\.tt is no source.*s\.t.*--first"):
+        database.advance("s.tt", DAY)
+    assert database.advance("s.new", DAY, first=True) == DAY
+    assert database.advance("s.new", 2 * DAY) == 2 * DAY
+
+
+def test_records_wait_for_their_time_where_frontiers_advance_by_themselves(spark: SparkSession, tmp_path: Path) -> None:
+    source = Managed(spark, tmp_path, frontier="auto")
+    source.put((1, 0, 0), (2, 1, 0))
+    source.time = DAY - 1
+    source.take()
+    assert source.ids() == Counter([1])
+    source.time = 2 * DAY
+    source.take()
+    assert source.ids() == Counter([1, 2])

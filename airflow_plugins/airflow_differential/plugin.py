@@ -1,0 +1,30 @@
+"""Airflow's plugin: the page of collections, and its entry in the navigation."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from airflow.plugins_manager import AirflowPlugin
+
+
+class DifferentialPlugin(AirflowPlugin):
+    """Loaded by every process of Airflow's; the page is made by the API server alone."""
+
+    name = "differential"
+    external_views: list[Any] = [  # noqa: RUF012
+        {
+            "name": "Collections",
+            "href": "differential/",
+            "url_route": "differential",
+            "destination": "nav",
+            "category": "browse",
+        }
+    ]
+
+    @cached_property
+    def fastapi_apps(self) -> list[Any]:  # type: ignore[override]
+        """The page's application."""
+        from airflow_differential.page import PREFIX, application
+
+        return [{"app": application(), "url_prefix": PREFIX, "name": "Differential collections"}]

@@ -1,0 +1,33 @@
+"""How many rows updates add and remove, with their multiplicity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.trace.layout import Storage
+
+
+def count(diffs: pa.ChunkedArray) -> tuple[int, int]:
+    """(added, removed) by a column of diffs."""
+    added = pc.sum(pc.max_element_wise(diffs, 0)).as_py() or 0
+    removed = pc.sum(pc.min_element_wise(diffs, 0)).as_py() or 0
+    return added, -removed
+
+
+def count_stored(storage: Storage, uri: str, files: Iterable[DataFile]) -> tuple[int, int]:
+    """(added, removed) by files of a trace; one whose diffs are all the same is not opened."""
+    filesystem, root = storage.filesystem(uri)
+    added = removed = 0
+    for file in files:
+        if file.min_diff == file.max_diff:
+            plus, minus = max(file.min_diff, 0) * file.rows, max(-file.min_diff, 0) * file.rows
+        else:
+            plus, minus = count(pq.read_table(f"{root}/{file.path}", columns=[DIFF], filesystem=filesystem)[DIFF])
+        added, removed = added + plus, removed + minus
+    return added, removed

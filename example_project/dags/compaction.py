@@ -1,0 +1,33 @@
+"""History beyond each collection's window is let go once a night, and earlier where much of it has come together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from airflow_differential.operators import CompactOperator, VerifyOperator
+from airflow_differential.sensors import CompactionSensor
+
+EXAMPLES = Path(__file__).resolve().parents[1]
+STATES = {name: str(EXAMPLES / name / "state" / "prod") for name in ("flights", "payments")}
+BEGINNING = datetime(2013, 10, 28, tzinfo=UTC)
+
+with DAG("compaction", schedule="0 3 * * *", start_date=BEGINNING, catchup=False, tags=["differential"]):
+    for name, state in STATES.items():
+        compact = CompactOperator(task_id=f"compact_{name}", state_root=state)
+        compact >> VerifyOperator(task_id=f"verify_{name}", state_root=state)
+
+with DAG(
+    "compaction_of_flights",
+    schedule="@continuous",
+    start_date=BEGINNING,
+    catchup=False,
+    max_active_runs=1,
+    tags=["differential"],
+):
+    enough = CompactionSensor(
+        task_id="enough", state_root=STATES["flights"], collection="feed.flights", files=20, poke_interval=60
+    )
+    enough >> CompactOperator(task_id="compact", state_root=STATES["flights"], names=["feed.flights"])

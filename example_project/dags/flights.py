@@ -1,0 +1,71 @@
+"""The flights of 2013, day by day: each day's models once its data is complete.
+
+A backfill of a month works, whether its files come one by one or are all there: records wait for their day. A day that
+is cleared and run again gives the same rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG, CronDataIntervalTimetable, task
+
+from airflow_differential.assets import watched
+from airflow_differential.operators import DifferentialRunOperator
+from airflow_differential.readiness import FilesExist
+from airflow_differential.sensors import CollectionFrontierSensor, SourceFrontierSensor
+
+EXAMPLES = Path(__file__).resolve().parents[1]
+PROJECT = str(EXAMPLES / "flights")
+STATE = f"{PROJECT}/state/prod"
+DAY = "{{ data_interval_start | ds }}"
+
+with DAG(
+    "flights",
+    description=__doc__,
+    schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
+    start_date=datetime(2013, 10, 28, tzinfo=UTC),
+    end_date=datetime(2013, 12, 31, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    tags=["differential"],
+):
+    complete = SourceFrontierSensor(
+        task_id="flights_complete",
+        state_root=STATE,
+        source="feed.flights",
+        complete=FilesExist(f"{PROJECT}/data/flights/{DAY}.parquet"),
+        poke_interval=5,
+    )
+    seeds = DifferentialRunOperator(task_id="seeds", project_dir=PROJECT, target="prod", command="seed")
+    models = DifferentialRunOperator(task_id="models", project_dir=PROJECT, target="prod")
+    reached = CollectionFrontierSensor(task_id="reached", state_root=STATE, collection="flights.daily", poke_interval=5)
+    [complete, seeds] >> models >> reached
+
+# What the airline would do: each day's files, written when the day is over.
+with DAG(
+    "flights_feed",
+    schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
+    start_date=datetime(2013, 10, 28, tzinfo=UTC),
+    end_date=datetime(2013, 12, 31, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    tags=["differential"],
+):
+    BashOperator(task_id="arrive", bash_command=f"'{sys.executable}' '{EXAMPLES}/feed.py' flights --until {DAY}")
+
+# Started whenever the days' totals have moved, whoever has run them.
+with DAG("flights_moved", schedule=[watched("flights.daily", STATE)], max_active_runs=1, tags=["differential"]):
+
+    @task
+    def latest() -> dict[str, str]:
+        """The latest day, without Spark."""
+        import dbt_incremental_dd
+
+        days = dbt_incremental_dd.open(STATE)["flights.daily"].as_of().sort_by("flight_date").to_pylist()
+        return {name: str(value) for name, value in days[-1].items()}
+
+    latest()
