@@ -33,6 +33,7 @@ demo: setup ## runs the four example projects, every round checked against Spark
 
 test: setup ## runs the tests
 	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m airflow
 
 test-slow: setup ## runs the tests that take minutes
 	$(BIN)/python -m pytest -m slow

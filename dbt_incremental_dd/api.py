@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
-from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
 from dbt_incremental_dd.trace.declared import declare, declared
 from dbt_incremental_dd.trace.files import between
@@ -22,6 +20,7 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.manifest import retained, visible_schema
 from dbt_incremental_dd.trace.status import Reclaimable, Status, reclaimable, status
+from dbt_incremental_dd.trace.stored import stored_updates, summed
 
 
 class Database:
@@ -138,29 +137,18 @@ class Collection:
         log.frontiers.require(end, self.name)
         if start != BEGINNING:
             log.frontiers.require(start, self.name)
-        return self._read(log, between(log.files, start, end), start, end)
+        return self._read(log, start, end)
 
     def as_of(self, t: Time | str | None = None) -> pa.Table:
         """The contents as of ``t`` (the latest final time): visible columns, and each row's count in dd_diff."""
         log = self._log()
         end = log.frontiers.last if t is None else parse_time(t)
         log.frontiers.require(end, self.name)
-        table = self._read(log, between(log.files, BEGINNING, end), BEGINNING, end).drop_columns([TIME])
-        names = [name for name in table.column_names if name != DIFF]
-        summed = table.group_by(names, use_threads=False).aggregate([(DIFF, "sum")])
-        summed = summed.rename_columns([*names, DIFF]) if names else summed
-        return summed.filter(pc.greater(summed[DIFF], 0))
+        return summed(self._read(log, BEGINNING, end))
 
-    def _read(self, log: Log, files: tuple[DataFile, ...], after: Time, up_to: Time) -> pa.Table:
-        filesystem, root = self.storage.filesystem(log.uri)
-        names = [*self.schema.names, TIME, DIFF]
-        if not files:
-            empty = {name: pa.nulls(0) for name in names}
-            return pa.table(empty)
-        tables = [pq.read_table(f"{root}/{file.path}", columns=names, filesystem=filesystem) for file in files]
-        table = pa.concat_tables(tables, promote_options="permissive")
-        inside = pc.and_(pc.greater(table[TIME], after), pc.less_equal(table[TIME], up_to))
-        return table.filter(inside).sort_by(TIME)
+    def _read(self, log: Log, after: Time, up_to: Time) -> pa.Table:
+        schema = visible_schema(self.storage.collection(self.name).read_manifest(log.manifest), log)
+        return stored_updates(self.storage, log.uri, between(log.files, after, up_to), schema, after, up_to)
 
     def _log(self) -> Log:
         log = self.storage.collection(self.name).log()

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.time import parse_duration
+from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
 Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot"]
 FORMATS = ("parquet", "json", "csv", "delta")
@@ -24,6 +26,7 @@ _KEYS = (
     "frontier",
     "event_time",
     "malformed",
+    "retain_history",
     "diff_column",
     "op_column",
 )
@@ -36,6 +39,7 @@ class SourceSpec:
     ``path`` (absolute, or a URI) with ``format`` and ``options`` reads files; without, ``relation`` is read from
     the catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the
     source is taken in up to the time that somebody has declared complete. Records wait for their ``event_time``.
+    ``retain_history`` in ms.
     """
 
     name: str
@@ -51,6 +55,7 @@ class SourceSpec:
     frontier: Literal["auto", "managed"] = "auto"
     event_time: str | None = None
     malformed: Literal["error", "set_aside"] = "error"
+    retain_history: int = DEFAULT_RETAIN
     diff_column: str | None = None
     op_column: str | None = None
 
@@ -94,6 +99,7 @@ def parse_source(
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
         frontier=_choice(name, "frontier", given.get("frontier", "auto"), ("auto", "managed")),
         event_time=None if given.get("event_time") is None else str(given["event_time"]),
+        retain_history=_duration(name, given.get("retain_history")),
         malformed=_choice(name, "malformed", given.get("malformed", "error"), ("error", "set_aside")),
         diff_column=given.get("diff_column"),
         op_column=given.get("op_column"),
@@ -120,6 +126,13 @@ def _check(spec: SourceSpec) -> None:
             f"source {spec.name}: event_time is for files of events",
             "Set a path, and an envelope other than snapshot; or leave event_time out.",
         )
+
+
+def _duration(name: str, text: Any) -> int:
+    try:
+        return DEFAULT_RETAIN if text is None else parse_duration(text)
+    except ConfigError as error:
+        raise ConfigError(f"source {name}: differential.retain_history: {error.message}", error.remedy) from None
 
 
 def _choice(name: str, key: str, value: Any, allowed: tuple[str, ...]) -> Any:

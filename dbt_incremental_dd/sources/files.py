@@ -43,16 +43,18 @@ def arrivals(
     whole = spec.envelope == "snapshot"
     if info.type == pafs.FileType.File and spec.format != "parquet" and not whole:
         return growing.arrivals(spark, storage, spec, filesystem, info, progress, stored)
-    found = _listing(filesystem, info)
-    seen = {str(name): tuple(state) for name, state in progress.get("files", {}).items()}
+    root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
+    found = _listing(filesystem, info, root)
+    seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
     if found == seen and stored is not None:
         return None
-    fresh = sorted(found) if whole else _new_files(spec, found, seen)
-    if not fresh and stored is not None and not whole:
+    new = sorted(found) if whole else _new_files(spec, found, seen)
+    if not new and stored is not None and not whole:
         return None
-    uris = [_uri(spec, path, name) for name in fresh]
-    kept = found if whole else {**seen, **{name: found[name] for name in fresh}}
-    size = sum(found[name][0] for name in fresh)
+    fresh = [f"{root}/{name}" for name in new]
+    uris = [_uri(spec, name) for name in fresh]
+    kept = found if whole else {**seen, **{name: found[name] for name in new}}
+    size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
     few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
@@ -60,14 +62,14 @@ def arrivals(
     return Arrival(records, {"files": {n: list(s) for n, s in kept.items()}}, whole=whole)
 
 
-def _listing(filesystem: pafs.FileSystem, info: pafs.FileInfo) -> dict[str, tuple[int, int]]:
-    """Every data file's size and modification time (ns); names that begin with ``_`` or ``.`` are none."""
+def _listing(filesystem: pafs.FileSystem, info: pafs.FileInfo, root: str) -> dict[str, tuple[int, int]]:
+    """Every data file's size and modification time (ns), by its path below the root, which may be elsewhere next time;
+    names that begin with ``_`` or ``.`` are none."""
     found = [info]
     if info.type == pafs.FileType.Directory:
         found = filesystem.get_file_info(pafs.FileSelector(info.path, recursive=True))
-    root = info.path.rstrip("/")
     return {
-        item.path: (item.size, item.mtime_ns)
+        item.path[len(root) + 1 :]: (item.size, item.mtime_ns)
         for item in found
         if item.type == pafs.FileType.File
         and not item.path.endswith((".tmp", ".crc"))
@@ -87,7 +89,7 @@ def _new_files(
     return sorted(name for name in found if name not in seen)
 
 
-def _uri(spec: SourceSpec, path: str, name: str) -> str:
+def _uri(spec: SourceSpec, name: str) -> str:
     """A listed file as Spark reads it: the name is taken literally, glob characters and all."""
     escaped = "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in name)
     if spec.path and "://" in spec.path:

@@ -202,6 +202,7 @@ class _Intaking:
             "schema": schema.to_json(),
             "records": record_schema.to_json(),
             "frontier": self._spec.frontier,
+            "retain_history": self._spec.retain_history,
             "progress": dict(arrival.progress),
             "inner": inner,
             "sorted_by": self._sorted_by(),

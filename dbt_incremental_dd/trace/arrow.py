@@ -93,6 +93,18 @@ def sorted_values(column: pa.ChunkedArray) -> list[Any] | None:
 
 
 def arrow_schema(schema: Schema, like: pa.Schema) -> pa.Schema:
-    """The columns of ``like`` in the one Arrow type that each Spark type has; others as they are."""
+    """The columns of ``like`` in the one Arrow type that each Spark type has; others as they are, nullable."""
     types = ((column.name, arrow_type(column.type)) for column in schema)
-    return pa.schema([(name, like.field(name).type if dtype is None else dtype) for name, dtype in types])
+    return pa.schema([(name, nullable(like.field(name).type) if dtype is None else dtype) for name, dtype in types])
+
+
+def nullable(dtype: pa.DataType) -> pa.DataType:
+    """The type with NULL allowed for all that it nests: what Spark says of a struct's fields holds where there is a
+    struct, what Arrow says of them also where it is NULL."""
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(field.name, nullable(field.type)) for field in dtype])
+    if pa.types.is_list(dtype):
+        return pa.list_(pa.field(dtype.value_field.name, nullable(dtype.value_type)))
+    if pa.types.is_map(dtype):
+        return pa.map_(nullable(dtype.key_type), nullable(dtype.item_type))
+    return dtype

@@ -28,6 +28,6 @@ with DAG(
     tags=["differential"],
 ):
     enough = CompactionSensor(
-        task_id="enough", state_root=STATES["flights"], collection="feed.flights", files=20, poke_interval=60
+        task_id="enough", state_root=STATES["flights"], collection="feed.flights", files=4, poke_interval=10
     )
     enough >> CompactOperator(task_id="compact", state_root=STATES["flights"], names=["feed.flights"])

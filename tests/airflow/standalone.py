@@ -39,6 +39,7 @@ class Airflow:
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__PARALLELISM": "3",
+            "AIRFLOW__COSMOS__ENABLE_TELEMETRY": "False",
             "AIRFLOW__DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "2",
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(_free_port()),
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(_free_port()),
@@ -93,10 +94,14 @@ class Airflow:
             self.kill_part(part)
         self._client.close()
 
+    @property
+    def password(self) -> str:
+        """Of the administrator, which Airflow has made."""
+        return str(json.loads((self.home / "simple_auth_manager_passwords.json.generated").read_text())["admin"])
+
     def token(self) -> str:
-        """Of the administrator, whose password Airflow has made."""
-        passwords = json.loads((self.home / "simple_auth_manager_passwords.json.generated").read_text())
-        answer = self._client.post("/auth/token", json={"username": "admin", "password": passwords["admin"]})
+        """Of the administrator."""
+        answer = self._client.post("/auth/token", json={"username": "admin", "password": self.password})
         return str(answer.raise_for_status().json()["access_token"])
 
     def _is_up(self) -> bool:
@@ -173,7 +178,7 @@ class Airflow:
 
     def page(self, path: str, logged_in: bool = True) -> httpx.Response:
         """An answer of what is not the REST API."""
-        with httpx.Client(base_url=self.url, headers=self._client.headers if logged_in else {}) as client:
+        with httpx.Client(base_url=self.url, headers=self._client.headers if logged_in else {}, timeout=60) as client:
             return client.get(path)
 
 

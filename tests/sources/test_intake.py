@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -294,3 +295,16 @@ def test_wrong_settings(case: str) -> None:
     assert message in caught.value.message and "s.t" in caught.value.message
     assert remedy in caught.value.remedy
     assert isinstance(caught.value, DifferentialError)
+
+
+def test_files_that_lie_elsewhere_now_are_the_same_files(spark: SparkSession, folder: Path) -> None:
+    source = Reader(spark, folder, envelope="append")
+    (folder / "in" / "b").mkdir()
+    source.write("a.json", [{"id": 1}])
+    source.write("b/a.json", [{"id": 2}])
+    source.take()
+    (folder / "in").rename(folder / "there")
+    source.spec = replace(source.spec, path=str(folder / "there"))
+    (folder / "there" / "c.json").write_text('{"id": 3}\n')
+    source.take()
+    assert sorted(row[0] for row in source.rows()) == [1, 2, 3]

@@ -154,6 +154,18 @@ def test_what_waits_waits_through_compaction(spark: SparkSession, tmp_path: Path
     assert source.to(4) == Counter([*range(5), *[7] * 10])
 
 
+def test_a_source_keeps_the_history_that_it_is_told_to(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"s\.t.*retain_history.*'some'"):
+        Managed(spark, tmp_path, retain_history="some")
+    source = Managed(spark, tmp_path, retain_history="2 days")
+    for day in range(5):
+        source.put((day, day, 0))
+        source.to(day + 1)
+    list(compact(spark, source.storage))
+    collection = Database(source.storage.root)["s.t"]
+    assert collection.frontiers.since == 3 * DAY and collection.as_of(3 * DAY).num_rows == 3
+
+
 def test_wrong_event_times_are_named(spark: SparkSession, tmp_path: Path) -> None:
     for number, (event_time, message) in enumerate(
         (("att", r"s\.t.*event_time is 'att'"), ("CAST(at AS STRING)", r"s\.t.*event_time.*of type string"))

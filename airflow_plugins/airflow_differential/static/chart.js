@@ -9,7 +9,7 @@ export function lagPoints(entries, now) {
   const points = [];
   let last = null;
   for (const { committed, upper } of entries) {
-    if (upper === null) continue;
+    if (!upper) continue;
     if (last !== null) points.push([committed, committed - last]);
     last = upper - 1;
     points.push([committed, committed - last]);

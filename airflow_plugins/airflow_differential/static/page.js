@@ -100,8 +100,8 @@ function commit(entry) {
   const made = document.createElement("tr");
   made.append(
     element("td", time(entry.committed)),
-    element("td", entry.upper === null ? "" : time(entry.upper - 1)),
-    element("td", entry.since === null ? "" : time(entry.since)),
+    element("td", entry.upper ? time(entry.upper - 1) : ""),
+    element("td", entry.since ? time(entry.since) : ""),
     element("td", number(entry.updates), "number"),
     element("td", bytes(entry.bytes), "number"),
     element("td", entry.files > 0 ? `+${entry.files}` : String(entry.files), "number"),

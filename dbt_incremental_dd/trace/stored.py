@@ -1,0 +1,78 @@
+"""Updates and contents as Arrow tables, read from files by whoever has no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import Schema as DeltaSchema
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.trace.arrow import nullable
+from dbt_incremental_dd.trace.layout import Storage
+
+# Spark writes timestamps in a type of its own.
+_FORMAT = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+
+
+def stored_updates(
+    storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, after: Time, up_to: Time
+) -> pa.Table:
+    """The files' updates with ``after < dd_time <= up_to``, by time: the columns of ``schema``, dd_time and dd_diff. A
+    column that a file lacks is NULL."""
+    filesystem, root = storage.filesystem(uri)
+    columns = _arrow_schema(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
+    paths = [f"{root}/{file.path}" for file in files]
+    inside = (ds.field(TIME) > after) & (ds.field(TIME) <= up_to)
+    # Types are those of the files at first: what they nest is not cast while it is read.
+    tables = [
+        _cast(ds.dataset(path, format=_FORMAT, filesystem=filesystem).to_table(filter=inside), columns)
+        for path in paths
+    ]
+    return pa.concat_tables([columns.empty_table(), *tables]).sort_by(TIME)
+
+
+def summed(updates: pa.Table) -> pa.Table:
+    """Each different row once, with its count in dd_diff, where that is above 0."""
+    updates = updates.drop_columns([TIME])
+    names = [name for name in updates.column_names if name != DIFF]
+    if any(pa.types.is_nested(updates.schema.field(name).type) for name in names):
+        return _summed_by_duckdb(updates)
+    found = updates.group_by(names, use_threads=False).aggregate([(DIFF, "sum")])
+    found = found.rename_columns([*names, DIFF]) if names else found.rename_columns([DIFF])
+    return found.filter(pc.greater(found[DIFF], 0))
+
+
+def _summed_by_duckdb(updates: pa.Table) -> pa.Table:
+    """The same of columns that Arrow cannot group by."""
+    import duckdb
+
+    names = [f"c{number}" for number in range(updates.num_columns - 1)]
+    plain = updates.rename_columns([*names, DIFF])
+    columns = ", ".join(names)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("plain", plain)
+        found = connection.sql(
+            f"SELECT {columns}, sum({DIFF})::BIGINT AS {DIFF} FROM plain GROUP BY {columns} HAVING sum({DIFF}) > 0"
+        ).to_arrow_table()
+    schema = updates.schema.set(len(names), pa.field(DIFF, pa.int64()))
+    return found.rename_columns(updates.column_names).cast(schema)
+
+
+def _arrow_schema(schema: Schema) -> pa.Schema:
+    found = pa.schema(DeltaSchema.from_json(schema.to_json()).to_arrow())
+    return pa.schema([(field.name, nullable(field.type)) for field in found])
+
+
+def _cast(table: pa.Table, columns: pa.Schema) -> pa.Table:
+    """The table with these columns, in these types."""
+    arrays = [
+        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
+        for field in columns
+    ]
+    return pa.table(arrays, columns)
