@@ -88,13 +88,13 @@ def examples_running(folder: Path) -> Iterator[Running]:
     shutil.copytree(REPOSITORY / "example_project", examples, ignore=shutil.ignore_patterns(*made))
     for file in (*(Path(__file__).parent / "dags").glob("*.py"), *(examples / "cosmos").glob("*.py")):
         shutil.copy(file, examples / "dags")
-    _break(examples)
     with serving(folder) as remote:
         states = ",".join(str(examples / name / "state" / "prod") for name in ("flights", "payments"))
         settings = {"SPARK_REMOTE": remote, "AIRFLOW__DIFFERENTIAL__STATE_ROOTS": states}
         found = Running(Airflow(folder / "home", examples / "dags", settings), examples)
         found.feed("flights", "--until", "2013-10-27")
         found.feed("payments")
+        _break(examples)
         for name in ("payments", "flights"):
             _call(examples / name, str(BIN / "dbt"), "parse", "--profiles-dir", ".", "--target", "prod")
         try:

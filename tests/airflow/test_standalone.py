@@ -118,7 +118,7 @@ WRONG = {
     "no_source": ("flights.daily is a model, not a source",),
     "unreachable": ("/proc/there cannot be written",),
     "no_zone": ("'2013-12-01' names no time zone",),
-    "unknown_model": ("has found nothing for ['dayly']",),
+    "unknown_model": ("has found nothing", "['dayly']"),
     "failing": ("ended with 1", "never", "nothing_like_it"),
 }
 

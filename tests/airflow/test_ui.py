@@ -39,6 +39,8 @@ def test_the_page_in_a_browser(running: Running, tmp_path: Path) -> None:
         assert "delta" in row.inner_text() or "initial" in row.inner_text()
         shown.locator("#lag path.line").wait_for(state="attached")
         assert shown.locator("#commits tbody tr").count() >= 5
+        shown.goto(f"{airflow.url}/differential/#shop.payments")
+        shown.locator("h2", has_text="shop.payments").wait_for()
         shown.screenshot(path=pictures / "airflow-collections.png", full_page=True)
         light = shown.evaluate("getComputedStyle(document.body).backgroundColor")
         shown.evaluate("localStorage.setItem('theme', 'dark')")

@@ -117,8 +117,10 @@ async function detail() {
   at("detail").querySelector("h2").textContent = one.name;
   const inputs = one.inputs.length ? `reads ${one.inputs.join(", ")}; ` : "";
   const window = `keeps ${duration(one.retain)} of history; `;
-  const stored = `${number(one.updates)} updates in ${number(one.files)} files under ${one.root}`;
-  at("detail").querySelector(".facts").textContent = inputs + window + stored;
+  const stored = `${number(one.updates)} updates in ${number(one.files)} files`;
+  const facts = at("detail").querySelector(".facts");
+  facts.textContent = inputs + window + stored;
+  facts.title = one.root;
   const query = new URLSearchParams({ state_root: one.root, collection: one.name });
   const entries = await answer(`history?${query}`);
   drawLag(at("lag"), entries, Date.now());
