@@ -12,15 +12,15 @@ from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
+from dbt_incremental_dd.subscribe.subscription import Start, Subscription
 from dbt_incremental_dd.trace.declared import declare, declared
-from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.history import Entry, history
 from dbt_incremental_dd.trace.holds import Hold, holds
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.manifest import retained, visible_schema
 from dbt_incremental_dd.trace.status import Reclaimable, Status, reclaimable, status
-from dbt_incremental_dd.trace.stored import stored_updates, summed
+from dbt_incremental_dd.trace.stored import changes, contents, log_of
 
 
 class Database:
@@ -94,14 +94,13 @@ class Collection:
     @property
     def schema(self) -> Schema:
         """The visible columns."""
-        place = self.storage.collection(self.name)
         log = self._log()
-        return visible_schema(place.read_manifest(log.manifest), log)
+        return visible_schema(self._place.read_manifest(log.manifest), log)
 
     @property
     def manifest(self) -> dict[str, object]:
         """What the last commit belongs to: kind, SQL, inputs, ..."""
-        return self.storage.collection(self.name).read_manifest(self._log().manifest)
+        return self._place.read_manifest(self._log().manifest)
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -115,7 +114,7 @@ class Collection:
 
     def history(self, latest: int = 100) -> tuple[Entry, ...]:
         """The latest commits, oldest first."""
-        return history(self.storage.collection(self.name), latest)
+        return history(self._place, latest)
 
     def reclaimable(self, retain_history: int | None = None) -> Reclaimable:
         """What compaction would gain under the collection's own window, or that (ms), and under what holds it back."""
@@ -126,32 +125,33 @@ class Collection:
     def status(self, held: Sequence[Hold] | None = None) -> Status:
         """How it is now; ``held``: by whom it is held, where that is known."""
         log = self._log()
-        manifest = self.storage.collection(self.name).read_manifest(log.manifest)
+        manifest = self._place.read_manifest(log.manifest)
         return status(log, manifest, holds(self.storage).get(self.name, ()) if held is None else held)
 
     def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
         """Updates with ``after < dd_time <= up_to`` (the latest final time): visible columns, dd_time, dd_diff."""
-        log = self._log()
         start: Time = BEGINNING if after == BEGINNING else parse_time(after)
-        end: Time = log.frontiers.last if up_to is None else parse_time(up_to)
-        log.frontiers.require(end, self.name)
-        if start != BEGINNING:
-            log.frontiers.require(start, self.name)
-        return self._read(log, start, end)
+        return changes(self._place, start, self.frontiers.last if up_to is None else parse_time(up_to))
 
     def as_of(self, t: Time | str | None = None) -> pa.Table:
         """The contents as of ``t`` (the latest final time): visible columns, and each row's count in dd_diff."""
-        log = self._log()
-        end = log.frontiers.last if t is None else parse_time(t)
-        log.frontiers.require(end, self.name)
-        return summed(self._read(log, BEGINNING, end))
+        return contents(self._place, self.frontiers.last if t is None else parse_time(t))
 
-    def _read(self, log: Log, after: Time, up_to: Time) -> pa.Table:
-        schema = visible_schema(self.storage.collection(self.name).read_manifest(log.manifest), log)
-        return stored_updates(self.storage, log.uri, between(log.files, after, up_to), schema, after, up_to)
+    def subscribe(
+        self, as_of: Time | str | None = None, snapshot: bool = True, up_to: Time | str | None = None
+    ) -> Subscription:
+        """The contents as of a time (the latest final one), unless without ``snapshot``, and then every change after it
+        as it comes, until ``up_to``. Iterate over its batches, also asynchronously."""
+        start = Start(
+            as_of=None if as_of is None else parse_time(as_of),
+            snapshot=snapshot,
+            up_to=None if up_to is None else parse_time(up_to),
+        )
+        return Subscription(self._place, start)
+
+    @property
+    def _place(self) -> Place:
+        return self.storage.collection(self.name)
 
     def _log(self) -> Log:
-        log = self.storage.collection(self.name).log()
-        if log is None:
-            raise StateError(f"{self.name} is gone from {self.storage.root}", "Run `dbt run` to build it again.")
-        return log
+        return log_of(self._place)

@@ -93,7 +93,7 @@ class SourceFrontierSensor(_Waiting):
         **kwargs: Any,
     ) -> None:
         if not complete.in_triggerer:
-            kwargs |= {"deferrable": False, "mode": "reschedule"}
+            kwargs = {"mode": "reschedule", **kwargs, "deferrable": False}
         kwargs["inlets"] = [*kwargs.get("inlets", ()), *complete.assets]
         super().__init__(**kwargs)
         self.state_root = state_root

@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import Schema as DeltaSchema
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
-from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.trace.arrow import nullable
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.manifest import visible_schema
 
 # Spark writes timestamps in a type of its own.
 _FORMAT = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
 
 
-def stored_updates(
-    storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, after: Time, up_to: Time
-) -> pa.Table:
-    """The files' updates with ``after < dd_time <= up_to``, by time: the columns of ``schema``, dd_time and dd_diff. A
-    column that a file lacks is NULL."""
-    filesystem, root = storage.filesystem(uri)
+def log_of(place: Place) -> Log:
+    """The log of a collection that is stored. Raises StateError where it is not."""
+    log = place.log()
+    if log is None:
+        raise StateError(f"{place.name} is gone from {place.storage.root}", "Run `dbt run` to build it again.")
+    return log
+
+
+def changes(place: Place, after: Time, up_to: Time) -> pa.Table:
+    """A collection's updates with ``after < dd_time <= up_to``, by time: visible columns, dd_time, dd_diff. Raises
+    FrontierError where one of the times cannot be read."""
+    log = log_of(place)
+    log.frontiers.require(up_to, place.name)
+    if after != BEGINNING:
+        log.frontiers.require(after, place.name)
+    return _updates(place, log, after, up_to)
+
+
+def contents(place: Place, t: Time) -> pa.Table:
+    """What a collection holds as of ``t``: visible columns, and each row's count in dd_diff. Raises FrontierError where
+    that time cannot be read."""
+    log = log_of(place)
+    log.frontiers.require(t, place.name)
+    return summed(_updates(place, log, BEGINNING, t))
+
+
+def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
+    """A column that a file lacks is NULL."""
+    filesystem, root = place.storage.filesystem(log.uri)
+    schema = visible_schema(place.read_manifest(log.manifest), log)
     columns = _arrow_schema(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
-    paths = [f"{root}/{file.path}" for file in files]
+    paths = [f"{root}/{file.path}" for file in between(log.files, after, up_to)]
     inside = (ds.field(TIME) > after) & (ds.field(TIME) <= up_to)
     # Types are those of the files at first: what they nest is not cast while it is read.
     tables = [

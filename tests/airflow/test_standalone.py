@@ -71,8 +71,11 @@ def test_what_comes_late_appears_in_the_next_interval(running: Running) -> None:
     day = pq.read_table(folder / f"{DAYS[1]}.parquet").slice(0, 1).to_pylist()[0]
     late = {**day, "flight_id": 999_999, "dest": "LATE"}
     pq.write_table(pa.Table.from_pylist([late], pq.read_schema(folder / f"{DAYS[1]}.parquet")), folder / "late.parquet")
-    running.feed("flights", "--until", DAYS[5])
+    airflow.unpause("flights_feed")
     airflow.wait("flights", running.day(DAYS[5]))
+    until(
+        lambda: [run["state"] for run in airflow.runs("flights_feed")] == ["success"] * 6, 120, "all days are written"
+    )
     assert running.rows(DAYS[5]) == before
     assert any("'LATE'" in row for row in running.rows(DAYS[6])["flights.departures"])
 

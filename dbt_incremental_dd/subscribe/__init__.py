@@ -1,0 +1,1 @@
+"""Following collections: their contents, and every change after them."""

@@ -1,0 +1,54 @@
+"""Rows of a subscription, fetched by number, as a client of the reference has them."""
+
+from __future__ import annotations
+
+import time as clock
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.subscribe.subscription import Batch, Subscription
+
+
+@dataclass(frozen=True)
+class Row:
+    """One update; or with ``progressed``, and neither diff nor values, that nothing more comes below ``timestamp``."""
+
+    timestamp: Time
+    progressed: bool
+    diff: int | None
+    values: dict[str, Any] | None
+
+
+class Cursor:
+    """With ``progress`` a row tells each advance of the frontier."""
+
+    def __init__(self, subscription: Subscription, progress: bool = False) -> None:
+        self._subscription = subscription
+        self._progress = progress
+        self._pending: deque[Row] = deque()
+
+    def fetch(self, count: int | None = None, timeout: float | None = 0) -> list[Row]:
+        """At most ``count`` rows (default: all that there are). Waits until there is one, for ``timeout`` seconds at
+        most (None: for ever), unless the subscription has ended."""
+        deadline = None if timeout is None else clock.monotonic() + timeout
+        while not self._pending:
+            left = None if deadline is None else max(deadline - clock.monotonic(), 0)
+            batch = self._subscription.wait(left)
+            if batch is None:
+                return []
+            self._pending.extend(self._rows(batch))
+        while (count is None or len(self._pending) < count) and (batch := self._subscription.poll()) is not None:
+            self._pending.extend(self._rows(batch))
+        wanted = len(self._pending) if count is None else min(count, len(self._pending))
+        return [self._pending.popleft() for _ in range(wanted)]
+
+    def _rows(self, batch: Batch) -> Iterator[Row]:
+        for row in batch.updates.to_pylist():
+            t, diff = row.pop(TIME), row.pop(DIFF)
+            yield Row(t, False, diff, row)
+        if self._progress:
+            yield Row(batch.upper, True, None, None)
