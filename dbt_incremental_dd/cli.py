@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -52,6 +53,14 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--limit", type=int, default=100, help="rows at most (default: 100)")
     query.add_argument("--format", choices=("table", "json", "csv"), default="table")
     query.set_defaults(run=_query)
+    subscribe = verbs.add_parser("subscribe", help="a collection's rows, and every change after them as it comes")
+    subscribe.add_argument("model")
+    subscribe.add_argument("--as-of", help="where it begins (default: the latest final time)")
+    subscribe.add_argument("--up-to", help="before which it ends (default: never)")
+    subscribe.add_argument("--no-snapshot", action="store_true", help="only what comes after --as-of")
+    subscribe.add_argument("--progress", action="store_true", help="tell each advance of the frontier")
+    subscribe.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    subscribe.set_defaults(run=_subscribe)
     advance = verbs.add_parser("advance", help="says up to when a managed source is complete")
     advance.add_argument("source")
     advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
@@ -182,6 +191,19 @@ def _query(options: argparse.Namespace) -> int:
         writer.writerows(expanded)
     else:
         _print_table([{n: "NULL" if row[n] is None else str(row[n]) for n in names} for row in expanded], names)
+    return 0
+
+
+def _subscribe(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.subscribe.cursor import Cursor
+    from dbt_incremental_dd.subscribe.lines import lines
+
+    collection = _collection(options, options.model)
+    subscription = collection.subscribe(options.as_of, not options.no_snapshot, options.up_to)
+    cursor = Cursor(subscription, options.progress)
+    with subscription, contextlib.suppress(KeyboardInterrupt):
+        for line in lines(cursor, collection.schema.names, options.format, options.progress):
+            print(line, flush=True)
     return 0
 
 

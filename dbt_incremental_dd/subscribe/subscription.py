@@ -16,6 +16,7 @@ import pyarrow as pa
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import TIME
 from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.subscribe.keeping import Keeping
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.stored import changes, contents, log_of
 
@@ -43,8 +44,11 @@ class Batch:
 
 @dataclass
 class Subscription:
-    """Raises FrontierError, naming ``since``, where what it needs has been let go; ConfigError for options that
-    contradict each other."""
+    """Follows a collection, and holds its history back from compaction as long as it is open.
+
+    Raises FrontierError, naming ``since``, where what it needs has been let go; ConfigError for options that contradict
+    each other.
+    """
 
     place: Place
     start: Start = field(default_factory=Start)
@@ -63,6 +67,8 @@ class Subscription:
             )
         if self._at < frontiers.upper:
             frontiers.require(self._at, self.place.name)
+        self._keeping = Keeping(self.place)
+        self._keeping.at(self._at)
 
     @property
     def at(self) -> Time:
@@ -77,7 +83,9 @@ class Subscription:
     def poll(self) -> Batch | None:
         """What is new, at once; None where nothing is."""
         if self.has_ended:
+            self.close()
             return None
+        self._keeping.at(self._at)
         last = log_of(self.place).frontiers.last
         if self.start.up_to is not None:
             last = min(last, self.start.up_to - 1)
@@ -96,6 +104,10 @@ class Subscription:
         self._has_begun = True
         return Batch(stamped, self._at + 1)
 
+    def close(self) -> None:
+        """It reads no more, and holds no history back. A closed one may go on, as long as history is there."""
+        self._keeping.end()
+
     def wait(self, timeout: float | None = None) -> Batch | None:
         """The next batch; None where the subscription has ended, or none has come within ``timeout`` seconds."""
         deadline = None if timeout is None else clock.monotonic() + timeout
@@ -106,16 +118,29 @@ class Subscription:
             if deadline is not None and clock.monotonic() >= deadline:
                 return None
             clock.sleep(POLL if deadline is None else min(POLL, max(deadline - clock.monotonic(), 0)))
+        self.close()
         return None
 
     def __iter__(self) -> Iterator[Batch]:
-        while (batch := self.wait()) is not None:
-            yield batch
+        try:
+            while (batch := self.wait()) is not None:
+                yield batch
+        finally:
+            self.close()
 
     async def __aiter__(self) -> AsyncIterator[Batch]:
-        while not self.has_ended:
-            batch = await asyncio.to_thread(self.poll)
-            if batch is not None:
-                yield batch
-            else:
-                await asyncio.sleep(POLL)
+        try:
+            while not self.has_ended:
+                batch = await asyncio.to_thread(self.poll)
+                if batch is not None:
+                    yield batch
+                else:
+                    await asyncio.sleep(POLL)
+        finally:
+            self.close()
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.subscribe.cursor import Cursor, Row
 from dbt_incremental_dd.subscribe.subscription import Batch, Start, Subscription
@@ -148,3 +149,21 @@ def test_following_asynchronously(stored: Stored) -> None:
 
     threading.Timer(0.3, lambda: stored.commit({}, 50)).start()
     assert asyncio.run(follow()) == [16, 36, 42]
+
+
+def test_an_open_subscription_holds_history_back(stored: Stored) -> None:
+    days = 3 * 86_400_000
+    database = Database(stored.place.storage.root)
+    with Subscription(stored.place, Start(as_of=20)) as followed:
+        followed.poll()
+        stored.commit({}, days)
+        (status,) = database.status()
+        assert status.held_back_by.startswith("subscription of ") and status.reclaimable.age == 20
+        assert followed.poll() is not None and followed.poll() is None
+        assert database.status()[0].held_back_by == "", "it has read all"
+        stored.commit({}, 2 * days)
+        assert database.status()[0].held_back_by
+    assert database.status()[0].held_back_by == ""
+    ended = Subscription(stored.place, Start(as_of=20, up_to=40))
+    list(ended)
+    assert not list(Path(stored.place.uri, "holds").glob("*.json"))
