@@ -93,9 +93,27 @@ def sorted_values(column: pa.ChunkedArray) -> list[Any] | None:
 
 
 def arrow_schema(schema: Schema, like: pa.Schema) -> pa.Schema:
-    """The columns of ``like`` in the one Arrow type that each Spark type has; others as they are, nullable."""
+    """The columns of ``like`` in the one Arrow type that each Spark type has; others as they are."""
     types = ((column.name, arrow_type(column.type)) for column in schema)
-    return pa.schema([(name, nullable(like.field(name).type) if dtype is None else dtype) for name, dtype in types])
+    return pa.schema([(name, like.field(name).type if dtype is None else dtype) for name, dtype in types])
+
+
+def typed(table: pa.Table, schema: Schema) -> pa.Table:
+    """The table in these types. A column that is of its type already is left alone: Arrow refuses to cast a NULL struct
+    whose fields are never NULL even to its own type."""
+    wanted = arrow_schema(schema, table.schema)
+    columns = [table[field.name] for field in wanted]
+    cast = [c if c.type == field.type else c.cast(field.type) for c, field in zip(columns, wanted, strict=True)]
+    return pa.table(cast, wanted)
+
+
+def nullable_inside(table: pa.Table) -> pa.Table:
+    """The table with types that allow NULL for all that they nest."""
+    for index, field in enumerate(table.schema):
+        dtype = nullable(field.type)
+        if dtype != field.type:
+            table = table.set_column(index, pa.field(field.name, dtype), table.column(index).cast(dtype))
+    return table
 
 
 def nullable(dtype: pa.DataType) -> pa.DataType:

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import arrow_schema, file_type
+from dbt_incremental_dd.trace.arrow import file_type, typed
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.page_probe import probe_pages
@@ -35,7 +35,7 @@ class Local:
     def __init__(self, spark: SparkSession, table: pa.Table, schema: Schema) -> None:
         self.spark = spark
         self.schema = schema
-        self.table = table.cast(arrow_schema(schema, table.schema))
+        self.table = typed(table, schema)
 
     @cached_property
     def frame(self) -> DataFrame:

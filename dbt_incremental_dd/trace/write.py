@@ -18,6 +18,7 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.pages import write_pages
 
@@ -51,7 +52,7 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     filesystem.create_dir(f"{root}/data", recursive=True)
     path = f"data/{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
-    table = table.replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
+    table = nullable_inside(table).replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
     is_large = table.num_rows > ROWS_PER_GROUP
     how = _PAGED if is_large else {}
     file = f"{root}/{path}"
