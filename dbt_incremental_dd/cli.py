@@ -119,21 +119,9 @@ def _status(options: argparse.Namespace) -> int:
 
 def _state(found: Status) -> dict[str, object]:
     """As it is printed: frontiers as times."""
-    return {
-        "collection": found.name,
-        "kind": found.kind,
-        "since": format_time(found.since) if found.since else "the beginning",
-        "at": format_time(found.at),
-        "upper": found.upper,
-        "rows": found.rows,
-        "updates": found.updates,
-        "files": found.files,
-        "bytes": found.bytes,
-        "reclaimable": asdict(found.reclaimable),
-        "held_back_by": found.held_back_by,
-        "fallbacks": found.fallbacks,
-        "change": found.change,
-    }
+    told = asdict(found)
+    since = format_time(found.since) if found.since else "the beginning"
+    return {"collection": told.pop("name"), **told, "since": since, "at": format_time(found.at)}
 
 
 def _shown(value: object) -> str:

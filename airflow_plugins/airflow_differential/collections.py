@@ -62,16 +62,9 @@ def missing(state_root: str, name: str) -> str:
 
 def state(state_root: str, name: str) -> dict[str, Any]:
     """A collection's frontiers and sizes, for XComs and the events of assets."""
-    collection = database(state_root)[name]
-    frontiers = collection.frontiers
-    return {
-        "collection": name,
-        "since": frontiers.since,
-        "upper": frontiers.upper,
-        "updates": collection.updates,
-        "files": len(collection.files),
-        "bytes": sum(file.bytes for file in collection.files),
-    }
+    found = database(state_root)[name].status()
+    told = ("since", "upper", "rows", "updates", "files", "bytes")
+    return {"collection": found.name, **{key: getattr(found, key) for key in told}}
 
 
 def overview(state_root: str) -> list[dict[str, Any]]:

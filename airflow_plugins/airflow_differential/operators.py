@@ -110,12 +110,10 @@ class DifferentialRunOperator(_Commanding):
     def execute(self, context: Context) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="dbt-") as written:
             self.call(*self._arguments(written), folder=self.project_dir)
-            found = Path(written) / "run_results.json"
-            if self.select and not (found.exists() and json.loads(found.read_text())["results"]):
-                raise ValueError(
-                    f"dbt {self.command} has found nothing in {self.project_dir} for select={self.select!r}."
-                )
-            told = results(found)
+            found = _results(Path(written) / "run_results.json")
+        if self.select and not found:
+            raise ValueError(f"dbt {self.command} has found nothing in {self.project_dir} for select={self.select!r}.")
+        told = _of_differential_models(found)
         tell(self, context, told)
         return told
 
@@ -202,13 +200,16 @@ class VerifyOperator(_Commanding):
         return self.call(called, "--state-root", self.state_root, "verify", *self.names)
 
 
-def results(path: Path) -> dict[str, Any]:
-    """What ``run_results.json`` says of each differential model, by its unique id."""
-    if not path.exists():
-        return {}
-    found = {}
-    for result in json.loads(path.read_text())["results"]:
-        response = result.get("adapter_response") or {}
-        if "strategy" in response:
-            found[result["unique_id"]] = {**response, "seconds": result["execution_time"]}
-    return found
+def _results(path: Path) -> list[dict[str, Any]]:
+    """What ``run_results.json`` says of each node; nothing where dbt has had nothing to do."""
+    return list(json.loads(path.read_text())["results"]) if path.exists() else []
+
+
+def _of_differential_models(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What each differential model did, by its unique id."""
+    responses = {result["unique_id"]: (result.get("adapter_response") or {}, result) for result in results}
+    return {
+        unique_id: {**response, "seconds": result["execution_time"]}
+        for unique_id, (response, result) in responses.items()
+        if "strategy" in response
+    }

@@ -14,11 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import Asset, get_current_context
 
 from airflow_differential.times import utc
+
+if TYPE_CHECKING:
+    from airflow.sdk.definitions.asset import AssetRef
 
 
 class Condition(ABC):
@@ -29,7 +32,7 @@ class Condition(ABC):
     """Whether the triggerer can tell; else a worker does, time and again."""
 
     @property
-    def assets(self) -> tuple[Asset, ...]:
+    def assets(self) -> tuple[AssetRef, ...]:
         """Assets whose events it looks at."""
         return ()
 
@@ -153,16 +156,16 @@ class Calls(Condition):
 
 @dataclass
 class AssetEvents(Condition):
-    """An asset has an event of that time or later: by when it came, or by what its extra says under ``key``, such as
-    ``complete_up_to``, which ``SourceFrontierSensor`` tells. Airflow answers this to workers alone."""
+    """The asset of that name has an event of that time or later: by when it came, or by what its extra says under
+    ``key``, such as ``complete_up_to``, which ``SourceFrontierSensor`` tells. Airflow answers this to workers alone."""
 
     name: str
     key: str | None = None
     in_triggerer: ClassVar[bool] = False
 
     @property
-    def assets(self) -> tuple[Asset, ...]:
-        return (Asset(self.name),)
+    def assets(self) -> tuple[AssetRef, ...]:
+        return (Asset.ref(name=self.name),)
 
     def holds(self, up_to: int) -> bool:
         events = get_current_context()["inlet_events"][self.assets[0]]

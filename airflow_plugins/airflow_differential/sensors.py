@@ -26,8 +26,6 @@ class _Waiting(BaseSensorOperator):
     """``holds`` and ``trigger`` say for what; ``done`` is what happens then, and its value the task's."""
 
     operator_extra_links = (CollectionsLink(),)
-    state_root: str
-    collection: str
 
     def __init__(self, *, deferrable: bool = True, poke_interval: timedelta | float = 30, **kwargs: Any) -> None:
         super().__init__(poke_interval=poke_interval, **kwargs)
@@ -51,11 +49,9 @@ class _Waiting(BaseSensorOperator):
     def poke(self, context: Context) -> bool:
         return self.holds()
 
+    @abstractmethod
     def check(self) -> None:
         """Raises, or warns, before anything is waited for in vain."""
-        said = collections.missing(self.state_root, self.collection)
-        if said:
-            self.log.warning(said)
 
     @abstractmethod
     def holds(self) -> bool:
@@ -128,6 +124,9 @@ class CollectionFrontierSensor(_Waiting):
         self.collection = collection
         self.passes = passes
 
+    def check(self) -> None:
+        _warn_if_missing(self, self.state_root, self.collection)
+
     def holds(self) -> bool:
         return collections.upper(self.state_root, self.collection) > milliseconds(self.passes)
 
@@ -165,6 +164,9 @@ class CompactionSensor(_Waiting):
         self.collection = collection
         self.retain_history = retain_history
 
+    def check(self) -> None:
+        _warn_if_missing(self, self.state_root, self.collection)
+
     def holds(self) -> bool:
         return self.trigger().is_enough()
 
@@ -174,3 +176,10 @@ class CompactionSensor(_Waiting):
 
     def done(self, context: Context) -> dict[str, int]:
         return collections.reclaimable(self.state_root, self.collection, self.retain_history)
+
+
+def _warn_if_missing(sensor: _Waiting, state_root: str, collection: str) -> None:
+    """It may be built later, or its name be mistyped."""
+    said = collections.missing(state_root, collection)
+    if said:
+        sensor.log.warning(said)

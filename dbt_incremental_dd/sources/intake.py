@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources import append, changelog, debezium, delta_table, files, snapshot, table, upsert
 from dbt_incremental_dd.sources.arrival import Arrival
@@ -25,7 +25,7 @@ from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
 from dbt_incremental_dd.sources.waiting import NODE, Waiting
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
-from dbt_incremental_dd.trace.counts import count_stored
+from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.declared import declared
 from dbt_incremental_dd.trace.layout import Place, Storage
@@ -193,7 +193,10 @@ class _Intaking:
         inner.update(change.finish())
         inner.update(self._waiting.commit(split, all_columns))
         reached("source: states written")
-        counts = count_stored(self._place.storage, self._place.trace_uri, batch)
+        local = updates.local
+        counts = (
+            count_stored(self._place.storage, self._place.trace_uri, batch) if local is None else count(local[DIFF])
+        )
         seconds = time.monotonic() - self._started
         manifest = {
             "kind": "source",

@@ -92,19 +92,17 @@ def sorted_values(column: pa.ChunkedArray) -> list[Any] | None:
     return sorted(pc.unique(column).drop_null().to_pylist())
 
 
-def arrow_schema(schema: Schema, like: pa.Schema) -> pa.Schema:
-    """The columns of ``like`` in the one Arrow type that each Spark type has; others as they are."""
-    types = ((column.name, arrow_type(column.type)) for column in schema)
-    return pa.schema([(name, like.field(name).type if dtype is None else dtype) for name, dtype in types])
-
-
 def typed(table: pa.Table, schema: Schema) -> pa.Table:
-    """The table in these types. A column that is of its type already is left alone: Arrow refuses to cast a NULL struct
-    whose fields are never NULL even to its own type."""
-    wanted = arrow_schema(schema, table.schema)
-    columns = [table[field.name] for field in wanted]
-    cast = [c if c.type == field.type else c.cast(field.type) for c, field in zip(columns, wanted, strict=True)]
-    return pa.table(cast, wanted)
+    """The columns of ``schema`` in the one Arrow type that each Spark type has; others as they are.
+
+    A column that is of its type already is left alone: Arrow refuses to cast a NULL struct whose fields are never NULL
+    even to its own type.
+    """
+    columns = []
+    for column in schema:
+        values, dtype = table[column.name], arrow_type(column.type)
+        columns.append(values if dtype is None or dtype == values.type else values.cast(dtype))
+    return pa.table(columns, list(schema.names))
 
 
 def nullable_inside(table: pa.Table) -> pa.Table:

@@ -50,14 +50,14 @@ def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
     """A column that a file lacks is NULL."""
     filesystem, root = place.storage.filesystem(log.uri)
     schema = visible_schema(place.read_manifest(log.manifest), log)
-    columns = _arrow_schema(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
-    paths = [f"{root}/{file.path}" for file in between(log.files, after, up_to)]
+    columns = _stored_types(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
     inside = (ds.field(TIME) > after) & (ds.field(TIME) <= up_to)
-    # Types are those of the files at first: what they nest is not cast while it is read.
-    tables = [
-        _cast(ds.dataset(path, format=_FORMAT, filesystem=filesystem).to_table(filter=inside), columns)
-        for path in paths
-    ]
+    tables = []
+    for file in between(log.files, after, up_to):
+        # Types are those of the file at first: what they nest is not cast while it is read.
+        stored = ds.dataset(f"{root}/{file.path}", format=_FORMAT, filesystem=filesystem)
+        present = [name for name in columns.names if name in stored.schema.names]
+        tables.append(_cast(stored.to_table(columns=present, filter=inside), columns))
     return pa.concat_tables([columns.empty_table(), *tables]).sort_by(TIME)
 
 
@@ -68,7 +68,7 @@ def summed(updates: pa.Table) -> pa.Table:
     if any(pa.types.is_nested(updates.schema.field(name).type) for name in names):
         return _summed_by_duckdb(updates)
     found = updates.group_by(names, use_threads=False).aggregate([(DIFF, "sum")])
-    found = found.rename_columns([*names, DIFF]) if names else found.rename_columns([DIFF])
+    found = found.rename_columns([*names, DIFF])
     return found.filter(pc.greater(found[DIFF], 0))
 
 
@@ -89,7 +89,7 @@ def _summed_by_duckdb(updates: pa.Table) -> pa.Table:
     return found.rename_columns(updates.column_names).cast(schema)
 
 
-def _arrow_schema(schema: Schema) -> pa.Schema:
+def _stored_types(schema: Schema) -> pa.Schema:
     found = pa.schema(DeltaSchema.from_json(schema.to_json()).to_arrow())
     return pa.schema([(field.name, nullable(field.type)) for field in found])
 
