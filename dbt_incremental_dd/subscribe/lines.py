@@ -8,34 +8,43 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.subscribe.cursor import Cursor, Row
+from dbt_incremental_dd.subscribe.plain import plain
+from dbt_incremental_dd.subscribe.shape import STATE
 
 PROGRESSED = "dd_progressed"
 FORMATS = ("table", "json", "csv")
 
 
-def lines(cursor: Cursor, names: Sequence[str], form: str, progress: bool) -> Iterator[str]:
-    """A header where the format has one, and a line for each row, as long as they come. ``names`` of the data."""
-    write, header = _WRITERS[form](names, progress)
+def lines(cursor: Cursor, schema: pa.Schema, form: str, progress: bool) -> Iterator[str]:
+    """A header where the format has one, and a line for each row, as long as they come."""
+    change = STATE if STATE in schema.names else DIFF
+    names = [name for name in schema.names if name not in (TIME, change)]
+    write, header = _WRITERS[form](names, change, progress)
     yield from header
     while rows := cursor.fetch(timeout=None):
         for row in rows:
             yield write(row)
 
 
-def _json(names: Sequence[str], progress: bool) -> tuple[Callable[[Row], str], list[str]]:
+_Writer = tuple[Callable[[Row], str], list[str]]
+
+
+def _json(names: Sequence[str], change: str, progress: bool) -> _Writer:
     def write(row: Row) -> str:
         if row.values is None:
             return json.dumps({TIME: row.timestamp, PROGRESSED: True})
-        return json.dumps({TIME: row.timestamp, DIFF: row.diff, **row.values}, default=str)
+        return json.dumps({TIME: row.timestamp, change: _change(row), **plain(row.values)})
 
     return write, []
 
 
-def _csv(names: Sequence[str], progress: bool) -> tuple[Callable[[Row], str], list[str]]:
-    fields = [TIME, *([PROGRESSED] if progress else []), DIFF, *names]
+def _csv(names: Sequence[str], change: str, progress: bool) -> _Writer:
+    fields = [TIME, *([PROGRESSED] if progress else []), change, *names]
 
     def joined(values: Sequence[Any]) -> str:
         out = io.StringIO()
@@ -45,20 +54,25 @@ def _csv(names: Sequence[str], progress: bool) -> tuple[Callable[[Row], str], li
     def write(row: Row) -> str:
         values = row.values or {}
         told = [str(row.progressed).lower()] if progress else []
-        return joined([row.timestamp, *told, row.diff, *(values.get(name) for name in names)])
+        return joined([row.timestamp, *told, _change(row), *(values.get(name) for name in names)])
 
     return write, [joined(fields)]
 
 
-def _table(names: Sequence[str], progress: bool) -> tuple[Callable[[Row], str], list[str]]:
+def _table(names: Sequence[str], change: str, progress: bool) -> _Writer:
     def write(row: Row) -> str:
         at = format_time(row.timestamp)
         if row.values is None:
             return f"{at}  -- nothing more before"
         cells = ("NULL" if row.values[name] is None else str(row.values[name]) for name in names)
-        return f"{at}  {row.diff:+d}  {'  '.join(cells)}"
+        told = row.state if row.state is not None else f"{row.diff:+d}"
+        return f"{at}  {told}  {'  '.join(cells)}"
 
-    return write, [f"time  diff  {'  '.join(names)}"]
+    return write, [f"time  {change.removeprefix('dd_')}  {'  '.join(names)}"]
+
+
+def _change(row: Row) -> int | str | None:
+    return row.diff if row.state is None else row.state
 
 
 _WRITERS = {"json": _json, "csv": _csv, "table": _table}

@@ -10,15 +10,19 @@ import asyncio
 import time as clock
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.core.schema import TIME
+from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time, format_time
-from dbt_incremental_dd.subscribe.keeping import Keeping
+from dbt_incremental_dd.subscribe.keeping import Holds, Keeping
+from dbt_incremental_dd.subscribe.reads import Direct, Reads
+from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.stored import changes, contents, log_of
+from dbt_incremental_dd.trace.stored import updates_schema
 
 POLL = 0.05
 """Seconds between looks at a log on which nothing happens; a look costs a file's status."""
@@ -35,16 +39,47 @@ class Start:
 
 @dataclass(frozen=True)
 class Batch:
-    """Updates in non-decreasing time: the visible columns, dd_time, dd_diff. All below ``upper`` has been delivered
-    with it, so ``upper - 1`` is where another subscription goes on without a snapshot."""
+    """Updates in non-decreasing time: the visible columns, dd_time, dd_diff (or what the subscription's shape makes of
+    them). All below ``upper`` has been delivered with it, and all it holds is above ``after``; a snapshot is above
+    nothing."""
 
     updates: pa.Table
     upper: Time
+    after: Time | None
+
+    @property
+    def timestamp(self) -> Time:
+        """The time that it brings its reader to, and from where another subscription goes on without a snapshot."""
+        return self.upper - 1
+
+    @property
+    def inserted(self) -> pa.Table:
+        """The updates that add rows."""
+        return self.updates.filter(pc.greater(self.updates[DIFF], 0))
+
+    @property
+    def deleted(self) -> pa.Table:
+        """The updates that take rows away, with negative dd_diff."""
+        return self.updates.filter(pc.less(self.updates[DIFF], 0))
+
+    def times(self) -> Iterator[Batch]:
+        """A batch for each time in it; the last one brings its reader to the end."""
+        runs = pc.run_end_encode(self.updates[TIME].combine_chunks()) if self.updates.num_rows else None
+        ends = [] if runs is None else runs.run_ends.to_pylist()
+        begin, after = 0, self.after
+        for end in ends[:-1]:
+            t = self.updates[TIME][begin].as_py()
+            yield Batch(self.updates.slice(begin, end - begin), t + 1, after)
+            begin, after = end, t
+        yield Batch(self.updates.slice(begin), self.upper, after)
 
 
 @dataclass
 class Subscription:
     """Follows a collection, and holds its history back from compaction as long as it is open.
+
+    With a ``name`` it goes on where the subscription of this name was: behind the batches that had been dealt with when
+    the next one was asked for, or when it was closed. It holds history back while it is away.
 
     Raises FrontierError, naming ``since``, where what it needs has been let go; ConfigError for options that contradict
     each other.
@@ -52,13 +87,23 @@ class Subscription:
 
     place: Place
     start: Start = field(default_factory=Start)
+    shape: Shape = field(default_factory=Shape)
+    name: str | None = None
+    reads: Reads | None = None
+    """By default its own, from the files."""
+    holds: Holds | None = None
+    """By default its own; not with a name."""
 
     def __post_init__(self) -> None:
         given = self.start
-        frontiers = log_of(self.place).frontiers
-        self._at: Time = frontiers.last if given.as_of is None else given.as_of
+        self._reads = self.reads or Direct(self.place)
+        self._named = None if self.name is None else Keeping(self.place, self.name)
+        frontiers = self._reads.frontiers()
+        remembered = self._named.remembered if self._named and given.as_of is None else None
+        begins = remembered if remembered is not None else given.as_of
+        self._at: Time = frontiers.last if begins is None else begins
         """Below it, and at it once it has begun, everything has been delivered."""
-        self._has_begun = not given.snapshot
+        self._has_begun = not given.snapshot or remembered is not None
         if given.up_to is not None and given.up_to <= self._at:
             raise ConfigError(
                 f"a subscription to {self.place.name} from {format_time(self._at)} cannot end before "
@@ -67,7 +112,9 @@ class Subscription:
             )
         if self._at < frontiers.upper:
             frontiers.require(self._at, self.place.name)
-        self._keeping = Keeping(self.place)
+        # What a name remembers is where to go on without a snapshot.
+        own = self.holds or Keeping(self.place)
+        self._keeping: Holds = self._named if self._named and self._has_begun else own
         self._keeping.at(self._at)
 
     @property
@@ -75,38 +122,67 @@ class Subscription:
         """The latest time up to which all has been delivered, once something has."""
         return self._at
 
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of its batches."""
+        return self.shape.apply(updates_schema(self.place).empty_table()).schema
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the snapshot has been delivered, or there is none to deliver."""
+        return self._has_begun
+
     @property
     def has_ended(self) -> bool:
         """Whether UP TO is reached."""
         return self._has_begun and self.start.up_to is not None and self._at >= self.start.up_to - 1
 
-    def poll(self) -> Batch | None:
-        """What is new, at once; None where nothing is."""
+    def poll(self, at_once: bool = False) -> Batch | None:
+        """What is new; None where nothing is. Whoever asks has dealt with all that came before. ``at_once``: updates
+        of several times come summed up at the last of them."""
         if self.has_ended:
             self.close()
             return None
-        self._keeping.at(self._at)
-        last = log_of(self.place).frontiers.last
+        self._keep()
+        last = self._reads.frontiers().last
         if self.start.up_to is not None:
             last = min(last, self.start.up_to - 1)
         if not self._has_begun:
             return self._begin() if last >= self._at else None
         if last <= self._at:
             return None
-        updates = changes(self.place, self._at, last)
+        batch = Batch(self._reads.changes(self._at, last, self.shape, at_once), last + 1, self._at)
         self._at = last
-        return Batch(updates, last + 1)
+        return batch
 
     def _begin(self) -> Batch:
-        rows = contents(self.place, self._at)
-        times = pa.array([self._at] * rows.num_rows, pa.int64())
-        stamped = rows.add_column(rows.num_columns - 1, TIME, times)
+        rows = self._reads.contents(self._at, self.shape)
         self._has_begun = True
-        return Batch(stamped, self._at + 1)
+        return Batch(rows, self._at + 1, None)
+
+    def _keep(self) -> None:
+        """History is held from where it is, with its name once it has begun."""
+        if self._named and self._has_begun and self._keeping is not self._named:
+            self._named.at(self._at)
+            self._keeping.forget()
+            self._keeping = self._named
+        self._keeping.at(self._at)
 
     def close(self) -> None:
-        """It reads no more, and holds no history back. A closed one may go on, as long as history is there."""
-        self._keeping.end()
+        """It reads no more, has dealt with what it has read, and holds no history back unless it has a name. A closed
+        one may go on, as long as history is there."""
+        if self._has_begun and self._named:
+            self._keep()
+        self._leave()
+
+    def _leave(self) -> None:
+        """It reads no more; one with a name comes back to what it may not have dealt with."""
+        if self._keeping is not self._named:
+            self._keeping.forget()
+
+    def forget(self) -> None:
+        """It reads no more, and if it has a name will not come back."""
+        self._keeping.forget()
 
     def wait(self, timeout: float | None = None) -> Batch | None:
         """The next batch; None where the subscription has ended, or none has come within ``timeout`` seconds."""
@@ -126,7 +202,7 @@ class Subscription:
             while (batch := self.wait()) is not None:
                 yield batch
         finally:
-            self.close()
+            self._leave()
 
     async def __aiter__(self) -> AsyncIterator[Batch]:
         try:
@@ -136,11 +212,15 @@ class Subscription:
                     yield batch
                 else:
                     await asyncio.sleep(POLL)
-        finally:
             self.close()
+        finally:
+            self._leave()
 
     def __enter__(self) -> Subscription:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._leave()

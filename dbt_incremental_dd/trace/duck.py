@@ -1,4 +1,5 @@
-"""The process's own DuckDB, in memory: it reads Parquet files by keys, and computes window functions."""
+"""The process's own DuckDBs, in memory: one reads Parquet files by keys, and computes window functions; the other
+computes what users ask for."""
 
 from __future__ import annotations
 
@@ -10,6 +11,19 @@ import duckdb
 def database() -> duckdb.DuckDBPyConnection:
     """A cursor, to be closed by whoever asks for it."""
     return _database().cursor()
+
+
+def confined() -> duckdb.DuckDBPyConnection:
+    """A cursor of another one, which reaches no file: for SQL that others have written. To be closed as well."""
+    return _confined().cursor()
+
+
+@cache
+def _confined() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "TimeZone": "UTC"})
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
 
 
 @cache

@@ -63,6 +63,11 @@ def release(place: Place, reader: str) -> None:
         filesystem.delete_file(path)
 
 
+def held_by(place: Place, reader: str) -> Hold | None:
+    """Where that reader said it was; None where it has not, or is forgotten."""
+    return _told(place.storage.read_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json"))
+
+
 def _of_readers(place: Place) -> list[Hold]:
     filesystem, path = place.storage.filesystem(f"{place.uri}/{_FOLDER}")
     found = []

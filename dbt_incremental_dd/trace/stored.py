@@ -46,11 +46,20 @@ def contents(place: Place, t: Time) -> pa.Table:
     return summed(_updates(place, log, BEGINNING, t))
 
 
+def updates_schema(place: Place) -> pa.Schema:
+    """The columns of a collection's updates."""
+    return _updates_schema(place, log_of(place))
+
+
+def _updates_schema(place: Place, log: Log) -> pa.Schema:
+    schema = visible_schema(place.read_manifest(log.manifest), log)
+    return _stored_types(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
+
+
 def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
     """A column that a file lacks is NULL."""
     filesystem, root = place.storage.filesystem(log.uri)
-    schema = visible_schema(place.read_manifest(log.manifest), log)
-    columns = _stored_types(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
+    columns = _updates_schema(place, log)
     inside = (ds.field(TIME) > after) & (ds.field(TIME) <= up_to)
     tables = []
     for file in between(log.files, after, up_to):
@@ -63,16 +72,25 @@ def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
 
 def summed(updates: pa.Table) -> pa.Table:
     """Each different row once, with its count in dd_diff, where that is above 0."""
-    updates = updates.drop_columns([TIME])
-    names = [name for name in updates.column_names if name != DIFF]
-    if any(pa.types.is_nested(updates.schema.field(name).type) for name in names):
-        return _summed_by_duckdb(updates)
-    found = updates.group_by(names, use_threads=False).aggregate([(DIFF, "sum")])
-    found = found.rename_columns([*names, DIFF])
+    found = _sums(updates.drop_columns([TIME]))
     return found.filter(pc.greater(found[DIFF], 0))
 
 
-def _summed_by_duckdb(updates: pa.Table) -> pa.Table:
+def consolidated(updates: pa.Table) -> pa.Table:
+    """Each different row once, with the sum of its diffs in dd_diff, where that is not 0."""
+    found = _sums(updates.drop_columns([TIME]))
+    return found.filter(pc.not_equal(found[DIFF], 0))
+
+
+def _sums(updates: pa.Table) -> pa.Table:
+    names = [name for name in updates.column_names if name != DIFF]
+    if any(pa.types.is_nested(updates.schema.field(name).type) for name in names):
+        return _sums_by_duckdb(updates)
+    found = updates.group_by(names, use_threads=False).aggregate([(DIFF, "sum")])
+    return found.rename_columns([*names, DIFF])
+
+
+def _sums_by_duckdb(updates: pa.Table) -> pa.Table:
     """The same of columns that Arrow cannot group by."""
     import duckdb
 
@@ -82,9 +100,8 @@ def _summed_by_duckdb(updates: pa.Table) -> pa.Table:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("plain", plain)
-        found = connection.sql(
-            f"SELECT {columns}, sum({DIFF})::BIGINT AS {DIFF} FROM plain GROUP BY {columns} HAVING sum({DIFF}) > 0"
-        ).to_arrow_table()
+        query = f"SELECT {columns}, sum({DIFF})::BIGINT AS {DIFF} FROM plain GROUP BY {columns}"
+        found = connection.sql(query).to_arrow_table()
     schema = updates.schema.set(len(names), pa.field(DIFF, pa.int64()))
     return found.rename_columns(updates.column_names).cast(schema)
 

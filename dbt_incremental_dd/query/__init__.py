@@ -1,0 +1,1 @@
+"""Collections read by SQL, without Spark: DuckDB over the files of their traces."""

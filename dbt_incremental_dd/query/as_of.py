@@ -1,0 +1,44 @@
+"""``SELECT ... AS OF t``: the time a statement is to be read at, told at its end as in Materialize."""
+
+from __future__ import annotations
+
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+from dbt_incremental_dd.core.errors import QueryError
+from dbt_incremental_dd.core.time import Time, parse_time
+
+
+def tokens(sql: str) -> list[Token]:
+    """The words of a statement. Raises QueryError where it has none that can be told apart."""
+    try:
+        return list(DuckDB().tokenize(sql))
+    except SqlglotError as error:
+        raise QueryError(f"the statement cannot be read: {error}", "Check its quotes and comments.") from error
+
+
+def split_as_of(sql: str) -> tuple[str, Time | None]:
+    """The statement without its last clause, and the time that it told: a number of ms, or a quoted timestamp, with or
+    without ``TIMESTAMP`` before it."""
+    found = tokens(sql)
+    depth, at = 0, None
+    for number, token in enumerate(found[:-1]):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth == 0 and token.text.upper() == "AS" and found[number + 1].text.upper() == "OF":
+            at = number
+    if at is None:
+        return sql.strip().rstrip(";"), None
+    told = [token for token in found[at + 2 :] if token.token_type != TokenType.SEMICOLON]
+    return sql[: found[at].start].rstrip(), time_of(told)
+
+
+def time_of(told: list[Token]) -> Time:
+    """The time that one value says, in ms since 1970 or as a quoted timestamp, cast or not."""
+    values = [token for token in told if token.token_type in (TokenType.NUMBER, TokenType.STRING)]
+    words = {token.text.upper() for token in told if token not in values}
+    if len(values) != 1 or words - {"TIMESTAMP", "TIMESTAMPTZ", "AT", "LEAST", "::"}:
+        said = " ".join(token.text for token in told) or "nothing"
+        raise QueryError(f"AS OF {said} is not a time", "Write ms since 1970, or a quoted ISO 8601 timestamp.")
+    value = values[0]
+    return parse_time(value.text if value.token_type == TokenType.STRING else float(value.text))

@@ -1,0 +1,50 @@
+"""A collection's contents as of a time, as the text of a SELECT over its files.
+
+Conditions on columns reach the files' own statistics through it, so that few row groups are read for few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.query.types import duckdb_type, identifier, literal
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.log import Log
+
+
+def contents_sql(log: Log, schema: Schema, t: Time) -> str:
+    """Each row as often as the collection holds it as of ``t``, with the columns of ``schema``."""
+    files = between(log.files, BEGINNING, t)
+    if not files:
+        return f"{_no_rows(schema)}"
+    names = ", ".join(identifier(name) for name in schema.names)
+    inside = f"FROM ({_updates_sql(log.uri, files, schema)}) WHERE {TIME} <= {t}"
+    if all(file.min_diff == 1 == file.max_diff for file in files):
+        return f"SELECT {names} {inside}"
+    if all(file.inserts_only for file in files):
+        summed = f"SELECT {names}, {DIFF} AS dd_count {inside}"
+    else:
+        summed = f"SELECT {names}, sum({DIFF})::BIGINT AS dd_count {inside} GROUP BY {names} HAVING sum({DIFF}) > 0"
+    return f"SELECT {names} FROM ({summed}) AS held, LATERAL (SELECT unnest(range(held.dd_count)))"
+
+
+def empty_sql(schema: Schema) -> str:
+    """The same columns, and no row."""
+    return _no_rows(schema)
+
+
+def _updates_sql(root: str, files: Sequence[DataFile], schema: Schema) -> str:
+    """A column that the files lack is NULL."""
+    stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
+    paths = ", ".join(literal(f"{root}/{file.path}") for file in files)
+    found = f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"
+    columns = ", ".join(f"{identifier(c.name)}::{duckdb_type(c.json_type)} AS {identifier(c.name)}" for c in stored)
+    return f"SELECT {columns} FROM ({_no_rows(stored)} UNION ALL BY NAME {found})"
+
+
+def _no_rows(schema: Schema) -> str:
+    columns = ", ".join(f"NULL::{duckdb_type(c.json_type)} AS {identifier(c.name)}" for c in schema)
+    return f"SELECT {columns} WHERE false"

@@ -1,0 +1,1 @@
+"""Reading collections by SQL."""
