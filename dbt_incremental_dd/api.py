@@ -42,6 +42,21 @@ class Database:
             raise StateError(f"there is no collection {name} under {self.storage.root}", f"Known collections: {known}.")
         return Collection(self.storage, name.lower())
 
+    def find(self, name: str) -> Collection:
+        """The collection of that name, or the one whose name ends so. Raises StateError where there is none,
+        ConfigError where there are several."""
+        return self[self.full_name(name)]
+
+    def full_name(self, name: str) -> str:
+        """The name of the one collection whose last part it is; else what was given. Raises ConfigError where several
+        are."""
+        if "." in name:
+            return name
+        found = [c.name for c in self.collections() if c.name.rsplit(".", 1)[-1] == name.lower()]
+        if len(found) > 1:
+            raise ConfigError(f"{name} may be any of {', '.join(found)}", "Give its full name: schema.identifier.")
+        return found[0] if found else name
+
     def status(self) -> list[Status]:
         """How each collection is, by name."""
         held = holds(self.storage)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError
@@ -64,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     subscribe.add_argument("--name", help="go on where the subscription of this name was")
     subscribe.add_argument("--format", choices=("table", "json", "csv"), default="table")
     subscribe.set_defaults(run=_subscribe)
+    _add_serve(verbs.add_parser("serve", help="collections over HTTP: rows, changes as they come, pages"))
     advance = verbs.add_parser("advance", help="says up to when a managed source is complete")
     advance.add_argument("source")
     advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
@@ -80,6 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_serve(serve: argparse.ArgumentParser) -> None:
+    serve.add_argument("--host", default="127.0.0.1", help="where it listens (default: 127.0.0.1, this machine alone)")
+    serve.add_argument("--port", type=int, default=8580, help="0 for any that is free (default: 8580)")
+    serve.add_argument("--pages", type=Path, help="a folder of pages of your own, served at /")
+    serve.add_argument("--allow-origin", action="append", default=[], help="a site whose pages may read, too")
+    serve.set_defaults(run=_serve)
+
+
 def state_root(options: argparse.Namespace) -> str:
     """The state root that a call means."""
     return options.state_root or os.path.join(os.path.abspath(options.project_dir), DEFAULT_ROOT)
@@ -91,19 +101,7 @@ def _database(options: argparse.Namespace) -> Database:
 
 def _collection(options: argparse.Namespace, name: str) -> Collection:
     """A collection by its full name, or by its last part where only one has it."""
-    database = _database(options)
-    return database[_full_name(database, name)]
-
-
-def _full_name(database: Database, name: str) -> str:
-    """The name of the one collection whose last part it is; else what was given. Raises ConfigError where several
-    are."""
-    if "." in name:
-        return name
-    found = [c.name for c in database.collections() if c.name.rsplit(".", 1)[-1] == name.lower()]
-    if len(found) > 1:
-        raise ConfigError(f"{name} may be any of {', '.join(found)}", "Give its full name: schema.identifier.")
-    return found[0] if found else name
+    return _database(options).find(name)
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -205,9 +203,19 @@ def _subscribe(options: argparse.Namespace) -> int:
     return 0
 
 
+def _serve(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.serve.server import Listening, serve
+
+    token = os.environ.get("DBT_DD_TOKEN")
+    listening = Listening(options.host, options.port, token, tuple(options.allow_origin), options.pages)
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(_database(options), listening)
+    return 0
+
+
 def _advance(options: argparse.Namespace) -> int:
     database, to = _database(options), parse_time(options.to)
-    name = _full_name(database, options.source)
+    name = database.full_name(options.source)
     if "." not in name:
         raise ConfigError(f"{name} is no source that has been taken in", "Give its full name: schema.identifier.")
     found = database.advance(name, to, options.first)

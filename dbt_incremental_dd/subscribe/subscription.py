@@ -63,15 +63,15 @@ class Batch:
         return self.updates.filter(pc.less(self.updates[DIFF], 0))
 
     def times(self) -> Iterator[Batch]:
-        """A batch for each time in it; the last one brings its reader to the end."""
-        runs = pc.run_end_encode(self.updates[TIME].combine_chunks()) if self.updates.num_rows else None
-        ends = [] if runs is None else runs.run_ends.to_pylist()
-        begin, after = 0, self.after
-        for end in ends[:-1]:
-            t = self.updates[TIME][begin].as_py()
-            yield Batch(self.updates.slice(begin, end - begin), t + 1, after)
+        """A batch for each time that it has updates of, and one without updates where it goes further than that."""
+        updates, after, begin = self.updates, self.after, 0
+        ends = pc.run_end_encode(updates[TIME].combine_chunks()).run_ends.to_pylist() if updates.num_rows else []
+        for end in ends:
+            t = updates[TIME][begin].as_py()
+            yield Batch(updates.slice(begin, end - begin), t + 1, after)
             begin, after = end, t
-        yield Batch(self.updates.slice(begin), self.upper, after)
+        if not ends or after != self.timestamp:
+            yield Batch(updates.slice(updates.num_rows), self.upper, after)
 
 
 @dataclass

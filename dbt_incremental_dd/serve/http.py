@@ -1,0 +1,184 @@
+"""The HTTP application: collections, their rows, their changes, and pages."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Body, FastAPI, Query, Request, WebSocket
+from fastapi_offline import FastAPIOffline
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dbt_incremental_dd.api import Database
+from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError, QueryError, StateError
+from dbt_incremental_dd.core.time import parse_time
+from dbt_incremental_dd.serve import listing, streams
+from dbt_incremental_dd.serve.access import COOKIE, Access
+from dbt_incremental_dd.serve.answers import Sessions, as_json, rows_of
+from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.messages import failure
+from dbt_incremental_dd.serve.vega import script
+from dbt_incremental_dd.serve.wanted import Asked, AsOf, Select, Where
+from dbt_incremental_dd.version import version
+
+_STATIC = Path(__file__).parent / "static"
+_STATUS: dict[type[DifferentialError], int] = {FrontierError: 410, ConfigError: 400, QueryError: 400, StateError: 404}
+_STREAM = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_RESERVED = {"select", "where", "as_of", "limit", "token"}
+Limit = Annotated[int, Query(ge=1, description="rows at most")]
+
+
+def application(database: Database, access: Access, pages: Path | None = None) -> FastAPI:
+    """``pages``: a folder whose files are served at ``/``, before the server's own."""
+    app = FastAPIOffline(title="Differential collections", version=version, docs_url="/docs", redoc_url=None)
+    app.state.hub, app.state.sessions = Hub(database), Sessions(database)
+    app.include_router(_router(app.state.hub, app.state.sessions))
+    app.add_exception_handler(DifferentialError, _refusal)
+    app.add_middleware(_Guard, access=access)
+    app.mount("/", _Pages(_STATIC, pages))
+    return app
+
+
+def _router(hub: Hub, sessions: Sessions) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/collections", summary="All collections with their frontiers")
+    def collections() -> list[dict[str, Any]]:
+        return listing.described(hub)
+
+    @router.get("/frontiers", summary="The same as server-sent events: all, and then each that changes")
+    async def frontiers() -> StreamingResponse:
+        return StreamingResponse(listing.changes(hub), media_type="text/event-stream", headers=_STREAM)
+
+    @router.get("/collections/{name}", summary="One collection")
+    def collection(name: str) -> dict[str, Any]:
+        return listing.describe(hub, hub.database.find(name))
+
+    @router.get("/collections/{name}/rows", summary="Its rows now, or as of a time; `?column=value` for some of them")
+    async def rows(
+        request: Request, name: str, select: Select = None, where: Where = None, as_of: AsOf = None, limit: Limit = 1000
+    ) -> Response:
+        found = await run_in_threadpool(hub.database.find, name)
+        equal = {column: value for column, value in request.query_params.items() if column not in _RESERVED}
+        sql, values = rows_of(found, select, where, equal)
+        return await _answer(sessions, sql, values, as_of, limit)
+
+    @router.post("/sql", summary="The rows of a SELECT over collections, all read as of one time")
+    async def sql(statement: Annotated[str, Body(embed=True)], as_of: AsOf = None, limit: Limit = 1000) -> Response:
+        return await _answer(sessions, statement, [], as_of, limit)
+
+    @router.get("/collections/{name}/changes", summary="Its rows, and then every change, as server-sent events")
+    async def changes(name: str, asked: Asked) -> Response:
+        return await _stream(streams.events(hub, await run_in_threadpool(hub.database.find, name), asked))
+
+    @router.websocket("/collections/{name}/changes")
+    async def changes_socket(web: WebSocket, name: str, asked: Asked) -> None:
+        await web.accept()
+        try:
+            found = await run_in_threadpool(hub.database.find, name)
+        except DifferentialError as error:
+            await streams.refuse(web, failure(error))
+            return
+        await streams.socket(hub, found, asked, web)
+
+    @router.get("/assets/vega.js", include_in_schema=False)
+    def vega() -> Response:
+        return Response(script(), media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
+
+    return router
+
+
+async def _answer(sessions: Sessions, sql: str, values: list[str], as_of: str | None, limit: int) -> Response:
+    parts = as_json(sessions, sql, values, None if as_of is None else parse_time(as_of), limit)
+    first = await asyncio.to_thread(next, parts)
+
+    async def told() -> AsyncIterator[str]:
+        try:
+            yield first
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                yield part
+        finally:
+            asyncio.get_running_loop().run_in_executor(None, _close, parts)
+
+    return StreamingResponse(told(), media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def _close(parts: Generator[str]) -> None:
+    """Ends what a client has left; what is being computed just now first comes to its next row."""
+    while True:
+        try:
+            return parts.close()
+        except ValueError:
+            time.sleep(0.05)
+
+
+async def _stream(events: AsyncIterator[str]) -> Response:
+    """What is wrong with the request is told as such: the first event is there before the answer begins."""
+    first = await anext(events)
+
+    async def told() -> AsyncIterator[str]:
+        yield first
+        async for event in events:
+            yield event
+
+    return StreamingResponse(told(), media_type="text/event-stream", headers=_STREAM)
+
+
+def _refusal(_: Request, error: Exception) -> Response:
+    assert isinstance(error, DifferentialError)
+    return Response(failure(error), _STATUS.get(type(error), 400), media_type="application/json")
+
+
+class _Guard:
+    """Answers whom ``access`` lets in; and gives up on clients that take nothing."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        refusal = self._access.refusal(connection)
+        if refusal is not None and scope["type"] == "websocket":
+            web = WebSocket(scope, receive, send)
+            await web.accept()
+            await streams.refuse(web, json.dumps({"error": refusal[1], "remedy": ""}))
+            return
+        if refusal is not None:
+            answer = JSONResponse({"error": refusal[1], "remedy": ""}, refusal[0])
+            await answer(scope, receive, send)
+            return
+        token = connection.query_params.get("token") if self._access.token else None
+
+        async def patiently(message: Message) -> None:
+            if token and message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append(
+                    "set-cookie", f"{COOKIE}={quote(token)}; HttpOnly; SameSite=Strict"
+                )
+            await asyncio.wait_for(send(message), streams.PATIENCE)
+
+        with contextlib.suppress(TimeoutError):
+            await self._app(scope, receive, patiently)
+
+
+class _Pages(StaticFiles):
+    """Files of two folders: ``own`` first."""
+
+    def __init__(self, directory: Path, own: Path | None) -> None:
+        super().__init__(directory=directory, html=True)
+        if own is not None:
+            self.all_directories = [str(own), *self.all_directories]

@@ -1,0 +1,68 @@
+"""All collections with their frontiers, and each change of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Any
+
+from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.trace.holds import holds
+
+EVERY = 0.5
+"""Seconds between looks at all collections."""
+
+
+def described(hub: Hub) -> list[dict[str, Any]]:
+    """Each collection as ``dbt-dd status`` tells it, with its columns and how many follow it here; one that is damaged
+    with its ``error``."""
+    database = hub.database
+    held = holds(database.storage)
+    found = []
+    for collection in database.collections():
+        try:
+            found.append(describe(hub, collection, held.get(collection.name, ())))
+        except DifferentialError as error:
+            found.append({"name": collection.name, "error": error.message, "remedy": error.remedy})
+    return found
+
+
+def describe(hub: Hub, collection: Collection, held: Any = None) -> dict[str, Any]:
+    """One collection."""
+    status = collection.status(held)
+    columns = [{"name": column.name, "type": column.json_type} for column in collection.schema]
+    followers = hub.followers.get(collection.name, 0)
+    return {**asdict(status), "at": status.at, "columns": columns, "followers": followers}
+
+
+async def changes(hub: Hub) -> AsyncIterator[str]:
+    """Server-sent events: a list of all collections, and then of those that have come further or are followed by
+    others; ``gone`` names those that are no more."""
+    told: dict[str, Any] = {}
+    while True:
+        seen = await asyncio.to_thread(_marks, hub)
+        if {name for name, mark in seen.items() if told.get(name) != mark} or not told:
+            found = await asyncio.to_thread(described, hub)
+            fresh = [one for one in found if told.get(one["name"]) != seen.get(one["name"])]
+            yield f"data: {json.dumps({'collections': fresh})}\n\n"
+        gone = sorted(set(told) - set(seen))
+        if gone:
+            yield f"data: {json.dumps({'collections': [], 'gone': gone})}\n\n"
+        told = seen or {"": None}
+        await asyncio.sleep(EVERY)
+
+
+def _marks(hub: Hub) -> dict[str, Any]:
+    """What changes when there is something to tell."""
+    found: dict[str, Any] = {}
+    for place in hub.database.storage.collections():
+        try:
+            log = place.log()
+            found[place.name] = log and (log.version, hub.followers.get(place.name, 0))
+        except DifferentialError as error:
+            found[place.name] = str(error)
+    return {name: mark for name, mark in found.items() if mark is not None}

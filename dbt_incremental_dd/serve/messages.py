@@ -1,0 +1,102 @@
+"""Batches as the messages that web clients get: JSON, each of a size that one can hold.
+
+    {"timestamp": 1714557600000, "inserted": [{...}], "deleted": [{...}]}
+
+Rows come as often as they are held. ``snapshot`` is true in what replaces all that the client has; ``more`` where the
+same time goes on in the next message. By key it is ``upserted``, ``deleted`` and ``key_violations`` instead. With
+progress ``{"timestamp": t, "progress": true}`` says that nothing more comes below ``t``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.subscribe.plain import plain_rows
+from dbt_incremental_dd.subscribe.shape import DELETE, STATE, UPSERT
+from dbt_incremental_dd.subscribe.subscription import Batch
+
+ROWS = 2_000
+"""In a message, at most."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """``data`` is its JSON; empty where there is nothing to tell but ``at``: the time up to which the client has all
+    once it has this, None where more of that time is to come."""
+
+    data: str
+    at: Time | None
+
+
+def messages(batch: Batch, progress: bool) -> Iterator[Message]:
+    """All of a batch, in order."""
+    is_snapshot = batch.after is None
+    for one in batch.times():
+        if one.updates.num_rows or is_snapshot:
+            yield from _of_one_time(one, is_snapshot)
+        elif not progress:
+            yield Message("", one.timestamp)
+        is_snapshot = False
+    if progress:
+        yield Message(json.dumps({"timestamp": batch.upper, "progress": True}), batch.timestamp)
+
+
+def failure(error: DifferentialError) -> str:
+    """An error as a message, and as what the server answers."""
+    return json.dumps({"error": error.message, "remedy": error.remedy})
+
+
+def _of_one_time(batch: Batch, is_snapshot: bool) -> Iterator[Message]:
+    parts = list(_parts(batch.updates)) if batch.updates.num_rows <= ROWS else _parts(batch.updates)
+    waiting: dict[str, Any] | None = None
+    for part in parts:
+        if waiting is not None:
+            yield Message(json.dumps({**waiting, "more": True}), None)
+        waiting = {"timestamp": batch.timestamp, **({"snapshot": True} if is_snapshot else {}), **part}
+        is_snapshot = False
+    last = waiting or {"timestamp": batch.timestamp, "snapshot": True, **_nothing(batch.updates.schema)}
+    yield Message(json.dumps(last), batch.timestamp)
+
+
+def _parts(updates: pa.Table) -> Iterator[dict[str, Any]]:
+    by_key = STATE in updates.schema.names
+    for begin in range(0, updates.num_rows, ROWS):
+        rows = plain_rows(updates.slice(begin, ROWS).drop_columns([TIME]))
+        yield from [_states(rows)] if by_key else _diffs(rows)
+
+
+def _states(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, list[dict[str, Any]]] = {"upserted": [], "deleted": [], "key_violations": []}
+    names = {UPSERT: "upserted", DELETE: "deleted"}
+    for row in rows:
+        found[names.get(row.pop(STATE), "key_violations")].append(row)
+    return {name: rows for name, rows in found.items() if rows or name != "key_violations"}
+
+
+def _diffs(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows as often as their diffs say, as many at a time as a message has."""
+    found: dict[str, list[dict[str, Any]]] = {"inserted": [], "deleted": []}
+    size = 0
+    for row in rows:
+        diff = int(row.pop(DIFF))
+        while diff:
+            step = max(-(ROWS - size), min(ROWS - size, diff))
+            found["inserted" if step > 0 else "deleted"] += [row] * abs(step)
+            size, diff = size + abs(step), diff - step
+            if size == ROWS:
+                yield found
+                found, size = {"inserted": [], "deleted": []}, 0
+    if size:
+        yield found
+
+
+def _nothing(schema: pa.Schema) -> dict[str, Any]:
+    return {"upserted": [], "deleted": []} if STATE in schema.names else {"inserted": [], "deleted": []}

@@ -1,0 +1,69 @@
+"""The server itself: the sockets it listens on, until it is ended."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from dbt_incremental_dd.api import Database
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.serve.access import Access, is_loopback
+from dbt_incremental_dd.serve.http import application
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where and for whom. ``port`` 0: any that is free."""
+
+    host: str = "127.0.0.1"
+    port: int = 8580
+    token: str | None = None
+    origins: tuple[str, ...] = ()
+    pages: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.pages is not None and not self.pages.is_dir():
+            raise ConfigError(f"there is no folder {self.pages} to serve pages of", "Give a folder with an index.html.")
+        if self.token is not None and not self.token.strip():
+            raise ConfigError("the token is empty", "Give one that cannot be guessed, or none.")
+        if self.token is None and not is_loopback(self.host):
+            raise ConfigError(
+                f"whoever reaches {self.host} could read all collections",
+                "Set a token, as DBT_DD_TOKEN in the environment, or listen on 127.0.0.1.",
+            )
+
+
+def serve(database: Database, listening: Listening, tell: Callable[[str], None] = print) -> None:
+    """Serves until it is interrupted. Raises ConfigError where it cannot listen there."""
+    bound = bind(listening.host, listening.port)
+    asyncio.run(run(database, listening, bound, tell))
+
+
+async def run(database: Database, listening: Listening, bound: socket.socket, tell: Callable[[str], None]) -> None:
+    """The same on a socket that is bound, in the running loop, until the task is cancelled."""
+    access = Access(listening.token, listening.host, listening.origins)
+    app = application(database, access, listening.pages)
+    config = uvicorn.Config(app, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    host = f"[{listening.host}]" if ":" in listening.host else listening.host
+    tell(f"Collections of {database.storage.root} at http://{host}:{bound.getsockname()[1]}/")
+    await server.serve(sockets=[bound])
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises ConfigError, saying why it cannot."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(256)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"nothing can listen on {host}, port {port}: {error}", "Give another --port.") from error
+    made.setblocking(False)
+    return made

@@ -1,0 +1,112 @@
+"""Subscriptions over HTTP: as server-sent events, and over a web socket, each at the pace of its client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.serve.hub import Follower, Hub
+from dbt_incremental_dd.serve.messages import Message, failure, messages
+from dbt_incremental_dd.serve.wanted import Wanted
+from dbt_incremental_dd.subscribe.subscription import Batch
+
+PATIENCE = 60.0
+"""Seconds that a client may take for one message."""
+QUIET = 15.0
+"""Seconds after which a stream on which nothing happens says that it is still there."""
+_SMALL = 2_000
+"""Rows of a batch whose messages are kept for others."""
+REFUSED, FAILED = 4400, 1011
+"""Why a socket is closed: by what was asked, or by what happened."""
+
+
+async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncIterator[str]:
+    """A subscription as server-sent events. ``id`` is the time up to which the client has all; the last event is
+    ``ended`` or ``failed``. Raises what is wrong with the request when the first one is asked for."""
+    async with hub.follow(collection, asked.start(collection), asked.shape(collection)) as follower:
+        yield "retry: 1000\n\n"
+        try:
+            while not follower.subscription.has_ended:
+                batch = await follower.batch(QUIET)
+                if batch is None:
+                    yield ": still there\n\n"
+                    continue
+                async for message in _messages(follower, batch, asked.progress):
+                    yield _event(message)
+        except DifferentialError as error:
+            yield f"event: failed\ndata: {failure(error)}\n\n"
+            return
+        yield "event: ended\ndata: {}\n\n"
+
+
+def _event(message: Message) -> str:
+    told = f"data: {message.data}\n" if message.data else ""
+    at = "" if message.at is None else f"id: {message.at}\n"
+    return f"{told}{at}\n"
+
+
+async def socket(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket) -> None:
+    """A subscription over an accepted web socket, until it ends or the client leaves. A client that sends anything is
+    told that it cannot."""
+    listening = asyncio.create_task(web.receive())
+    telling = asyncio.create_task(_tell(hub, collection, asked, web))
+    try:
+        await asyncio.wait([listening, telling], return_when=asyncio.FIRST_COMPLETED)
+        if telling.done():
+            await telling
+            await web.close(1000)
+        elif listening.result()["type"] != "websocket.disconnect":
+            await refuse(
+                web, json.dumps({"error": "this socket tells, and does not listen", "remedy": "Open another."})
+            )
+    except DifferentialError as error:
+        await refuse(web, failure(error))
+    except (WebSocketDisconnect, TimeoutError, RuntimeError):
+        with contextlib.suppress(RuntimeError):
+            await web.close(FAILED)
+    finally:
+        for task in (listening, telling):
+            task.cancel()
+        await asyncio.gather(listening, telling, return_exceptions=True)
+
+
+async def refuse(web: WebSocket, why: str) -> None:
+    """Tells why, and closes it."""
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+        await web.send_text(why)
+        await web.close(REFUSED)
+
+
+async def _tell(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket) -> None:
+    async with hub.follow(collection, asked.start(collection), asked.shape(collection)) as follower:
+        async for batch in follower.batches():
+            async for message in _messages(follower, batch, asked.progress):
+                if message.data:
+                    await asyncio.wait_for(web.send_text(message.data), PATIENCE)
+
+
+async def _messages(follower: Follower, batch: Batch, progress: bool) -> AsyncIterator[Message]:
+    """A batch's messages; those of a small one are made once for all that have the same."""
+    if batch.updates.num_rows <= _SMALL:
+        key = ("messages", batch.after, batch.upper, follower.subscription.shape, progress)
+        memo = follower.shared.memo
+        for message in memo.get(key, lambda: list(messages(batch, progress)), _bytes):
+            yield message
+        return
+    waiting = messages(batch, progress)
+
+    def following() -> Message | None:
+        return next(waiting, None)
+
+    while (told := await asyncio.to_thread(following)) is not None:
+        yield told
+
+
+def _bytes(made: list[Message]) -> int:
+    return sum(len(message.data) for message in made)

@@ -1,0 +1,21 @@
+"""Vega, Vega-Lite and Vega-Embed for pages, as one script that is not fetched from anywhere."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from dbt_incremental_dd.core.errors import ConfigError
+
+_SNIPPET = "Object.assign(window, {vega, vegaLite, vegaEmbed});"
+
+
+@cache
+def script() -> str:
+    """It defines ``vega``, ``vegaLite`` and ``vegaEmbed``. Raises ConfigError where what has them is not installed."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise ConfigError(
+            "charts need Vega, which is not installed here", "Install it: pip install 'dbt-incremental-dd[live]'"
+        ) from error
+    return str(vl_convert.javascript_bundle(_SNIPPET))
