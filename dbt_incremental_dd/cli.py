@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     subscribe.add_argument("--format", choices=("table", "json", "csv"), default="table")
     subscribe.set_defaults(run=_subscribe)
     _add_serve(verbs.add_parser("serve", help="collections over HTTP: rows, changes as they come, pages"))
+    _add_watch(verbs.add_parser("watch", help="runs what a change concerns, as soon as a source has something new"))
     advance = verbs.add_parser("advance", help="says up to when a managed source is complete")
     advance.add_argument("source")
     advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
@@ -88,6 +89,14 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("--pages", type=Path, help="a folder of pages of your own, served at /")
     serve.add_argument("--allow-origin", action="append", default=[], help="a site whose pages may read, too")
     serve.set_defaults(run=_serve)
+
+
+def _add_watch(watch: argparse.ArgumentParser) -> None:
+    watch.add_argument("--profiles-dir", help="where profiles.yml is (default: as dbt finds it)")
+    watch.add_argument("--target", help="of the profile (default: its own)")
+    watch.add_argument("--every", default="1 minute", help="everything also without news (default: 1 minute; 0: never)")
+    watch.add_argument("--compact-every", default="10 minutes", help="(default: 10 minutes; 0: never)")
+    watch.set_defaults(run=_watch)
 
 
 def state_root(options: argparse.Namespace) -> str:
@@ -211,6 +220,24 @@ def _serve(options: argparse.Namespace) -> int:
     with contextlib.suppress(KeyboardInterrupt):
         serve(_database(options), listening)
     return 0
+
+
+def _watch(options: argparse.Namespace) -> int:
+    import threading
+
+    from dbt_incremental_dd.watch.project import Project
+    from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
+
+    every, compaction = (_seconds(text) for text in (options.every, options.compact_every))
+    arguments = ["--target", options.target] if options.target else []
+    project = Project(os.path.abspath(options.project_dir), options.profiles_dir, arguments)
+    with contextlib.suppress(KeyboardInterrupt):
+        watch([Watched(project, rhythm=Rhythm(every, compaction))], threading.Event())
+    return 0
+
+
+def _seconds(text: str) -> float:
+    return 0.0 if text == "0" else parse_duration(text) / 1000
 
 
 def _advance(options: argparse.Namespace) -> int:

@@ -76,6 +76,14 @@ class DifferentialAdapter(SparkAdapter):
             raise DbtRuntimeError(str(error)) from error
 
     @available
+    def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:
+        """Whether the relation is there, as a view. Raises DbtRuntimeError where the run cannot begin."""
+        try:
+            return self._run(dd_time).catalog.has_view(relation)
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    @available
     def differential_preview(self, model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any]) -> str:
         """A query of no rows with the columns that the model would have; reads and stores nothing."""
         try:

@@ -88,7 +88,7 @@ def _inputs(
             continue
         seen.add(unique_id)
         if unique_id in graph["sources"]:
-            yield _source(graph["sources"][unique_id], folder)
+            yield source_spec(graph["sources"][unique_id], folder)
             continue
         node = graph["nodes"].get(unique_id)
         if node is None:
@@ -102,7 +102,8 @@ def _inputs(
                     yield _key(relation_name), "model"
 
 
-def _source(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:
+def source_spec(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:
+    """A source of dbt's graph, and the name that SQL has for it. Raises ConfigError for what is wrong with it."""
     relation = str(node["relation_name"])
     name = _key(relation)
     wide = (node.get("source_meta") or {}).get("differential") or {}

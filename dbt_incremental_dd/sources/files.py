@@ -44,7 +44,7 @@ def arrivals(
     if info.type == pafs.FileType.File and spec.format != "parquet" and not whole:
         return growing.arrivals(spark, storage, spec, filesystem, info, progress, stored)
     root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
-    found = _listing(filesystem, info, root)
+    found = listing(filesystem, info, root)
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
     if found == seen and stored is not None:
         return None
@@ -62,7 +62,7 @@ def arrivals(
     return Arrival(records, {"files": {n: list(s) for n, s in kept.items()}}, whole=whole)
 
 
-def _listing(filesystem: pafs.FileSystem, info: pafs.FileInfo, root: str) -> dict[str, tuple[int, int]]:
+def listing(filesystem: pafs.FileSystem, info: pafs.FileInfo, root: str) -> dict[str, tuple[int, int]]:
     """Every data file's size and modification time (ns), by its path below the root, which may be elsewhere next time;
     names that begin with ``_`` or ``.`` are none."""
     found = [info]

@@ -1,0 +1,116 @@
+"""A dbt project that is parsed once and run many times, in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.trace.layout import Storage
+
+
+class RunFailed(DifferentialError):
+    """A run in which at least one model failed, with what dbt said of each."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One model's part in a run."""
+
+    name: str
+    rows_added: int
+    rows_removed: int
+
+
+@dataclass
+class Project:
+    """``arguments``: further ones for every `dbt run`, such as a selection or a target."""
+
+    folder: str
+    profiles: str | None = None
+    arguments: Sequence[str] = ()
+    _manifest: Any = field(default=None, init=False)
+
+    def parse(self) -> None:
+        """Reads the project anew. Raises ConfigError with what dbt says is wrong with it."""
+        result = self._invoke(["parse"], None)
+        if not result.success:
+            raise ConfigError(f"the project in {self.folder} cannot be parsed: {result.exception}")
+        self._manifest = result.result
+
+    def sources(self) -> dict[str, SourceSpec]:
+        """What models read from outside, by unique id. Raises ConfigError for settings that cannot be honoured."""
+        from dbt.adapters.differential.requests import source_spec
+
+        read = {parent for node in self._models() for parent in node.depends_on.nodes}
+        nodes = {name: node for name, node in self._manifest.sources.items() if name in read}
+        return {name: source_spec(node.to_dict(), self.folder)[1] for name, node in nodes.items()}
+
+    def affected(self, sources: Iterable[str]) -> list[str]:
+        """Selectors of all models that read these sources, whatever is between, with all that those read: so that
+        nothing downstream waits for a model that was not run."""
+        manifest = self._manifest
+        below = _closure(sources, manifest.child_map)
+        whole = _closure(below, manifest.parent_map)
+        found = [".".join(node.fqn) for node in self._models() if node.unique_id in whole]
+        return [] if len(found) == len(list(self._models())) else sorted(found)
+
+    def files(self) -> list[str]:
+        """What the project is written in: a change of one of them is a change of the project."""
+        nodes = [*self._manifest.nodes.values(), *self._manifest.sources.values(), *self._manifest.macros.values()]
+        own = {node.original_file_path for node in nodes if node.package_name == self._manifest.metadata.project_name}
+        folders = {os.path.dirname(path) for path in own}
+        names = sorted(own | folders | {"dbt_project.yml", "profiles.yml", "packages.yml"})
+        return [os.path.join(self.folder, name) for name in names if name]
+
+    def run(self, select: Sequence[str] = ()) -> list[Ran]:
+        """One `dbt run`. Raises RunFailed, naming each model that failed and why."""
+        chosen = ["--select", *select] if select else []
+        # What relations there are is asked for where it is needed, and nobody reads the artifacts of each run.
+        quick = ["--no-populate-cache", "--no-write-json"]
+        result = self._invoke(["run", *quick, *chosen, *self.arguments], self._manifest)
+        ran = list(getattr(result.result, "results", ()) or ())
+        failed = [one for one in ran if one.status in ("error", "fail", "skipped")]
+        if result.exception or failed or not result.success:
+            told = [f"{one.node.name}: {one.message}" for one in failed if one.status != "skipped"]
+            raise RunFailed("; ".join(told) or str(result.exception or "dbt run failed"))
+        return [_ran(one) for one in ran]
+
+    def storage(self) -> Storage:
+        """Where the collections are, as the profile says; known after the first run."""
+        from dbt.adapters.differential.connections import storage_of
+        from dbt.adapters.factory import get_adapter_by_type
+
+        found: Storage = storage_of(get_adapter_by_type("differential").config.credentials, self.folder)
+        return found
+
+    def _models(self) -> list[Any]:
+        nodes = self._manifest.nodes.values()
+        return [node for node in nodes if node.resource_type == "model" and node.config.enabled]
+
+    def _invoke(self, command: list[str], manifest: Any) -> Any:
+        from dbt.cli.main import dbtRunner
+
+        given = ["--project-dir", self.folder, "--log-level", "none", "--no-send-anonymous-usage-stats"]
+        given += ["--profiles-dir", self.profiles] if self.profiles else []
+        return dbtRunner(manifest=manifest).invoke([*command, *given])
+
+
+def _closure(names: Iterable[str], steps: dict[str, list[str]]) -> set[str]:
+    """All that is reached, with the beginnings."""
+    found: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += steps.get(name, ())
+    return found
+
+
+def _ran(one: Any) -> Ran:
+    response = one.adapter_response or {}
+    return Ran(one.node.name, int(response.get("rows_added") or 0), int(response.get("rows_removed") or 0))

@@ -1,0 +1,163 @@
+"""Looks at the sources of projects, and runs what a change concerns."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time as clock
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.time import format_time, now
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.sight import sight
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.watch.project import Project, Ran
+
+POLL = 0.05
+"""Seconds between looks at sources on a local disk, where a look takes less than a tenth of that."""
+_REMOTE = 5.0
+"""Seconds between looks at sources elsewhere."""
+_FILES = 2.0
+"""Seconds between looks at the project's own files."""
+_AGAIN = 15.0
+"""Seconds after which what has failed is tried again."""
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """In seconds: ``every`` all models run also without news, for sources that only a run can look at, and for rows
+    that leave as time passes; ``compaction`` as often as history beyond the window is let go. 0: never."""
+
+    every: float = 60.0
+    compaction: float = 600.0
+
+
+@dataclass
+class Watched:
+    """One project, and what its sources looked like when its models were last run."""
+
+    project: Project
+    tell: Callable[[str], None] = print
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    _seen: dict[str, Hashable] = field(default_factory=dict, init=False)
+    _sources: dict[str, SourceSpec] = field(default_factory=dict, init=False)
+    _due: dict[str, float] = field(default_factory=dict, init=False)
+    _storage: Storage | None = field(default=None, init=False)
+    _files: Hashable = field(default=None, init=False)
+    _has_failed: bool = field(default=False, init=False)
+
+    def begin(self) -> None:
+        """The first run, of everything. Raises what is wrong with the project."""
+        self.project.parse()
+        self._sources = self.project.sources()
+        self._files = _stamps(self.project.files())
+        self._run((), "everything")
+
+    def step(self) -> bool:
+        """Runs what there is to run; whether there was anything."""
+        if self._is_due("files", _FILES) and self._has_changed():
+            return True
+        fresh = [name for name in self._sources if self._has_news(name)]
+        if fresh:
+            return self._run(fresh, ", ".join(sorted(self._sources[name].name for name in fresh)))
+        if self._has_failed and self._is_due("again", _AGAIN):
+            return self._run((), "what has failed, again")
+        if self._is_due("every", self.rhythm.every):
+            return self._run((), "everything")
+        if self._is_due("compaction", self.rhythm.compaction):
+            return self._compact()
+        return False
+
+    def _run(self, fresh: Sequence[str], why: str) -> bool:
+        """Models on these sources, or all. What a source looks like is taken down before: what comes meanwhile is news
+        for the next run."""
+        began = clock.monotonic()
+        looks = {name: self._look(name) for name in (fresh or self._sources)}
+        self._seen.update(looks)
+        try:
+            ran = self.project.run(self.project.affected(fresh) if fresh else ())
+            self._storage = self._storage or self.project.storage()
+            self._has_failed = self._has_failed and bool(fresh)
+            self._tell_of(ran, why, clock.monotonic() - began)
+        except DifferentialError as error:
+            self._has_failed = True
+            self.tell(f"{format_time(now())}  FAILED  {error}")
+        for name in ("again", *(() if fresh else ("every",))):
+            self._due[name] = clock.monotonic()
+        return True
+
+    def _tell_of(self, ran: Sequence[Ran], why: str, seconds: float) -> None:
+        moved = [one for one in ran if one.rows_added or one.rows_removed]
+        changed = [f"{one.name} +{one.rows_added} -{one.rows_removed}" for one in moved]
+        if changed or not self._due.get("told"):
+            self._due["told"] = clock.monotonic()
+            self.tell(f"{format_time(now())}  {why}: {', '.join(changed) or 'nothing new'}  ({seconds:.2f} s)")
+
+    def _has_news(self, name: str) -> bool:
+        spec = self._sources[name]
+        if spec.path is not None and "://" in spec.path and not self._is_due(name, _REMOTE):
+            return False
+        look = self._look(name)
+        return look is not None and look != self._seen.get(name)
+
+    def _look(self, name: str) -> Hashable | None:
+        return sight(self._storage or Storage(self.project.folder), self._sources[name])
+
+    def _has_changed(self) -> bool:
+        """Takes the project in anew where it has been edited."""
+        files = _stamps(self.project.files())
+        if files == self._files:
+            return False
+        self._files = files
+        try:
+            self.project.parse()
+            self._sources = self.project.sources()
+            self._files = _stamps(self.project.files())
+        except DifferentialError as error:
+            self.tell(f"{format_time(now())}  FAILED  {error}")
+            return True
+        return self._run((), "the project has changed")
+
+    def _compact(self) -> bool:
+        from dbt_incremental_dd.runtime.compact import compact
+        from dbt_incremental_dd.runtime.session import open_session
+
+        if self._storage is None:
+            return False
+        try:
+            for _ in compact(open_session(self._storage.root, {}), self._storage):
+                pass
+        except DifferentialError as error:
+            self.tell(f"{format_time(now())}  compaction FAILED  {error}")
+        return True
+
+    def _is_due(self, what: str, seconds: float) -> bool:
+        """Whether that long has gone by since it was last due; 0 seconds never."""
+        last = self._due.setdefault(what, clock.monotonic())
+        if not seconds or clock.monotonic() - last < seconds:
+            return False
+        self._due[what] = clock.monotonic()
+        return True
+
+
+def watch(projects: Sequence[Watched], stop: threading.Event) -> None:
+    """Keeps them all up to date until it is told to stop. Raises what is wrong with a project at the beginning."""
+    for watched in projects:
+        watched.begin()
+    while not stop.is_set():
+        began = clock.monotonic()
+        were_busy = [watched.step() for watched in projects]
+        if not any(were_busy):
+            stop.wait(max(POLL, 10 * (clock.monotonic() - began)))
+
+
+def _stamps(paths: Sequence[str]) -> Hashable:
+    found = []
+    for path in paths:
+        try:
+            found.append((path, os.stat(path).st_mtime_ns))
+        except OSError:
+            found.append((path, 0))
+    return tuple(found)
