@@ -15,6 +15,7 @@ DEV = [
     *AIRFLOW,
     *LIVE,
     "astronomer-cosmos>=1.11",
+    "httpx>=0.27",
     "hypothesis>=6.100",
     "import-linter>=2.0",
     "matplotlib>=3.9",

@@ -29,8 +29,14 @@ class _Followed:
     before: int = 0
     """The latest final time before the last step."""
     failed: DifferentialError | None = None
+    is_over: bool = False
     followers: int = 0
     watching: asyncio.Task[None] | None = None
+
+    def step(self) -> None:
+        """Wakes all that wait."""
+        stepped, self.stepped = self.stepped, asyncio.Event()
+        stepped.set()
 
     async def watch(self) -> None:
         """Looks for more, for all of them."""
@@ -43,8 +49,7 @@ class _Followed:
                 self.failed, more = error, True
             if more:
                 self.before = last
-                stepped, self.stepped = self.stepped, asyncio.Event()
-                stepped.set()
+                self.step()
             if self.failed:
                 return
 
@@ -54,7 +59,15 @@ class Hub:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.is_closed = False
         self._followed: dict[str, _Followed] = {}
+
+    def close(self) -> None:
+        """The server ends: so does all that is followed, and clients that come back find the next one."""
+        self.is_closed = True
+        for followed in self._followed.values():
+            followed.is_over = True
+            followed.step()
 
     @property
     def followers(self) -> dict[str, int]:
@@ -105,25 +118,30 @@ class Follower:
     def __init__(self, subscription: Subscription, followed: _Followed) -> None:
         self.subscription = subscription
         self._followed = followed
-        self._has_delivered = False
+        self._has_caught_up = False
 
     @property
     def shared(self) -> Shared:
         """What it has in common with others."""
         return self._followed.shared
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come: it has ended, or the server does."""
+        return self.subscription.has_ended or self._followed.is_over
+
     async def batch(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None where there is none within ``timeout`` seconds (None: ever), or it has ended."""
+        """The next batch; None where there is none within ``timeout`` seconds (None: ever), or ``is_over``."""
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
-        while not self.subscription.has_ended:
+        while not self.is_over:
             stepped = self._followed.stepped
             if self._followed.failed:
                 raise self._followed.failed
-            is_late = self._has_delivered and self.subscription.at < self._followed.before
+            is_late = self._has_caught_up and self.subscription.at < self._followed.before
             batch = await asyncio.to_thread(self.subscription.poll, is_late)
             if batch is not None:
-                self._has_delivered = True
+                self._has_caught_up |= batch.timestamp >= self._followed.before
                 return batch
             left = _SAID_AGAIN if deadline is None else deadline - loop.time()
             if left <= 0:

@@ -43,7 +43,7 @@ async def changes(hub: Hub) -> AsyncIterator[str]:
     """Server-sent events: a list of all collections, and then of those that have come further or are followed by
     others; ``gone`` names those that are no more."""
     told: dict[str, Any] = {}
-    while True:
+    while not hub.is_closed:
         seen = await asyncio.to_thread(_marks, hub)
         if {name for name, mark in seen.items() if told.get(name) != mark} or not told:
             found = await asyncio.to_thread(described, hub)

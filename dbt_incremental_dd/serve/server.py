@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -14,6 +16,9 @@ from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.serve.access import Access, is_loopback
 from dbt_incremental_dd.serve.http import application
+
+_LOOK = 0.1
+"""Seconds between looks whether to end."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +49,42 @@ def serve(database: Database, listening: Listening, tell: Callable[[str], None] 
     asyncio.run(run(database, listening, bound, tell))
 
 
-async def run(database: Database, listening: Listening, bound: socket.socket, tell: Callable[[str], None]) -> None:
-    """The same on a socket that is bound, in the running loop, until the task is cancelled."""
+async def run(
+    database: Database,
+    listening: Listening,
+    bound: socket.socket,
+    tell: Callable[[str], None],
+    stop: threading.Event | None = None,
+) -> None:
+    """The same on a socket that is bound, in the running loop, until it is interrupted or told to ``stop``."""
     access = Access(listening.token, listening.host, listening.origins)
     app = application(database, access, listening.pages)
-    config = uvicorn.Config(app, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = _Server(uvicorn.Config(app, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2))
     host = f"[{listening.host}]" if ":" in listening.host else listening.host
     tell(f"Collections of {database.storage.root} at http://{host}:{bound.getsockname()[1]}/")
+    stopping = asyncio.create_task(server.end_with(stop or threading.Event()))
     await server.serve(sockets=[bound])
+    stopping.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Ends what is followed before it waits for its clients."""
+
+    def end(self) -> None:
+        """Begins to end."""
+        self.should_exit = True
+        self.config.app.state.hub.close()  # type: ignore[union-attr]
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """When it is interrupted."""
+        super().handle_exit(sig, frame)
+        asyncio.get_running_loop().call_soon_threadsafe(self.end)
+
+    async def end_with(self, stop: threading.Event) -> None:
+        """When somebody says so."""
+        while not stop.is_set():
+            await asyncio.sleep(_LOOK)
+        self.end()
 
 
 def bind(host: str, port: int) -> socket.socket:

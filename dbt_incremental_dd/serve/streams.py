@@ -32,7 +32,7 @@ async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncIterat
     async with hub.follow(collection, asked.start(collection), asked.shape(collection)) as follower:
         yield "retry: 1000\n\n"
         try:
-            while not follower.subscription.has_ended:
+            while not follower.is_over:
                 batch = await follower.batch(QUIET)
                 if batch is None:
                     yield ": still there\n\n"
@@ -42,7 +42,8 @@ async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncIterat
         except DifferentialError as error:
             yield f"event: failed\ndata: {failure(error)}\n\n"
             return
-        yield "event: ended\ndata: {}\n\n"
+        if follower.subscription.has_ended:
+            yield "event: ended\ndata: {}\n\n"
 
 
 def _event(message: Message) -> str:

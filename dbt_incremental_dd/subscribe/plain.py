@@ -28,7 +28,8 @@ def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Decimals, floats that are no numbers, times (ISO 8601) and bytes (base64) as texts; maps as lists of pairs."""
+    """Decimals with digits after the point, floats that are no numbers, times (ISO 8601) and bytes (base64) as texts;
+    maps as lists of pairs."""
     for kind, form in _FORMS:
         if isinstance(value, kind):
             return form(value)
@@ -47,7 +48,7 @@ def _timestamp(value: datetime.datetime) -> str:
 
 _FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (float, _float),
-    (Decimal, str),
+    (Decimal, lambda value: str(value) if value.as_tuple().exponent else int(value)),
     (datetime.datetime, _timestamp),
     ((datetime.date, datetime.time), lambda value: value.isoformat()),
     (datetime.timedelta, str),
