@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-slow torture fuzz tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test test-slow torture fuzz tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -30,6 +30,9 @@ setup: java $(STAMP) ## makes .venv and installs everything into it
 
 demo: setup ## runs the four example projects, every round checked against Spark's batch answer
 	$(BIN)/python example_project/demo.py
+
+live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives
+	$(BIN)/python example_project/live.py
 
 test: setup ## runs the tests
 	$(BIN)/python -m pytest

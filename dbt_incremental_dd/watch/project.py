@@ -72,6 +72,8 @@ class Project:
         # What relations there are is asked for where it is needed, and nobody reads the artifacts of each run.
         quick = ["--no-populate-cache", "--no-write-json"]
         result = self._invoke(["run", *quick, *chosen, *self.arguments], self._manifest)
+        if isinstance(result.exception, KeyboardInterrupt):
+            raise result.exception
         ran = list(getattr(result.result, "results", ()) or ())
         failed = [one for one in ran if one.status in ("error", "fail", "skipped")]
         if result.exception or failed or not result.success:

@@ -22,9 +22,9 @@ class Feed:
         """The first file."""
         return self._write("start", self._size)
 
-    def advance(self, round: int) -> dict[str, int]:
+    def advance(self, round: int, visits: int = 500) -> dict[str, int]:
         """One more file."""
-        return self._write(f"round-{round:04d}", 500)
+        return self._write(f"round-{round:04d}", visits)
 
     def _write(self, name: str, count: int) -> dict[str, int]:
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -30,22 +30,25 @@ class Feed:
         """The first events."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text("")
-        return self._append(self._size)
+        return self.append(self._size)
 
     def advance(self, round: int) -> dict[str, int]:
         """More events, one of them only half written yet."""
-        return self._append(200 + 50 * round)
+        return self.append(200 + 50 * round)
 
-    def _append(self, count: int) -> dict[str, int]:
+    def append(self, count: int, busy: int | None = None) -> dict[str, int]:
+        """Events; half of them by one editor, where one is ``busy``."""
         with self._path.open("a") as out:
             for _ in range(count):
-                out.write(json.dumps(self._event()) + "\n")
+                out.write(json.dumps(self._event(busy)) + "\n")
         return {"events": count}
 
-    def _event(self) -> dict[str, Any]:
+    def _event(self, busy: int | None) -> dict[str, Any]:
         rng, number = self._rng, self._next
         self._next += 1
         editor = int(rng.paretovariate(0.6))
+        if busy is not None and rng.random() < 0.5:
+            editor = busy
         wiki = rng.choice(_WIKIS)
         return {
             "$schema": "/mediawiki/recentchange/1.0.0",

@@ -1,0 +1,1 @@
+"""Models kept up to date all the time."""
