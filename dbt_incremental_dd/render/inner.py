@@ -29,6 +29,7 @@ from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.local import Local, consolidate_local, read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, updates
+from dbt_incremental_dd.trace.tiers import mergeable
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 if TYPE_CHECKING:
@@ -159,8 +160,9 @@ class InnerTrace:
         names = (*self._state.columns, *self._state.diffs)
         schema = rows.schema.select(names)
         stored = Schema((*schema.columns, TIME_COLUMN))
+        merged = self._mergeable() if rows.local is not None and rows.local.num_rows else ()
         if rows.local is not None:
-            files = self._write_local(rows.local, stored, t)
+            files = self._write_local(self._with(merged, rows.local), stored, t)
         else:
             sorted_frame = rows.frame.select(*names).withColumn(TIME, F.lit(t).cast("bigint"))
             if self._state.arranged_by:
@@ -168,7 +170,7 @@ class InnerTrace:
             files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema), is_arranged=True)
         log = self._log or self._place.create(stored)
         replace_all = self._from_empty and (self._log is not None or bool(log.files))
-        commit = Commit(add=files, manifest=time.time_ns(), schema=stored, replace_all=replace_all)
+        commit = Commit(add=files, remove=merged, manifest=time.time_ns(), schema=stored, replace_all=replace_all)
         reached("state: written")
         self._log = log.commit(commit)
         reached("state: committed")
@@ -179,6 +181,19 @@ class InnerTrace:
         self._own = None
         frame = updates(self._spark, self._log.uri, files, stored).drop(TIME)
         return replace(rows, source=frame, estimate=total_rows(files))
+
+    def _mergeable(self) -> tuple[DataFile, ...]:
+        """Small files whose rows are written again with what is appended."""
+        if self._from_empty or self._log is None or not is_plain(self._data):
+            return ()
+        return mergeable(self._log.files)
+
+    def _with(self, merged: tuple[DataFile, ...], table: pa.Table) -> pa.Table:
+        """The rows, and those of the files, summed up."""
+        if not merged or self._log is None:
+            return table
+        stored = read_local(self._place.storage, self._log.uri, merged, self._data)
+        return consolidate_local(pa.concat_tables([stored, table.select(stored.column_names)]), self._state.diffs)
 
     def _write_local(self, table: pa.Table, stored: Schema, t: Time) -> tuple[DataFile, ...]:
         if table.num_rows == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.points import reached
@@ -11,7 +12,7 @@ from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish
-from dbt_incremental_dd.trace.compact import Compaction, compact_trace
+from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.holds import Hold, holds, movable
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -54,8 +55,11 @@ def _compact_one(
     reached("compaction: states merged")
     if inner != manifest.get("inner", {}):
         log = log.commit(Commit(manifest=place.write_manifest({**manifest, "inner": inner})))
-    done = compact_trace(spark, place.storage, log, since, (DIFF,), tuple(manifest.get("sorted_by", ())))
+    sorted_by = tuple(manifest.get("sorted_by", ()))
+    done = compact_trace(spark, place.storage, log, since, (DIFF,), sorted_by)
     reached("compaction: trace merged")
+    merged = merge_recent(place.storage, done.log, sorted_by)
+    done = replace(done, log=merged, files_after=len(merged.files))
     relation = manifest.get("relation")
     if relation and done.files_after != done.files_before:
         schema = Schema.from_json(str(manifest["schema"]))

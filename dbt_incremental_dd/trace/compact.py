@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.core.schema import TIME
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_ordered, is_readable
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, quoted, updates
-from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_spark
+from dbt_incremental_dd.trace.tiers import mergeable
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +35,26 @@ class Compaction:
     updates_after: int
     files_before: int
     files_after: int
+
+
+def merge_recent(storage: Storage, log: Log, sort_by: tuple[str, ...] = ()) -> Log:
+    """The log with the small files of times after ``since`` merged, and those times as they are."""
+    if not is_readable(log.schema):
+        return log
+    sort_by = tuple(name for name in sort_by if is_ordered(log.schema.select((name,))))
+    bounded = _bounded(log.schema, (DIFF,))
+    while merged := mergeable(file for file in log.files if file.first > log.frontiers.since):
+        table = read_local(storage, log.uri, merged, log.schema)
+        order = [(name, "ascending") for name in (*sort_by, TIME)]
+        written = write_arrow(storage, log.uri, table.sort_by(order), log.schema, bounded)
+        reached("compaction: recent files written")
+        log = log.commit(Commit(add=(written,), remove=merged, changes_data=False))
+    return log
+
+
+def _bounded(schema: Schema, diffs: tuple[str, ...]) -> tuple[str, ...]:
+    """Columns that files have bounds for."""
+    return tuple(c.name for c in schema if c.type in BOUNDED_TYPES and c.name not in (TIME, *diffs))[:16]
 
 
 def compact_trace(
@@ -63,8 +85,7 @@ def compact_trace(
         merged = merged.repartitionByRange(files, *columns).sortWithinPartitions(*columns)
     else:
         merged = merged.coalesce(files)
-    bounded = [c.name for c in log.schema if c.type in BOUNDED_TYPES and c.name not in (TIME, *diffs)]
-    written = write_spark(storage, log.uri, merged, bounded[:16], is_arranged=bool(sort_by))
+    written = write_spark(storage, log.uri, merged, _bounded(log.schema, diffs), is_arranged=bool(sort_by))
     reached("compaction: written")
     made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False))
     return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))
