@@ -1,0 +1,15 @@
+// A Vega-Lite chart whose data is given as it changes. Colours are those of live.css.
+// Vega warns of charts that have no data yet.
+const ERRORS = 1;
+
+export async function chart(target, spec) {
+  const font = getComputedStyle(document.body).fontFamily;
+  const config = { font, background: "transparent", view: { stroke: null }, aria: false, text: { baseline: "alphabetic" } };
+  const whole = { ...spec, width: "container", autosize: { type: "fit", contains: "padding" }, padding: 0, config };
+  // Beside what is there already, such as what is said instead of the chart.
+  const place = document.createElement("div");
+  target.append(place);
+  const { view } = await vegaEmbed(place, whole, { renderer: "svg", actions: false, tooltip: false, logLevel: ERRORS });
+  new ResizeObserver(() => view.width(target.clientWidth).runAsync()).observe(target);
+  return view;
+}
