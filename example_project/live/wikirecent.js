@@ -1,4 +1,4 @@
-import { rowsOf } from "./ask.js";
+import { about, rowsOf } from "./ask.js";
 import { Bars } from "./bars.js";
 import { Counter } from "./counter.js";
 import { at, showProblem, showState, worst, write, writeTime } from "./dom.js";
@@ -44,12 +44,13 @@ setInterval(() => write(at("rate"), rates.now().toFixed(1)), 500);
 // How many there were before the page was opened, as far as the history goes.
 async function history(until) {
   const times = Array.from({ length: POINTS }, (_, i) => Math.round(until - ((i + 1) * WINDOW) / (POINTS - 1)));
-  for (const t of times) {
-    try {
+  try {
+    const { since } = await about(COUNTER);
+    for (const t of [...times.filter((one) => one > since), since]) {
       const { rows } = await rowsOf(COUNTER, { as_of: t });
       if (rows.length) rates.add(t, rows[0].edits);
-    } catch {
-      return;
     }
+  } catch {
+    // The line begins later.
   }
 }

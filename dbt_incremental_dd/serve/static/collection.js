@@ -11,6 +11,7 @@ const FOLLOWED = 1000;
 const SHOWN = 200;
 const READ_AGAIN = 1500;
 const FACTS = 5000;
+const ASKED_AGAIN = 2000;
 
 const query = new URLSearchParams(location.search);
 const name = query.get("name") ?? "";
@@ -113,7 +114,7 @@ async function load() {
       showState(at("state"), "failed");
       showProblem(at("problem"), error.message, error.remedy);
     }
-    setTimeout(() => isMine() && load(), 3000);
+    setTimeout(() => isMine() && load(), ASKED_AGAIN);
   }
 }
 

@@ -42,7 +42,7 @@ export function literal(value) {
 
 // All in ms: pauses after a connection broke, and after the server said no; and how soon it would have said so.
 const SHORTEST = 250, LONGEST = 8000;
-const ASKED_AGAIN = 3000, ASKED_AT_LAST = 30000;
+const ASKED_AGAIN = 1500, ASKED_AT_LAST = 30000;
 const SETTLED = 400;
 
 class Followed {
