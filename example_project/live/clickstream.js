@@ -6,7 +6,7 @@ import { number } from "./format.js";
 import { Picker } from "./picker.js";
 
 const DEVICES = 4;
-const PAGES = 5;
+const PAGES = 4;
 const BUSIEST = `SELECT user_id, sum(visits) AS visits FROM clickstream.visits_by_user_url_device
   GROUP BY user_id ORDER BY visits DESC, user_id LIMIT 20`;
 

@@ -31,6 +31,7 @@ at("where").value = chosen.where;
 async function lookUp() {
   facts = await about(name);
   showProblem(at("problem"), "");
+  at("main").hidden = false;
   table.columns = facts.columns;
   write(at("name"), facts.name);
   at("kind").hidden = false;
@@ -93,27 +94,30 @@ function choose(wanted) {
 }
 
 async function load() {
-  const mine = ++turn;
+  const before = turn, mine = ++turn, wanted = { ...chosen };
   const isMine = () => mine === turn;
   try {
     if (!facts) await lookUp();
     if (!isMine()) return;
-    const count = await counted();
+    const count = await counted(wanted);
     if (!isMine()) return;
     whereProblem("");
     followed?.close();
     followed = null;
-    if (chosen.asOf !== null) await readAsOf(count, isMine);
-    else if (count <= FOLLOWED) followAll(isMine);
-    else await followSome(isMine);
+    if (wanted.asOf !== null) await readAsOf(wanted, count, isMine);
+    else if (count <= FOLLOWED) followAll(wanted, isMine);
+    else await followSome(wanted, isMine);
   } catch (error) {
     if (!isMine()) return;
-    if (error.isAway) showState(at("state"), "reconnecting");
-    else if (facts && chosen.where) return whereProblem(error.message, error.remedy);
-    else {
-      showState(at("state"), "failed");
-      showProblem(at("problem"), error.message, error.remedy);
+    if (!error.isAway && facts && wanted.where) {
+      // What was shown before goes on.
+      if (followed) turn = before;
+      else showState(at("state"), "failed");
+      whereProblem(error.message, error.remedy);
+      return;
     }
+    showState(at("state"), error.isAway ? "reconnecting" : "failed");
+    if (!error.isAway) showProblem(at("problem"), error.message, error.remedy);
     setTimeout(() => isMine() && load(), ASKED_AGAIN);
   }
 }
@@ -123,18 +127,19 @@ function whereProblem(error, remedy) {
   at("where").setAttribute("aria-invalid", String(Boolean(error)));
 }
 
-async function counted() {
-  const { rows } = await rowsOf(name, { select: "count(*) AS n", where: chosen.where, as_of: chosen.asOf });
+async function counted({ where, asOf }) {
+  const { rows } = await rowsOf(name, { select: "count(*) AS n", where, as_of: asOf });
   return rows[0].n;
 }
 
 function tell(shown, of) {
-  const some = shown < of ? `the first ${number(shown)} of ${number(of)}` : number(of);
-  write(at("count"), `${some} ${of === 1 ? "row" : "rows"}${shown < of && chosen.asOf === null ? ": narrow them with WHERE" : ""}`);
+  const isAll = shown >= of;
+  const some = isAll ? number(of) : `${number(shown)} of ${number(of)}`;
+  write(at("count"), `${some} ${of === 1 ? "row" : "rows"}${isAll ? "" : ": narrow them with WHERE"}`);
 }
 
-async function readAsOf(count, isMine) {
-  const { rows } = await rowsOf(name, { where: chosen.where, as_of: chosen.asOf, limit: FOLLOWED });
+async function readAsOf({ where, asOf }, count, isMine) {
+  const { rows } = await rowsOf(name, { where, as_of: asOf, limit: FOLLOWED });
   if (!isMine()) return;
   table.show(rows);
   tell(rows.length, count);
@@ -144,7 +149,7 @@ async function readAsOf(count, isMine) {
 
 function following(isMine, options, onChange) {
   log.clear();
-  followed = follow(name, { ...options, where: chosen.where, onState, onTime: (t) => isMine() && upTo(t) }, (change) => {
+  followed = follow(name, { ...options, onState, onTime: upTo }, (change) => {
     if (isMine()) onChange(change);
     lookUpSoon();
   });
@@ -156,9 +161,9 @@ function onState({ state, error, remedy }) {
   showProblem(at("problem"), error, remedy);
 }
 
-function followAll(isMine) {
+function followAll({ where }, isMine) {
   let hasBegun = false;
-  following(isMine, {}, (change) => {
+  following(isMine, { where }, (change) => {
     const { rows, inserted, deleted } = change;
     if (hasBegun) table.follow(change);
     else table.show(rows);
@@ -168,16 +173,16 @@ function followAll(isMine) {
   });
 }
 
-async function followSome(isMine) {
+async function followSome({ where }, isMine) {
   let timer = 0;
   const read = async () => {
     timer = 0;
-    const [count, { rows }] = await Promise.all([counted(), rowsOf(name, { where: chosen.where, limit: SHOWN })]);
+    const [count, { rows }] = await Promise.all([counted({ where }), rowsOf(name, { where, limit: SHOWN })]);
     if (!isMine()) return;
     table.show(rows);
     tell(rows.length, count);
   };
-  following(isMine, { snapshot: false }, (change) => {
+  following(isMine, { where, snapshot: false }, (change) => {
     log.add(change);
     timer ||= setTimeout(() => read().catch(() => {}), READ_AGAIN);
   });

@@ -70,4 +70,5 @@ def picture(page: Page, name: str) -> None:
 
 def overflow(page: Page) -> int:
     """By how many pixels the page is wider than its window."""
-    return int(page.evaluate("Math.max(document.documentElement.scrollWidth - document.documentElement.clientWidth, 0)"))
+    wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    return max(int(page.evaluate(wider)), 0)
