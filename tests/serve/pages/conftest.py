@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser import chromium
-from tests.serve.pages.serving import Serving
+from tests.serve.pages.again import Server
 from tests.serve.pages.watched import Watched
 
 
@@ -20,16 +20,16 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-Serve = Callable[..., Serving]
+Serve = Callable[..., Server]
 
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """Serves collections under the test's folder, with the pages of a folder where one is given."""
-    running: list[Serving] = []
+    running: list[Server] = []
 
-    def start(pages: Path | None = None) -> Serving:
-        running.append(Serving(tmp_path, pages))
+    def start(pages: Path | None = None) -> Server:
+        running.append(Server(tmp_path, pages))
         return running[-1]
 
     yield start

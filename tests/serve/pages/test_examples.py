@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.serve.pages.again import LIVE
 from tests.serve.pages.conftest import Serve
 from tests.serve.pages.examples import Clickstream, Wikirecent
-from tests.serve.pages.serving import LIVE
 from tests.serve.pages.watched import Watched, eventually, overflow, picture
 
 PAGES = ("", "wikirecent.html", "clickstream.html", "collections.html", "collection.html?name=wikirecent.editors")
@@ -63,7 +63,7 @@ def test_edits_as_they_come(watched: Watched, serve: Serve, wiki: Wikirecent) ->
     page, other = watched.open(url, moving=True), watched.open(url, phone=True)
     eventually(page, lambda: shown(page), wanted(wiki))
     rng = random.Random(3)
-    for _ in range(4):
+    for _ in range(3):
         wiki.edit(f"Editor {rng.randint(0, 11)}" for _ in range(rng.randint(10, 90)))
         for client in (page, other):
             eventually(client, lambda client=client: shown(client), wanted(wiki))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from tests.serve.pages.again import Server
 from tests.serve.pages.conftest import Serve
-from tests.serve.pages.serving import Serving
 from tests.serve.pages.watched import Watched, eventually
 from tests.serve.pages.written import Row, Written
 
@@ -25,15 +25,15 @@ FOLLOW = """async ([name, options]) => {
 
 
 @pytest.fixture
-def serving(serve: Serve, tmp_path: Path) -> Serving:
+def server(serve: Serve, tmp_path: Path) -> Server:
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "blank.html").write_text('<!doctype html><link rel="icon" href="data:,">')
     return serve(folder)
 
 
-def follow(watched: Watched, serving: Serving, name: str, **options: Any) -> Page:
-    page = watched.open(f"{serving.url}/blank.html")
+def follow(watched: Watched, server: Server, name: str, **options: Any) -> Page:
+    page = watched.open(f"{server.url}/blank.html")
     page.evaluate(FOLLOW, [name, options])
     return page
 
@@ -42,11 +42,11 @@ def held(page: Page) -> Counter[Row]:
     return Counter(tuple(row.values()) for row in page.evaluate("followed.rows"))
 
 
-def test_duplicates_and_exact_values(watched: Watched, serving: Serving, tmp_path: Path) -> None:
+def test_duplicates_and_exact_values(watched: Watched, server: Server, tmp_path: Path) -> None:
     big = 2**62 + 1
     stored = Written(tmp_path, "m.kept", {"k": "long", "v": "string"})
     stored.become([(1, "a")] * 3 + [(2, None), (big, "big"), (big + 1, "big")])
-    page = follow(watched, serving, "m.kept")
+    page = follow(watched, server, "m.kept")
     eventually(page, lambda: page.evaluate("calls.length"), 1)
     first = page.evaluate("calls[0]")
     assert first["snapshot"] and len(first["inserted"]) == 6 and first["timestamp"] == stored.at
@@ -63,10 +63,10 @@ def test_duplicates_and_exact_values(watched: Watched, serving: Serving, tmp_pat
     assert page.evaluate("states.map((told) => told.state)") == ["connecting", "live", "closed"]
 
 
-def test_a_time_is_told_when_it_is_whole(watched: Watched, serving: Serving, tmp_path: Path) -> None:
+def test_a_time_is_told_when_it_is_whole(watched: Watched, server: Server, tmp_path: Path) -> None:
     stored = Written(tmp_path, "m.kept", {"k": "long"})
     stored.become((k,) for k in range(5000))
-    page = follow(watched, serving, "m.kept")
+    page = follow(watched, server, "m.kept")
     eventually(page, lambda: page.evaluate("calls.map(({rows}) => rows.length)"), [5000])
     stored.become((k,) for k in range(2500, 9000))
     eventually(page, lambda: page.evaluate("calls.map(({rows}) => rows.length)"), [5000, 6500])
@@ -74,12 +74,12 @@ def test_a_time_is_told_when_it_is_whole(watched: Watched, serving: Serving, tmp
     assert told == [4000, 2500] and held(page) == stored.rows
 
 
-def test_part_of_it_by_key_and_changes_alone(watched: Watched, serving: Serving, tmp_path: Path) -> None:
+def test_part_of_it_by_key_and_changes_alone(watched: Watched, server: Server, tmp_path: Path) -> None:
     stored = Written(tmp_path, "m.kept", {"k": "long", "v": "string"})
     stored.become([(1, "it's"), (2, "b"), (3, "c")])
-    by_key = follow(watched, serving, "m.kept", key="k")
-    some = follow(watched, serving, "m.kept", where="v = 'it''s'", select="k + 1 AS next, v")
-    changes = follow(watched, serving, "m.kept", snapshot=False)
+    by_key = follow(watched, server, "m.kept", key="k")
+    some = follow(watched, server, "m.kept", where="v = 'it''s'", select="k + 1 AS next, v")
+    changes = follow(watched, server, "m.kept", snapshot=False)
     eventually(some, lambda: held(some), {(2, "it's"): 1})
     eventually(by_key, lambda: held(by_key), stored.rows)
     eventually(changes, lambda: changes.evaluate("followed.state"), "live")
@@ -95,39 +95,39 @@ def test_part_of_it_by_key_and_changes_alone(watched: Watched, serving: Serving,
     assert held(by_key) == {}
 
 
-def test_a_server_that_comes_back(watched: Watched, serving: Serving, tmp_path: Path) -> None:
+def test_a_server_that_comes_back(watched: Watched, server: Server, tmp_path: Path) -> None:
     watched.expected = "WebSocket connection"
     stored = Written(tmp_path, "m.kept", {"k": "long"})
     stored.become([(1,), (2,)])
-    page = follow(watched, serving, "m.kept")
+    page = follow(watched, server, "m.kept")
     eventually(page, lambda: held(page), stored.rows)
-    serving.stop()
+    server.stop()
     eventually(page, lambda: page.evaluate("followed.state"), "reconnecting")
     stored.become([(2,), (3,)])
-    serving.start()
+    server.start()
     eventually(page, lambda: held(page), stored.rows)
     assert page.evaluate("[calls.length, calls[1].snapshot, followed.state]") == [2, False, "live"]
     # Where it was is no more: it begins anew, and tells what is different.
-    serving.stop()
+    server.stop()
     stored.become([(2,), (4,), (4,)])
     stored.forget(stored.at)
-    serving.start()
+    server.start()
     eventually(page, lambda: held(page), stored.rows)
     told = page.evaluate("calls[2]")
     assert told["snapshot"] and (told["inserted"], told["deleted"]) == ([{"k": 4}, {"k": 4}], [{"k": 3}])
-    serving.stop()
-    serving.start()
+    server.stop()
+    server.start()
     eventually(page, lambda: page.evaluate("followed.state"), "live")
 
 
-def test_what_the_server_refuses(watched: Watched, serving: Serving, tmp_path: Path) -> None:
-    page = follow(watched, serving, "m.later")
+def test_what_the_server_refuses(watched: Watched, server: Server, tmp_path: Path) -> None:
+    page = follow(watched, server, "m.later")
     eventually(page, lambda: page.evaluate("followed.state"), "failed")
     assert "no collection m.later" in page.evaluate("states.at(-1).error")
     assert "Known collections" in page.evaluate("states.at(-1).remedy")
     stored = Written(tmp_path, "m.later", {"k": "long"})
     stored.become([(1,)])
     eventually(page, lambda: held(page), stored.rows)
-    wrong = follow(watched, serving, "m.later", where="nothing = 1")
+    wrong = follow(watched, server, "m.later", where="nothing = 1")
     eventually(wrong, lambda: wrong.evaluate("followed.state"), "failed")
     assert "nothing" in wrong.evaluate("states.at(-1).error")
