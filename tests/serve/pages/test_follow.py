@@ -14,6 +14,7 @@ from tests.serve.pages.again import Server
 from tests.serve.pages.conftest import Serve
 from tests.serve.pages.watched import Watched, eventually
 from tests.serve.pages.written import Row, Written
+from tests.serve.serving import serving
 
 FOLLOW = """async ([name, options]) => {
   const { follow } = await import("/follow.js");
@@ -118,6 +119,19 @@ def test_a_server_that_comes_back(watched: Watched, server: Server, tmp_path: Pa
     server.stop()
     server.start()
     eventually(page, lambda: page.evaluate("followed.state"), "live")
+
+
+def test_a_page_of_another_site(watched: Watched, server: Server, tmp_path: Path) -> None:
+    stored = Written(tmp_path, "m.kept", {"k": "long"})
+    stored.become([(1,), (2,)])
+    with serving(tmp_path, origins=(server.url,)) as other:
+        page = watched.open(f"{server.url}/blank.html")
+        page.evaluate(FOLLOW.replace("/follow.js", f"{other.url}/follow.js"), ["m.kept", {}])
+        eventually(page, lambda: held(page), stored.rows)
+        ask = """async (url) => (await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" },
+          body: JSON.stringify({ statement: "SELECT count(*) AS n FROM m.kept" }) })).json()"""
+        assert page.evaluate(ask, f"{other.url}/sql")["rows"] == [{"n": 2}]
+        page.evaluate("followed.close()")
 
 
 def test_what_the_server_refuses(watched: Watched, server: Server, tmp_path: Path) -> None:
