@@ -3,6 +3,7 @@
 const ERRORS = 1;
 
 export async function chart(target, spec) {
+  if (!globalThis.vegaEmbed) return without(target);
   const font = getComputedStyle(document.body).fontFamily;
   const config = { font, background: "transparent", view: { stroke: null }, aria: false, text: { baseline: "alphabetic" } };
   const whole = { ...spec, width: "container", autosize: { type: "fit", contains: "padding" }, padding: 0, config };
@@ -12,4 +13,13 @@ export async function chart(target, spec) {
   const { view } = await vegaEmbed(place, whole, { renderer: "svg", actions: false, tooltip: false, logLevel: ERRORS });
   new ResizeObserver(() => view.width(target.clientWidth).runAsync()).observe(target);
   return view;
+}
+
+// A chart that never comes, and why.
+function without(target) {
+  const told = document.createElement("p");
+  told.className = "none";
+  told.textContent = "Charts need Vega where the server runs: pip install 'dbt-incremental-dd[live]'";
+  target.append(told);
+  return new Promise(() => {});
 }

@@ -54,8 +54,8 @@ function inputs(names) {
   const target = at("inputs");
   if (target.dataset.told === names.join()) return;
   target.dataset.told = names.join();
-  const links = names.flatMap((one) => [" ", element("a", { text: one, href: collectionPage(one) })]);
-  target.replaceChildren(...(names.length ? ["Reads", ...links] : ["Read from outside"]));
+  const links = names.flatMap((one, i) => [i ? ", " : " ", element("a", { text: one, href: collectionPage(one) })]);
+  target.replaceChildren(...(names.length ? ["Reads", ...links] : ["Comes from outside"]));
 }
 
 function upTo(t) {

@@ -61,6 +61,7 @@ function fill(parts, one) {
   for (const { cell } of parts.cells) cell.hidden = isDamaged;
   write(parts.inputs, one.inputs?.length ? `reads ${one.inputs.join(", ")}` : "");
   parts.held.hidden = !one.held_back_by;
+  parts.inputs.hidden = !one.inputs?.length && !parts.held.hidden;
   write(parts.held, one.held_back_by ? `held back by ${one.held_back_by}` : "");
   if (isDamaged) {
     parts.told.replaceChildren(element("span", { text: one.error }), element("small", { text: one.remedy }));

@@ -180,7 +180,7 @@ class Followed {
     const held = this.#held;
     const rows = { get rows() { return held.rows; } };
     this.#onChange(Object.assign(rows, change, { timestamp: message.timestamp, snapshot }));
-    this.#onTime(this.#at);
+    if (this.#socket) this.#onTime(this.#at);
   }
 
   #isLive() {

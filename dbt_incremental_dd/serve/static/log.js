@@ -1,6 +1,6 @@
 // The latest changes of a collection, the newest first.
 import { element, writeTime } from "./dom.js";
-import { added, number, removed, value } from "./format.js";
+import { added, exactTime, number, removed, value } from "./format.js";
 
 const KEPT = 60;
 const ROWS = 3;
@@ -22,7 +22,7 @@ export class ChangeLog {
 
   add({ timestamp, inserted, deleted }) {
     this.#root.querySelector(".none")?.remove();
-    const time = element("time"), button = element("button", { type: "button", classes: "plain" }, time);
+    const time = element("time"), button = element("button", { type: "button", classes: "plain", "aria-label": `Read as of ${exactTime(timestamp)}` }, time);
     writeTime(time, timestamp);
     button.addEventListener("click", () => this.#onTime(timestamp));
     const head = element(

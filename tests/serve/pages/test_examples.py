@@ -162,11 +162,13 @@ def test_dark_and_narrow(watched: Watched, serve: Serve, wiki: Wikirecent, tmp_p
         assert overflow(page) == 0, name
         dark = page.evaluate(ground)
         picture(page, f"phone-{PAGES.index(name)}")
-        page.get_by_role("button", name="Dark theme").click()
-        light = page.evaluate(ground)
-        assert dark != light
-        page.reload()
-        assert page.evaluate(ground) == light
+    page.get_by_role("button", name="Dark theme").click()
+    light = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(ground) == light
+    page.goto(f"{url}/{PAGES[1]}")
+    assert page.evaluate(ground) == light
     page.set_viewport_size({"width": 320, "height": 700})
     assert overflow(page) == 0
 
