@@ -15,6 +15,7 @@ from fastapi import APIRouter, Body, FastAPI, Query, Request, WebSocket
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
@@ -46,6 +47,11 @@ def application(database: Database, access: Access, pages: Path | None = None) -
     app.include_router(_router(app.state.hub, app.state.sessions))
     app.add_exception_handler(DifferentialError, _refusal)
     app.add_middleware(_Guard, access=access)
+    if access.origins:
+        # Browsers ask before they let a page of another site read, and without the token.
+        app.add_middleware(
+            CORSMiddleware, allow_origins=access.origins, allow_methods=["GET", "POST"], allow_headers=["*"]
+        )
     app.mount("/", _Pages(_STATIC, pages))
     return app
 

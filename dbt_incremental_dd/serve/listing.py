@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.trace.holds import holds
+from dbt_incremental_dd.trace.holds import Hold, holds
 
 EVERY = 0.5
 """Seconds between looks at all collections."""
@@ -21,7 +21,7 @@ def described(hub: Hub) -> list[dict[str, Any]]:
     """Each collection as ``dbt-dd status`` tells it, with its columns and how many follow it here; one that is damaged
     with its ``error``."""
     database = hub.database
-    held = holds(database.storage)
+    held = _held(hub)
     found = []
     for collection in database.collections():
         try:
@@ -33,10 +33,18 @@ def described(hub: Hub) -> list[dict[str, Any]]:
 
 def describe(hub: Hub, collection: Collection, held: Any = None) -> dict[str, Any]:
     """One collection."""
-    status = collection.status(held)
+    status = collection.status(_held(hub).get(collection.name, ()) if held is None else held)
     columns = [{"name": column.name, "type": column.json_type} for column in collection.schema]
     followers = hub.followers.get(collection.name, 0)
     return {**asdict(status), "at": status.at, "columns": columns, "followers": followers}
+
+
+def _held(hub: Hub) -> Mapping[str, tuple[Hold, ...]]:
+    """Who holds what; nobody as far as can be told where a collection is damaged, which must not hide the others."""
+    try:
+        return holds(hub.database.storage)
+    except DifferentialError:
+        return {}
 
 
 async def changes(hub: Hub) -> AsyncIterator[str]:

@@ -6,12 +6,13 @@ from functools import cache
 
 from dbt_incremental_dd.core.errors import ConfigError
 
-_SNIPPET = "Object.assign(window, {vega, vegaLite, vegaEmbed});"
+_SNIPPET = "Object.assign(window, {vegaEmbed});"
 
 
 @cache
 def script() -> str:
-    """It defines ``vega``, ``vegaLite`` and ``vegaEmbed``. Raises ConfigError where what has them is not installed."""
+    """It defines ``vegaEmbed``; the bundle has no names for the other two. Raises ConfigError where they are not
+    installed."""
     try:
         import vl_convert
     except ImportError as error:

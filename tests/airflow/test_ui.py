@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.airflow.browser import page
 from tests.airflow.running import Running
+from tests.browser import page
 
 pytestmark = pytest.mark.airflow
 

@@ -26,10 +26,12 @@ class Served:
 
 
 @contextmanager
-def serving(root: Path, token: str | None = None, pages: Path | None = None, port: int = 0) -> Iterator[Served]:
+def serving(
+    root: Path, token: str | None = None, pages: Path | None = None, port: int = 0, origins: tuple[str, ...] = ()
+) -> Iterator[Served]:
     """Serves the collections under a root while the block runs."""
     bound, stop = bind("127.0.0.1", port), threading.Event()
-    listening = Listening(port=bound.getsockname()[1], token=token, pages=pages)
+    listening = Listening(port=bound.getsockname()[1], token=token, origins=origins, pages=pages)
     work = run(Database(str(root)), listening, bound, lambda _: None, stop)
     thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
     thread.start()

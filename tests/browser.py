@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 _QUIET = (
     "--no-sandbox",
@@ -23,8 +23,8 @@ _QUIET = (
 
 
 @contextmanager
-def page() -> Iterator[Page]:
-    """A page of the Chromium that is installed; where there is none, CI fails, and others skip the test."""
+def chromium() -> Iterator[Browser]:
+    """The Chromium that is installed; where there is none, CI fails, and others skip the test."""
     from playwright.sync_api import sync_playwright
 
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -35,6 +35,13 @@ def page() -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=_QUIET)
         try:
-            yield browser.new_page(viewport={"width": 1400, "height": 900})
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def page() -> Iterator[Page]:
+    """A page of it."""
+    with chromium() as browser:
+        yield browser.new_page(viewport={"width": 1400, "height": 900})
