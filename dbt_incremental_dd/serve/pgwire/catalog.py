@@ -189,30 +189,34 @@ def _in_duckdb(sql: str, found: Sequence[Token]) -> str:
     """Without what Postgres' catalog queries write and DuckDB does not read: schemas before names of the catalog,
     ``OPERATOR(pg_catalog.~)``, collations, and names cast to ``regclass``."""
     words = _words(found)
-    made, at = [], 0
+    made, at, end = [], 0, 0
     for number, token in enumerate(found):
         if number < at:
             continue
-        after = words[number + 1 : number + 6]
-        text = sql[token.start : token.end + 1]
-        used = 1
-        if words[number] == "pg_catalog" and after[:1] == ["."]:
-            text, used = "", 2
-        elif words[number] == "information_schema" and after[:1] == ["."]:
-            name = f"information_schema_{after[1]}"
-            text, used = (name, 3) if name in RELATIONS else (text, 1)
-        elif words[number] == "operator" and after[:1] == ["("]:
-            end = words.index(")", number)
-            text, used = found[end - 1].text, end - number + 1
-        elif words[number] == "collate":
-            text, used = "", 4 if after[1:2] == ["."] else 2
-        elif token.token_type == TokenType.STRING and (casts := _casts_to_class(after)):
-            text, used = f"to_regclass({literal(token.text)})", 1 + casts
+        text, used = _replaced(words, found, number)
         at = number + used
-        made.append(text)
-        # Words stay apart; a dot belongs to what is beside it.
-        made.append(" ")
+        made += [sql[end : token.start], sql[token.start : token.end + 1] if text is None else text]
+        end = found[at - 1].end + 1
     return "".join(made)
+
+
+def _replaced(words: Sequence[str], found: Sequence[Token], number: int) -> tuple[str | None, int]:
+    """What stands for the next words, and for how many of them; None for the word itself."""
+    token, after = found[number], words[number + 1 : number + 6]
+    if words[number] == "pg_catalog" and after[:1] == ["."]:
+        return "", 2
+    if words[number] == "information_schema" and after[:1] == ["."]:
+        name = f"information_schema_{after[1]}"
+        return (name, 3) if name in RELATIONS else (None, 1)
+    if words[number] == "operator" and after[:1] == ["("]:
+        end = words.index(")", number)
+        begin = number + (4 if after[2:3] == ["."] else 2)
+        return "".join(words[begin:end]), end - number + 1
+    if token.token_type == TokenType.COLLATE:
+        return "", 4 if after[1:2] == ["."] else 2
+    if token.token_type == TokenType.STRING and (casts := _casts_to_class(after)):
+        return f"to_regclass({literal(token.text)})", 1 + casts
+    return None, 1
 
 
 def _called(name: str) -> str:

@@ -41,13 +41,14 @@ _FILLED = {
 _EMPTY = {
     "pg_am": "oid amname",
     "pg_attrdef": "oid adrelid adnum adbin",
+    "pg_auth_members": "oid roleid member grantor admin_option",
     "pg_collation": "oid collname collnamespace",
     "pg_constraint": "oid conname connamespace contype condeferrable condeferred convalidated conrelid contypid "
     "conindid conparentid confrelid confupdtype confdeltype confmatchtype conislocal conkey confkey conbin",
     "pg_depend": "classid objid objsubid refclassid refobjid refobjsubid deptype",
     "pg_description": "objoid classoid objsubid description",
     "pg_enum": "oid enumtypid enumsortorder enumlabel",
-    "pg_event_trigger": "oid evtname",
+    "pg_event_trigger": "oid evtname evtevent evtowner evtfoid evtenabled evttags",
     "pg_extension": "oid extname extowner extnamespace extversion",
     "pg_foreign_server": "oid srvname",
     "pg_foreign_table": "ftrelid ftserver ftoptions",
@@ -60,7 +61,7 @@ _EMPTY = {
     "pg_partitioned_table": "partrelid partstrat partnatts partdefid partattrs",
     "pg_policy": "oid polname polrelid polcmd polpermissive polroles polqual polwithcheck",
     "pg_proc": "oid proname pronamespace prokind prorettype proargtypes proretset",
-    "pg_publication": "oid pubname puballtables pubinsert pubupdate pubdelete pubtruncate",
+    "pg_publication": "oid pubname puballtables pubviaroot pubinsert pubupdate pubdelete pubtruncate",
     "pg_publication_namespace": "oid pnpubid pnnspid",
     "pg_publication_rel": "oid prpubid prrelid prqual prattrs",
     "pg_range": "rngtypid rngsubtype rngmultitypid",
@@ -73,6 +74,7 @@ _EMPTY = {
     "pg_trigger": "oid tgname tgrelid tgparentid tgenabled tgisinternal tgconstraint tgdeferrable tginitdeferred",
     "pg_views": "schemaname viewname viewowner definition",
 }
+_LISTS = ("conkey", "confkey", "indkey", "indoption", "partattrs", "polroles", "prattrs", "proargtypes", "stxkeys")
 _NUMBERS = ("oid", "id", "relid", "objid", "classid", "objoid")
 
 _VIEWS = {
@@ -114,6 +116,8 @@ _FUNCTIONS = {
     "pg_function_is_visible": "(o) AS true",
     "pg_get_constraintdef": "(o) AS NULL::VARCHAR, (o, pretty) AS NULL::VARCHAR",
     "pg_get_expr": "(e, o) AS NULL::VARCHAR, (e, o, pretty) AS NULL::VARCHAR",
+    "pg_get_function_arguments": "(o) AS NULL::VARCHAR",
+    "pg_get_function_result": "(o) AS NULL::VARCHAR",
     "pg_get_indexdef": "(o) AS NULL::VARCHAR, (o, n, pretty) AS NULL::VARCHAR",
     "pg_get_partkeydef": "(o) AS NULL::VARCHAR",
     "pg_get_statisticsobjdef_columns": "(o) AS NULL::VARCHAR",
@@ -148,7 +152,8 @@ def tables() -> list[str]:
     """The statements which make the tables and the functions that need nothing else."""
     empty = {name: ", ".join(f'"{column}" {_type(column)}' for column in text.split()) for name, text in _EMPTY.items()}
     made = [f"CREATE TABLE {name} ({columns})" for name, columns in {**_FILLED, **empty}.items()]
-    return [*made, *(f"CREATE TYPE {name} AS VARCHAR" for name in ("name", "regclass", "regtype", "regproc"))]
+    names = ("name", "regclass", "regnamespace", "regproc", "regrole", "regtype")
+    return [*made, *(f"CREATE TYPE {name} AS VARCHAR" for name in names)]
 
 
 def functions() -> list[str]:
@@ -159,4 +164,8 @@ def functions() -> list[str]:
 
 
 def _type(column: str) -> str:
+    if column in _LISTS:
+        return "BIGINT[]"
+    if column == "stxkind":
+        return "VARCHAR[]"
     return "BIGINT" if column.endswith(_NUMBERS) else "VARCHAR"
