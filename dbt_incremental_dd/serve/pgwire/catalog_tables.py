@@ -12,7 +12,7 @@ _FILLED = {
     "relpersistence VARCHAR DEFAULT 'p', relchecks SMALLINT DEFAULT 0, relhasrules BOOLEAN DEFAULT false, "
     "relhastriggers BOOLEAN DEFAULT false, relhassubclass BOOLEAN DEFAULT false, "
     "relrowsecurity BOOLEAN DEFAULT false, relforcerowsecurity BOOLEAN DEFAULT false, "
-    "relispopulated BOOLEAN DEFAULT true, relreplident VARCHAR DEFAULT 'n', relispartition BOOLEAN DEFAULT false, "
+    "relispopulated BOOLEAN DEFAULT true, relreplident VARCHAR DEFAULT 'd', relispartition BOOLEAN DEFAULT false, "
     "relfilenode BIGINT DEFAULT 0, relacl VARCHAR[], reloptions VARCHAR[], relpartbound VARCHAR",
     "pg_attribute": "attrelid BIGINT, attname VARCHAR, atttypid BIGINT, attlen SMALLINT, attnum SMALLINT, "
     "atttypmod INTEGER, attndims INTEGER DEFAULT 0, attnotnull BOOLEAN DEFAULT false, "

@@ -18,6 +18,7 @@ from dbt_incremental_dd.serve.pgwire.parser import parse
 from dbt_incremental_dd.serve.pgwire.rows import closed
 from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.statements import Copy, Deallocate, Query, Statement, Subscribe, Transaction
+from dbt_incremental_dd.serve.pgwire.types import TEXT
 from dbt_incremental_dd.serve.pgwire.words import split
 
 _CHUNK = 5_000
@@ -30,7 +31,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Prepared:
-    """``statement``: with NULL for its parameters; None for an empty one."""
+    """``oids``: 0 for a text of which DuckDB infers the type; ``statement``: with NULL for its parameters, None for an
+    empty one."""
 
     sql: str
     oids: list[int]
@@ -211,7 +213,7 @@ class Conversation:
         if kind == b"S":
             prepared = self._statement(name)
             schema = await self._columns(prepared.statement)
-            self._out.write(messages.parameter_description(prepared.oids))
+            self._out.write(messages.parameter_description([oid or TEXT for oid in prepared.oids]))
         elif name not in self._portals and (known := self._executor.cursor_schema(name)) is not None:
             schema = known
         else:

@@ -53,7 +53,8 @@ _CAST_TO = {
 
 
 def declared(sql: str, oids: Sequence[int]) -> list[int]:
-    """The types of all parameters of a statement: as the client says, or as they are cast at once, or text."""
+    """The types of all parameters of a statement: as the client says, or as they are cast at once, or 0 for what
+    depends on the place."""
     found = tokens(sql)
     known = dict(enumerate(oids))
     highest = len(oids)
@@ -61,7 +62,7 @@ def declared(sql: str, oids: Sequence[int]) -> list[int]:
         highest = max(highest, number + 1)
         if not known.get(number):
             known[number] = _cast(found, at)
-    return [known.get(number) or t.TEXT for number in range(highest)]
+    return [known.get(number) or 0 for number in range(highest)]
 
 
 def bound(sql: str, literals: Sequence[Literal]) -> str:
@@ -98,7 +99,7 @@ def value(oid: int, data: bytes | None, binary: bool) -> Literal:
     """What a client binds. Raises PgError where the bytes are not of that type."""
     if data is None:
         return Literal(oid, None)
-    if not binary or oid in (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.JSON):
+    if not binary or oid in (0, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.JSON):
         try:
             text = data.decode()
         except UnicodeDecodeError:

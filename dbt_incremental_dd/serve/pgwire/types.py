@@ -6,6 +6,7 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -109,7 +110,7 @@ _TYPES: tuple[tuple[Callable[[pa.DataType], bool], PgType], ...] = (
     (_is.is_float64, PgType(FLOAT8, 8, _digits, _packed("!d"))),
     (
         lambda t: _is.is_decimal(t) or t == pa.uint64(),
-        PgType(NUMERIC, -1, _each(lambda v: format(v, "f").encode()), _each(numeric.pack)),
+        PgType(NUMERIC, -1, _each(lambda v: format(Decimal(v), "f").encode()), _each(numeric.pack)),
     ),
     (
         lambda t: _is.is_binary(t) or _is.is_large_binary(t) or _is.is_fixed_size_binary(t) or t == pa.binary_view(),
