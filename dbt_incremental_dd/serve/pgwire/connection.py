@@ -18,6 +18,7 @@ from dbt_incremental_dd.serve.pgwire.executor import Executor
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
 from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.settings import REPORTED, Settings
+from dbt_incremental_dd.serve.pgwire.settled import settled
 
 STARTUP = 60.0
 """Seconds in which a client has to say who it is."""
@@ -123,7 +124,7 @@ class Connection:
             await self._out.flush()
             await self._until_one_leaves(self._conversation)
         finally:
-            await asyncio.shield(asyncio.ensure_future(self._conversation.close()))
+            await settled(asyncio.ensure_future(self._conversation.close()))
 
     async def _until_one_leaves(self, conversation: Conversation) -> None:
         """A client that is gone is noticed also while its statement waits."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from dbt_incremental_dd.query.session import Answer
+from dbt_incremental_dd.serve.pgwire.settled import settled
 from dbt_incremental_dd.serve.pgwire.thread import Thread
 
 
@@ -27,15 +28,11 @@ class Rows(Protocol):
         """No more are taken."""
 
 
-_closing: set[asyncio.Future[None]] = set()
-
-
 async def closed(rows: Rows) -> None:
     """Closes them, to the end also where whoever waits for it is cancelled."""
     closing = asyncio.ensure_future(rows.close())
-    _closing.add(closing)
-    closing.add_done_callback(_closing.discard)
-    await asyncio.shield(closing)
+    await settled(closing)
+    closing.result()
 
 
 class Made:

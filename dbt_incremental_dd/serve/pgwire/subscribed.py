@@ -14,6 +14,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.serve.hub import Follower, Hub
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
 from dbt_incremental_dd.serve.pgwire.rows import closed
+from dbt_incremental_dd.serve.pgwire.settled import settled
 from dbt_incremental_dd.serve.pgwire.statements import Subscribe
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import STATE, Shape
@@ -58,7 +59,9 @@ async def subscribe(hub: Hub, wanted: Subscribe) -> Subscribed:
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
-        opening.add_done_callback(_close_soon)
+        await settled(opening)
+        if not opening.cancelled() and opening.exception() is None:
+            await closed(opening.result())
         raise
 
 
@@ -74,19 +77,10 @@ async def _open(hub: Hub, collection: Collection, shape: Shape, wanted: Subscrib
         raise
 
 
-def _close_soon(opening: asyncio.Future[Subscribed]) -> None:
-    """A subscription that nobody waits for any more."""
-    if not opening.cancelled() and opening.exception() is None:
-        _closing.add(closing := asyncio.ensure_future(closed(opening.result())))
-        closing.add_done_callback(_closing.discard)
-
-
-_closing: set[asyncio.Future[None]] = set()
-
-
 class Subscribed:
-    """Snapshot and changes as they come. With ``progress`` the first row tells where it begins, and one after each
-    step of the frontier how far it is."""
+    """Snapshot and changes as they come: each time by itself of what was there when it began; what comes later and is
+    taken late comes summed up. With ``progress`` the first row tells where it begins, and one after each step of the
+    frontier how far it is."""
 
     def __init__(
         self, stack: contextlib.AsyncExitStack, follower: Follower, name: str, updates: pa.Schema, progress: bool
@@ -99,6 +93,7 @@ class Subscribed:
         self._progress = progress
         self._ready: deque[pa.Table] = deque()
         self._asked: asyncio.Future[Batch | None] | None = None
+        self._began = follower.shared.frontiers().last
         if progress:
             subscription = follower.subscription
             self._ready.append(self._progressed(subscription.at + int(subscription.has_begun)))
@@ -124,7 +119,10 @@ class Subscribed:
         """What a statement that has been cancelled waited for is there for the next one."""
         waits_already = self._asked is not None
         if self._asked is None:
-            self._asked = asyncio.ensure_future(self._follower.batch(timeout))
+            subscription = self._follower.subscription
+            is_behind = subscription.at < self._began and not subscription.has_ended
+            ask = asyncio.to_thread(subscription.poll) if is_behind else self._follower.batch(timeout)
+            self._asked = asyncio.ensure_future(ask)
         await asyncio.wait({self._asked}, timeout=timeout if waits_already else None)
         if not self._asked.done():
             return None
@@ -154,9 +152,7 @@ class Subscribed:
     async def close(self) -> None:
         if self._asked is not None:
             self._asked.cancel()
-            await asyncio.wait({self._asked})
-            if not self._asked.cancelled():
-                self._asked.exception()
+            await settled(self._asked)
         await self._stack.aclose()
 
 

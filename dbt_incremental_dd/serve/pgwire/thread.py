@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from dbt_incremental_dd.serve.pgwire.settled import settled
+
 _AGAIN = 0.05
 """Seconds between interruptions of what goes on nevertheless."""
 
@@ -26,18 +28,8 @@ class Thread:
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            await self._stop(work)
+            await settled(work, self._interrupt, _AGAIN)
             raise
-
-    async def _stop(self, work: asyncio.Future[T]) -> None:
-        while not work.done():
-            self._interrupt()
-            try:
-                await asyncio.wait({work}, timeout=_AGAIN)
-            except asyncio.CancelledError:
-                continue
-        if not work.cancelled():
-            work.exception()
 
     def close(self) -> None:
         """It takes no more; for when nothing runs in it."""

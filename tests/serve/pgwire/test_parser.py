@@ -37,26 +37,35 @@ from dbt_incremental_dd.serve.pgwire.words import split
         ("SHOW TABLES", Query("SHOW TABLES")),
         ("SUBSCRIBE m.kept", Subscribe("m.kept", None)),
         ('tail to M."Kept"', Subscribe("m.Kept", None)),
-        ("subscribe (select k from kept where v = ')') as of 5", Subscribe(None, "select k from kept where v = ')'", as_of=5)),
+        (
+            "subscribe (select k from kept where v = ')') as of 5",
+            Subscribe(None, "select k from kept where v = ')'", as_of=5),
+        ),
         ("SUBSCRIBE kept WITH (PROGRESS) AS OF 7 UP TO 9", Subscribe("kept", None, (), True, True, 7, 9)),
-        ("subscribe kept as of 7 up to 9 with (progress = true, snapshot = false)", Subscribe("kept", None, (), True, False, 7, 9)),
+        (
+            "subscribe kept as of 7 up to 9 with (progress = true, snapshot = false)",
+            Subscribe("kept", None, (), True, False, 7, 9),
+        ),
         ("subscribe kept with (snapshot false, progress false)", Subscribe("kept", None, (), False, False)),
         ("TAIL kept WITHOUT SNAPSHOT AS OF '1970-01-01 00:00:01'", Subscribe("kept", None, (), False, False, 1000)),
         ("TAIL kept WITH SNAPSHOT", Subscribe("kept", None)),
-        ("subscribe kept envelope upsert (key (k, \"V\")) with (progress)", Subscribe("kept", None, ("k", "V"), True)),
+        ('subscribe kept envelope upsert (key (k, "V")) with (progress)', Subscribe("kept", None, ("k", "V"), True)),
         ("declare c cursor for subscribe kept", Declare("c", Subscribe("kept", None), False)),
         ('DECLARE "C x" NO SCROLL CURSOR WITH HOLD FOR SELECT 1', Declare("C x", Query("SELECT 1"), True)),
         ("declare c binary insensitive cursor without hold for select ';'", Declare("c", Query("select ';'"), False)),
         ("fetch c", Fetch("c", 1, None)),
         ("fetch next from c", Fetch("c", 1, None)),
         ("FETCH FORWARD 10 IN c", Fetch("c", 10, None)),
-        ('fetch all "C x" with (timeout = \'1s\')', Fetch("C x", None, 1.0)),
+        ("fetch all \"C x\" with (timeout = '1s')", Fetch("C x", None, 1.0)),
         ("fetch 5 from c with (timeout 500 ms)", Fetch("c", 5, 0.5)),
         ("fetch forward all from c with (timeout = interval '1 minute 30 seconds')", Fetch("c", None, 90.0)),
         ("close c", Close("c")),
         ("close all", Close(None)),
         ("copy (select ')' as x) to stdout", Copy(Query("select ')' as x"), "text")),
-        ("COPY m.kept TO STDOUT WITH (FORMAT csv, HEADER, DELIMITER ';')", Copy(Query("SELECT * FROM m.kept"), "csv", True, ";", "")),
+        (
+            "COPY m.kept TO STDOUT WITH (FORMAT csv, HEADER, DELIMITER ';')",
+            Copy(Query("SELECT * FROM m.kept"), "csv", True, ";", ""),
+        ),
         ("copy kept (k, v) to stdout csv header", Copy(Query('SELECT "k", "v" FROM kept'), "csv", True, ",", "")),
         ("copy (subscribe kept up to 5) to stdout", Copy(Subscribe("kept", None, up_to=5), "text")),
         ("copy (select 1) to stdout with (format text, null 'N')", Copy(Query("select 1"), "text", False, "\t", "N")),
@@ -121,7 +130,7 @@ def test_what_is_no_time(sql: str) -> None:
 
 
 def test_statements_are_told_apart_by_their_words() -> None:
-    sql = "select ';' as \"a;b\"; -- x;\n fetch 1 from \"c;d\" /* ; */;; select $$;$$;"
+    sql = 'select \';\' as "a;b"; -- x;\n fetch 1 from "c;d" /* ; */;; select $$;$$;'
     assert split(sql) == ["select ';' as \"a;b\"", 'fetch 1 from "c;d"', "select $$;$$"]
     assert split(" ; -- nothing") == []
 
@@ -140,7 +149,18 @@ def test_parameters_take_their_places() -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("0", 0), ("0s", 0), ("1s", 1), ("250ms", 0.25), ("2 minutes", 120), ("1 hour", 3600), ("00:00:01.5", 1.5), ("1 day 00:01", 86460), ("3 secs", 3), ("2 mins", 120)],
+    [
+        ("0", 0),
+        ("0s", 0),
+        ("1s", 1),
+        ("250ms", 0.25),
+        ("2 minutes", 120),
+        ("1 hour", 3600),
+        ("00:00:01.5", 1.5),
+        ("1 day 00:01", 86460),
+        ("3 secs", 3),
+        ("2 mins", 120),
+    ],
 )
 def test_intervals(text: str, told: float) -> None:
     assert seconds(text) == told

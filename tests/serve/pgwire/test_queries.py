@@ -94,7 +94,7 @@ PARAMETERS = [
     (2**40, "bigint"),
     (0.1, "double"),
     (-math.inf, "double"),
-    ("it's; $1 \\ \"x\" 🦆", "varchar"),
+    ('it\'s; $1 \\ "x" 🦆', "varchar"),
     (Decimal("-123456789.000100"), "decimal(15, 6)"),
     (Decimal("1E+3"), "decimal(4, 0)"),
     (b"\x00\\'\xff", "blob"),
@@ -211,7 +211,7 @@ def test_several_statements_at_once(connection: Connection) -> None:
             break
     assert found == [("SELECT 1", [(";",)]), ("SELECT 3", [(1,), (2,), (3,)]), ("BEGIN", None), ("COMMIT", None)]
     assert connection.execute("").statusmessage is None
-    assert connection.execute("select 1 as a, 2 as a, 3 as \"B c\" where false").description is not None
+    assert connection.execute('select 1 as a, 2 as a, 3 as "B c" where false').description is not None
 
 
 def test_many_statements_in_a_pipeline(connection: Connection) -> None:
@@ -261,10 +261,15 @@ def test_copies(connection: Connection) -> None:
     awkward = "select 'a\tb\\\n' as x, NULL as y, '' as z, '\\N' as w, [1] as \"v\"\"v\""
     assert copied(f"copy ({awkward}) to stdout") == "a\\tb\\\\\\n\t\\N\t\t\\\\N\t[1]\n"
     told = copied(f"COPY ({awkward}) TO STDOUT WITH (FORMAT csv, HEADER)")
-    assert list(csv.reader(io.StringIO(told, newline=""))) == [["x", "y", "z", "w", 'v"v'], ["a\tb\\\n", "", "", "\\N", "[1]"]]
+    assert list(csv.reader(io.StringIO(told, newline=""))) == [
+        ["x", "y", "z", "w", 'v"v'],
+        ["a\tb\\\n", "", "", "\\N", "[1]"],
+    ]
     assert told.splitlines()[-1].endswith(',,"",\\N,[1]')
     assert sorted(copied("copy m.kept to stdout csv").split()) == ["1,a", "2,b", "3,"]
-    assert copied("copy (select * from kept where k = 1) to stdout with (format csv, delimiter ';', null 'x')") == "1;a\n"
+    assert (
+        copied("copy (select * from kept where k = 1) to stdout with (format csv, delimiter ';', null 'x')") == "1;a\n"
+    )
     assert copied("copy (select i from range(20000) t(i)) to stdout").count("\n") == 20000
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), connection.cursor().copy("copy kept from stdin"):
         pass
@@ -296,7 +301,9 @@ def test_settings(connection: Connection) -> None:
 
 
 def test_who_and_where(connection: Connection) -> None:
-    row = connection.execute("select version(), current_database(), current_schema(), current_user, session_user").fetchone()
+    row = connection.execute(
+        "select version(), current_database(), current_schema(), current_user, session_user"
+    ).fetchone()
     assert row is not None and row[0].startswith("PostgreSQL 15.0 (dbt-incremental-dd")
     assert row[1:] == ("dd", "public", "reader", "reader")
     assert connection.execute("select current_setting('server_version_num')").fetchone() == ("150000",)
@@ -304,7 +311,9 @@ def test_who_and_where(connection: Connection) -> None:
 
 
 def test_the_catalog(connection: Connection, stored: Stored) -> None:
-    columns = "select column_name, data_type from information_schema.columns where table_schema = %s and table_name = %s"
+    columns = (
+        "select column_name, data_type from information_schema.columns where table_schema = %s and table_name = %s"
+    )
     assert connection.execute(columns, ["m", "kept"]).fetchall() == [("k", "bigint"), ("v", "text")]
     tables = "select table_schema, table_name from information_schema.tables"
     assert connection.execute(tables).fetchall() == [("m", "kept")]
