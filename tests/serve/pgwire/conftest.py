@@ -58,13 +58,27 @@ class Server:
         self.loop.close()
 
 
-@pytest.fixture
-def stored(tmp_path: Path) -> Stored:
+def example(folder: Path) -> Stored:
     """``m.kept``: at 10 (1, a) and twice (2, b); at 20 one (2, b) goes and (3, NULL) comes; final up to 30."""
-    made = Stored(tmp_path)
+    made = Stored(folder)
     made.commit({10: Counter({(1, "a"): 1, (2, "b"): 2})}, 11)
     made.commit({20: Counter({(2, "b"): -1, (3, None): 1})}, 31)
     return made
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Stored:
+    """For one test."""
+    return example(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the same, for tests that change nothing."""
+    server = Server(example(tmp_path_factory.mktemp("reading")))
+    with server.connect() as made:
+        yield made
+    server.close()
 
 
 @pytest.fixture

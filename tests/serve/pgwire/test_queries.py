@@ -61,7 +61,8 @@ VALUES = [
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_values(connection: Connection, binary: bool) -> None:
+def test_values(reading: Connection, binary: bool) -> None:
+    connection = reading
     listed = ", ".join(f"{sql} AS c{at}" for at, (sql, _) in enumerate(VALUES))
     found = connection.cursor(binary=binary).execute(f"SELECT {listed}").fetchone()
     assert found is not None
@@ -108,7 +109,8 @@ PARAMETERS = [
 
 @pytest.mark.parametrize("place", ["%t", "%b"])
 @pytest.mark.parametrize(("value", "kind"), PARAMETERS)
-def test_parameters(connection: Connection, place: str, value: object, kind: str) -> None:
+def test_parameters(reading: Connection, place: str, value: object, kind: str) -> None:
+    connection = reading
     sql = f"select {place}, ({place})::{kind} = {place}, {place} is null"
     row = connection.execute(sql, [value, value, value, None]).fetchone()
     assert row is not None and row[1:] == (True, True)
@@ -175,7 +177,8 @@ def test_reads_as_of_times(connection: Connection, stored: Stored) -> None:
         ("call x()", "25006"),
     ],
 )
-def test_errors(connection: Connection, sql: str, state: str) -> None:
+def test_errors(reading: Connection, sql: str, state: str) -> None:
+    connection = reading
     with pytest.raises(psycopg.Error) as raised:
         connection.execute(sql)
     assert raised.value.diag.sqlstate == state

@@ -118,11 +118,7 @@ def test_by_key(server: Server, stored: Stored) -> None:
     stored.commit({50: Counter({(1, "y"): 1})}, 51)
     with server.connect() as connection:
         sql = "subscribe kept envelope upsert (key (v)) as of 20 up to 31"
-        assert connection.execute(sql).fetchall() == [
-            (20, "upsert", "a", 1),
-            (20, "upsert", "b", 2),
-            (20, "upsert", None, 3),
-        ]
+        assert set(connection.execute(sql)) == {(20, "upsert", "a", 1), (20, "upsert", "b", 2), (20, "upsert", None, 3)}
         cursor = connection.execute(
             "subscribe (select v as w, k from kept where k <> 2) envelope upsert (key (k)) "
             "with (progress, snapshot false) as of 20 up to 51"
@@ -181,9 +177,10 @@ def test_copies_come_at_once(server: Server, stored: Stored) -> None:
         connection.cancel_safe()
         with pytest.raises(psycopg.errors.QueryCanceled):
             copy.read_row()
-    with server.connect() as connection, connection.cursor().copy(
-        "copy (subscribe kept as of 10 up to 11) to stdout with (format csv, header)"
-    ) as copy:
+    with (
+        server.connect() as connection,
+        connection.cursor().copy("copy (subscribe kept as of 10 up to 11) to stdout with (format csv, header)") as copy,
+    ):
         assert sorted(b"".join(map(bytes, copy)).split()) == [b"10,1,1,a", b"10,2,2,b", b"mz_timestamp,mz_diff,k,v"]
 
 
