@@ -67,13 +67,12 @@ class Conversation:
             **{b"C": self._close, b"H": self._flush, b"S": self._sync},
             # What a client of COPY FROM sends after that has been refused.
             **dict.fromkeys((b"d", b"c", b"f"), self._ignore),
+            b"p": self._refuse,
         }
 
     async def receive(self, frame: Frame) -> None:
         """Raises ProtocolError where the client does not keep to the protocol, ConnectionError where it is gone."""
-        handler = self._handlers.get(frame.kind)
-        if handler is None:
-            raise ProtocolError(f"a message of kind {frame.kind!r} is not known")
+        handler = self._handlers[frame.kind]
         if self._skips and frame.kind != b"S":
             return
         self.is_busy = True
@@ -266,9 +265,11 @@ class Conversation:
         self._out.write(messages.CLOSE_COMPLETE)
 
     async def _flush(self, fields: Fields) -> None:
+        fields.end()
         await self._out.flush()
 
     async def _sync(self, fields: Fields) -> None:
+        fields.end()
         self._skips = False
         if not self._executor.transaction.is_open:
             await self._drop_portals()
@@ -277,6 +278,9 @@ class Conversation:
 
     async def _ignore(self, fields: Fields) -> None:
         pass
+
+    async def _refuse(self, fields: Fields) -> None:
+        raise ProtocolError("nobody has asked for a password")
 
     def _statement(self, name: str) -> _Prepared:
         if name not in self._prepared:

@@ -13,6 +13,9 @@ from dbt_incremental_dd.serve.pgwire.errors import PgError, ProtocolError
 MAX_STARTUP = 10_000
 MAX_MESSAGE = 16 * 1024 * 1024
 
+KINDS = frozenset(bytes([kind]) for kind in b"QPBDECHSXpdcf")
+"""Of the messages that a client may send."""
+
 VERSION_3 = 3 << 16
 CANCEL_REQUEST = (1234 << 16) | 5678
 SSL_REQUEST = (1234 << 16) | 5679
@@ -48,6 +51,8 @@ async def read_startup(reader: asyncio.StreamReader) -> Frame:
 async def read_frame(reader: asyncio.StreamReader) -> Frame:
     """The next frame. Raises IncompleteReadError where the client is gone."""
     kind, size = struct.unpack("!ci", await reader.readexactly(5))
+    if kind not in KINDS:
+        raise ProtocolError(f"a message of kind {kind!r} is not known")
     if not 4 <= size <= MAX_MESSAGE:
         raise ProtocolError(f"a message of {size} bytes is refused")
     return Frame(kind, await reader.readexactly(size - 4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from dbt_incremental_dd.serve.pgwire import sender
 from tests.serve.pgwire.conftest import Server, eventually
 from tests.subscribe.stored import Stored
 
+SLOW = b"select count(*) from range(1000000) a, range(1000000) b where a.range * b.range % 7 = 8"
 SSL, GSS, CANCEL = 80877103, 80877104, 80877102
 
 
@@ -104,7 +106,7 @@ def test_how_a_connection_begins(unknown: Raw) -> None:
         assert unknown.socket.recv(1) == b"N"
     unknown.startup(196608, b"user\0raw\0application_name\0it\0\0")
     frames = unknown.hear_until()
-    assert kinds(frames).strip(b"S") == b"RKZ"[:1] + kinds(frames)[1:-2] + b"KZ"
+    assert kinds(frames) == b"RSSSSSSSSKZ"
     assert frames[0] == (b"R", b"\0\0\0\0") and frames[-1] == (b"Z", b"I") and frames[-2][0] == b"K"
     told = dict(body.split(b"\0")[:2] for kind, body in frames if kind == b"S")
     assert told[b"server_version"].startswith(b"15.0 (dbt-incremental-dd ")
@@ -166,12 +168,8 @@ def test_packets_that_begin_nothing(unknown: Raw, server: Server, packet: bytes,
 def test_frames_that_break_the_rules(raw: Raw, server: Server, frame: bytes) -> None:
     with server.connect() as other:
         raw.socket.sendall(frame)
-        if frame.endswith(b"select"):
-            raw.socket.sendall(b"")
-            raw.socket.shutdown(socket.SHUT_WR)
-        else:
-            kind, body = raw.hear()
-            assert kind == b"E" and b"SFATAL\0" in body and state(body) == "08P01"
+        kind, body = raw.hear()
+        assert kind == b"E" and b"SFATAL\0" in body and state(body) == "08P01"
         assert raw.is_closed()
         assert eventually(lambda: server.connections == 1)
         assert other.execute("select count(*) from kept").fetchone() == (3,)
@@ -179,9 +177,9 @@ def test_frames_that_break_the_rules(raw: Raw, server: Server, frame: bytes) -> 
 
 def test_a_broken_frame_ends_what_is_being_streamed(raw: Raw, server: Server) -> None:
     raw.say((b"Q", b"subscribe kept\0"))
-    assert raw.hear()[0] == b"T"
+    assert kinds([raw.hear() for _ in range(4)]) == b"TDDD"
     raw.say((b"?", b""))
-    assert kinds(raw.hear_until(b"E")) == b"DDDE" and raw.is_closed()
+    assert raw.hear()[0] == b"E" and raw.is_closed()
     assert eventually(lambda: server.hub.followers == {})
 
 
@@ -245,14 +243,12 @@ def test_descriptions(raw: Raw) -> None:
         columns.append((name.decode(), *struct.unpack("!ihihih", rest[:18])))
         rest = rest[18:]
     assert [column[0] for column in columns[:2]] == ["k", "Ünïcode"] and rest == b""
-    assert [column[3:] for column in columns] == [(20, 8, -1, 0), (25, -1, -1, 0), (23, 4, -1, 0), (23, 4, -1, 0)] or [
-        column[3] for column in columns
-    ] == [20, 25, 25, 23]
+    assert [column[3] for column in columns] == [20, 25, 25, 23]
     raw.say(bind("", "s", (b"x", b"7", b"\0\0\0\0\0\0\0\x01"), 0, 1), SYNC)
     assert state(raw.hear_until()[0][1]) == "22021"
     raw.say(bind("", "s", (b"x", b"7", b"1"), 0, 1), (b"D", b"P\0"), execute(), SYNC)
     frames = raw.hear_until()
-    assert kinds(frames) == b"2TDCZ" and frames[1][1].count(b"\0\x01") >= 4
+    assert kinds(frames) == b"2TDCZ"
     assert frames[2][1] == b"\0\4" + b"\0\0\0\x08" + struct.pack("!q", 1) + b"\0\0\0\1a\0\0\0\1x\0\0\0\4\0\0\0\7"
     raw.say(parse("begin", "b"), (b"D", b"Sb\0"), parse("fetch 1 c", "f"), (b"D", b"Sf\0"), SYNC)
     frames = raw.hear_until()
@@ -306,29 +302,23 @@ def test_statements_are_canceled_by_their_key_alone(server: Server) -> None:
         assert server.hub.followers == {"m.kept": 1}
         waiting.cancel_safe()
         assert eventually(lambda: server.hub.followers == {})
+        waiting.pgconn.finish()
 
 
 def test_a_select_is_canceled(server: Server) -> None:
     with server.connect() as connection:
-        slow = b"select count(*) from range(1000000) a, range(1000000) b where a.range * b.range % 7 = 8"
-        connection.pgconn.send_query(slow)
-        time.sleep(0.2)
+        threading.Timer(0.3, connection.cancel_safe).start()
         began = time.monotonic()
-        connection.cancel_safe()
-        result = connection.pgconn.get_result()
-        assert result is not None and result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"57014"
-        assert time.monotonic() - began < 5
-        while connection.pgconn.get_result() is not None:
-            pass
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute(SLOW)
+        assert 0.3 <= time.monotonic() - began < 5
         connection.cancel_safe()
         assert connection.execute("select 1").fetchone() == (1,)
 
 
 def test_a_select_whose_client_goes_is_ended(server: Server) -> None:
     connection = server.connect()
-    connection.pgconn.send_query(
-        b"select count(*) from range(1000000) a, range(1000000) b where a.range * b.range % 7 = 8"
-    )
+    connection.pgconn.send_query(SLOW)
     time.sleep(0.2)
     connection.pgconn.finish()
     assert eventually(lambda: server.connections == 0)
@@ -343,29 +333,27 @@ def test_a_client_that_never_reads(server: Server, monkeypatch: pytest.MonkeyPat
     raw.say((b"Q", b"select i, repeat('x', 1000) from range(100000000) t(i)\0"))
     began = time.monotonic()
     with server.connect() as other:
+        assert server.connections == 2
         for _ in range(5):
             assert other.execute("select count(*) from kept").fetchone() == (3,)
         assert time.monotonic() - began < 5
         assert eventually(lambda: server.connections == 1)
-    with pytest.raises((ConnectionError, EOFError)):
-        while True:
-            raw.hear()
 
 
 def test_a_slow_client_gets_all_of_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "STUCK", 0.3)
+    monkeypatch.setattr(sender, "STUCK", 0.4)
     raw = Raw(server)
     raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     raw.startup()
     raw.hear_until()
-    raw.say((b"Q", b"select repeat('x', 1000) from range(12000) t(i)\0"))
-    found = b""
+    raw.say((b"Q", b"select repeat('x', 2000) as y from range(12000) t(i)\0"))
+    found = bytearray()
     while not found.endswith(b"SELECT 12000\0Z\0\0\0\x05I"):
         more = raw.socket.recv(1_000_000)
         assert more
         found += more
-        time.sleep(0.02)
-    assert found.count(b"x") == 12_000_000
+        time.sleep(0.005)
+    assert found.count(b"x") == 24_000_000
 
 
 def test_frames_that_come_in_pieces(raw: Raw) -> None:
