@@ -13,7 +13,7 @@ from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.pgwire import messages
 from dbt_incremental_dd.serve.pgwire.catalog import Client
 from dbt_incremental_dd.serve.pgwire.conversation import Conversation
-from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError, ProtocolError
+from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError, ProtocolError, known
 from dbt_incremental_dd.serve.pgwire.executor import Executor
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
 from dbt_incremental_dd.serve.pgwire.sender import Sender
@@ -57,8 +57,10 @@ class Connection:
                         settings = await self._begin()
                     if settings is not None:
                         await self._converse(settings)
-                except PgError as error:
-                    self._out.write(messages.error_response(error, "FATAL"))
+                except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+                    raise
+                except Exception as error:
+                    self._out.write(messages.error_response(known(error), "FATAL"))
                     await self._out.flush()
         finally:
             self._writer.close()
@@ -101,7 +103,7 @@ class Connection:
     async def _authenticate(self, user: str) -> None:
         if self._token is not None:
             self._writer.write(messages.AUTHENTICATION_CLEARTEXT)
-            frame = await messages.read_frame(self._reader)
+            frame = await messages.read_frame(self._reader, messages.MAX_STARTUP)
             if frame.kind != b"p":
                 raise ProtocolError("a password was expected")
             if not hmac.compare_digest(frame.body, messages.text(self._token)):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from dbt_incremental_dd.serve.pgwire import copying, messages, sender
-from dbt_incremental_dd.serve.pgwire.errors import CANCELED, SYNTAX, PgError, ProtocolError, told
+from dbt_incremental_dd.serve.pgwire.errors import CANCELED, PgError, ProtocolError, known
 from dbt_incremental_dd.serve.pgwire.executor import Done, Executor, Giving
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
-from dbt_incremental_dd.serve.pgwire.parameters import Literal, bound, declared, value
 from dbt_incremental_dd.serve.pgwire.parser import parse
+from dbt_incremental_dd.serve.pgwire.prepared import Portal, Prepared, bind, prepare
 from dbt_incremental_dd.serve.pgwire.rows import closed
 from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.statements import Copy, Deallocate, Query, Statement, Subscribe, Transaction
@@ -26,28 +24,6 @@ _CHUNK = 5_000
 _FEW = 200
 """Rows that are encoded sooner than a thread is asked to."""
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """``oids``: 0 for a text of which DuckDB infers the type; ``statement``: with NULL for its parameters, None for an
-    empty one."""
-
-    sql: str
-    oids: list[int]
-    statement: Statement | None
-
-
-@dataclass
-class _Portal:
-    """``outcome``: None before it is executed. ``formats``: as ``sender.is_binary`` takes them."""
-
-    statement: Statement | None
-    sql: str
-    formats: tuple[int, ...]
-    outcome: Done | Giving | None = None
-
 
 class Conversation:
     """With one client, which gets all errors as they come; for one frame at a time."""
@@ -55,8 +31,8 @@ class Conversation:
     def __init__(self, executor: Executor, out: Sender) -> None:
         self._executor = executor
         self._out = out
-        self._prepared: dict[str, _Prepared] = {}
-        self._portals: dict[str, _Portal] = {}
+        self._prepared: dict[str, Prepared] = {}
+        self._portals: dict[str, Portal] = {}
         self._skips = False
         """After an error up to the next Sync."""
         self.is_canceled = False
@@ -87,7 +63,7 @@ class Conversation:
                 task.uncancel()
             await self._fail(PgError(CANCELED, "canceling statement due to user request"), frame.kind)
         except Exception as error:
-            await self._fail(_known(error), frame.kind)
+            await self._fail(known(error), frame.kind)
         finally:
             self.is_busy = self.is_canceled = False
 
@@ -176,33 +152,20 @@ class Conversation:
         fields.end()
         if name and name in self._prepared:
             raise PgError("42P05", f'prepared statement "{name}" already exists')
-        statements = split(sql)
-        if len(statements) > 1:
-            raise PgError(SYNTAX, "cannot insert multiple commands into a prepared statement")
-        sql = statements[0] if statements else ""
-        known = declared(sql, oids)
-        nulls = [Literal(oid, None) for oid in known]
-        self._prepared[name] = _Prepared(sql, known, parse(bound(sql, nulls)) if sql else None)
+        self._prepared[name] = prepare(sql, oids)
         self._out.write(messages.PARSE_COMPLETE)
 
     async def _bind(self, fields: Fields) -> None:
         portal, name = fields.text(), fields.text()
-        codes = [fields.int16() for _ in range(fields.count())]
+        codes = tuple(fields.int16() for _ in range(fields.count()))
         values = [fields.value() for _ in range(fields.count())]
         formats = tuple(fields.int16() for _ in range(fields.count()))
         fields.end()
-        prepared = self._statement(name)
-        if len(values) != len(prepared.oids) or len(codes) not in (0, 1, len(values)):
-            raise PgError("08P01", f"the statement has {len(prepared.oids)} parameters, and {len(values)} are bound")
-        if not {*codes, *formats} <= {0, 1}:
-            raise PgError("08P01", "a format is 0 for text or 1 for binary")
         if portal and portal in self._portals:
             raise PgError("42P03", f'portal "{portal}" already exists')
-        binary = [sender.is_binary(tuple(codes), at) for at in range(len(values))]
-        literals = [value(*one) for one in zip(prepared.oids, values, binary, strict=True)]
-        statement = parse(bound(prepared.sql, literals)) if literals else prepared.statement
+        made = bind(self._statement(name), values, codes, formats)
         await self._drop_portal(portal)
-        self._portals[portal] = _Portal(statement, prepared.sql, formats)
+        self._portals[portal] = made
         self._out.write(messages.BIND_COMPLETE)
 
     async def _describe(self, fields: Fields) -> None:
@@ -213,8 +176,8 @@ class Conversation:
             prepared = self._statement(name)
             schema = await self._columns(prepared.statement)
             self._out.write(messages.parameter_description([oid or TEXT for oid in prepared.oids]))
-        elif name not in self._portals and (known := self._executor.cursor_schema(name)) is not None:
-            schema = known
+        elif name not in self._portals and (of_cursor := self._executor.cursor_schema(name)) is not None:
+            schema = of_cursor
         else:
             portal = self._portal(name)
             formats = portal.formats
@@ -224,7 +187,7 @@ class Conversation:
     async def _columns(self, statement: Statement | None) -> pa.Schema | None:
         return None if statement is None else await self._executor.describe(statement)
 
-    async def _columns_of(self, portal: _Portal) -> pa.Schema | None:
+    async def _columns_of(self, portal: Portal) -> pa.Schema | None:
         """A portal that reads is executed for it: its columns are known only then."""
         if not isinstance(portal.statement, Query | Subscribe):
             schema = await self._columns(portal.statement)
@@ -232,10 +195,10 @@ class Conversation:
             outcome = await self._executed(portal, portal.statement)
             schema = outcome.rows.schema if isinstance(outcome, Giving) else None
         if schema is not None:
-            _require_formats(portal.formats, schema)
+            portal.require_formats(schema)
         return schema
 
-    async def _executed(self, portal: _Portal, statement: Statement) -> Done | Giving:
+    async def _executed(self, portal: Portal, statement: Statement) -> Done | Giving:
         if portal.outcome is None:
             portal.outcome = await self._executor.execute(statement, portal.sql)
         return portal.outcome
@@ -249,7 +212,7 @@ class Conversation:
             return
         outcome = await self._executed(portal, portal.statement)
         if isinstance(outcome, Giving) and outcome.copy is None:
-            _require_formats(portal.formats, outcome.rows.schema)
+            portal.require_formats(outcome.rows.schema)
             await self._send(outcome, portal.formats, limit if limit > 0 else None)
         else:
             await self._send_all(outcome, portal.formats)
@@ -282,12 +245,12 @@ class Conversation:
     async def _refuse(self, fields: Fields) -> None:
         raise ProtocolError("nobody has asked for a password")
 
-    def _statement(self, name: str) -> _Prepared:
+    def _statement(self, name: str) -> Prepared:
         if name not in self._prepared:
             raise PgError("26000", f'prepared statement "{name}" does not exist')
         return self._prepared[name]
 
-    def _portal(self, name: str) -> _Portal:
+    def _portal(self, name: str) -> Portal:
         if name not in self._portals:
             raise PgError("34000", f'portal "{name}" does not exist')
         return self._portals[name]
@@ -305,17 +268,3 @@ class Conversation:
         """It holds nothing any more."""
         await self._drop_portals()
         await self._executor.close()
-
-
-def _require_formats(formats: tuple[int, ...], schema: pa.Schema) -> None:
-    if len(formats) not in (0, 1, len(schema)):
-        raise PgError("08P01", f"{len(formats)} formats are asked for, and there are {len(schema)} columns")
-
-
-def _known(error: Exception) -> PgError:
-    """As the client gets it; what nobody has foreseen is logged."""
-    found = told(error)
-    if found is None:
-        _log.error("a statement has failed", exc_info=error)
-        return PgError("XX000", f"internal error: {error or type(error).__name__}")
-    return found

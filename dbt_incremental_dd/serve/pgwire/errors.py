@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 import duckdb
@@ -24,6 +25,9 @@ PROTOCOL = "08P01"
 SYNTAX = "42601"
 
 
+_log = logging.getLogger(__name__)
+
+
 class PgError(Exception):
     """One error for one client. ``code``: an SQLSTATE."""
 
@@ -41,15 +45,16 @@ class ProtocolError(PgError):
         super().__init__(PROTOCOL, message)
 
 
-def told(error: Exception) -> PgError | None:
-    """The error as a client gets it; None where it is none that this package or DuckDB raises on purpose."""
+def known(error: Exception) -> PgError:
+    """The error as a client gets it. What neither this package nor DuckDB raises on purpose is logged."""
     if isinstance(error, PgError):
         return error
     if isinstance(error, DifferentialError):
         return PgError(_state(error), error.message, error.remedy)
     if isinstance(error, duckdb.Error | pa.ArrowException):
         return PgError(_query_state(error, str(error)), str(error).strip())
-    return None
+    _log.error("a client's request has failed", exc_info=error)
+    return PgError("XX000", f"internal error: {error or type(error).__name__}")
 
 
 def _state(error: DifferentialError) -> str:

@@ -48,12 +48,12 @@ async def read_startup(reader: asyncio.StreamReader) -> Frame:
     return Frame(b"", await reader.readexactly(size - 4))
 
 
-async def read_frame(reader: asyncio.StreamReader) -> Frame:
-    """The next frame. Raises IncompleteReadError where the client is gone."""
+async def read_frame(reader: asyncio.StreamReader, most: int = MAX_MESSAGE) -> Frame:
+    """The next frame, of at most so many bytes. Raises IncompleteReadError where the client is gone."""
     kind, size = struct.unpack("!ci", await reader.readexactly(5))
     if kind not in KINDS:
         raise ProtocolError(f"a message of kind {kind!r} is not known")
-    if not 4 <= size <= MAX_MESSAGE:
+    if not 4 <= size <= most:
         raise ProtocolError(f"a message of {size} bytes is refused")
     return Frame(kind, await reader.readexactly(size - 4))
 
