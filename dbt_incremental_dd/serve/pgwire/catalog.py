@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,6 +50,9 @@ class Client:
     settings: Settings
 
 
+_RENAMED = {"json_build_object": "json_object"}
+"""Functions that DuckDB has by another name."""
+
 _Described = tuple[tuple[str, pa.Schema], ...]
 
 
@@ -76,8 +80,10 @@ class Catalog:
 
     def interrupt(self) -> None:
         """Ends what is being answered, with an error."""
-        if self._made is not None:
-            self._made[1].interrupt()
+        made = self._made
+        if made is not None:
+            with contextlib.suppress(duckdb.ConnectionException):
+                made[1].interrupt()
 
     def close(self) -> None:
         """Ends it."""
@@ -205,6 +211,8 @@ def _replaced(words: Sequence[str], found: Sequence[Token], number: int) -> tupl
     token, after = found[number], words[number + 1 : number + 6]
     if words[number] == "pg_catalog" and after[:1] == ["."]:
         return "", 2
+    if words[number] in _RENAMED:
+        return _RENAMED[words[number]], 1
     if words[number] == "information_schema" and after[:1] == ["."]:
         name = f"information_schema_{after[1]}"
         return (name, 3) if name in RELATIONS else (None, 1)

@@ -53,11 +53,12 @@ _EMPTY = {
     "pg_foreign_server": "oid srvname",
     "pg_foreign_table": "ftrelid ftserver ftoptions",
     "pg_index": "indexrelid indrelid indnatts indnkeyatts indisunique indisprimary indisexclusion indimmediate "
-    "indisclustered indisvalid indisreplident indkey indoption indexprs indpred",
+    "indisclustered indisvalid indisreplident indkey indclass indcollation indoption indexprs indpred",
     "pg_inherits": "inhrelid inhparent inhseqno inhdetachpending",
     "pg_language": "oid lanname",
     "pg_locks": "locktype database relation pid mode granted",
     "pg_matviews": "schemaname matviewname matviewowner definition",
+    "pg_opclass": "oid opcname opcnamespace opcintype opcdefault",
     "pg_partitioned_table": "partrelid partstrat partnatts partdefid partattrs",
     "pg_policy": "oid polname polrelid polcmd polpermissive polroles polqual polwithcheck",
     "pg_proc": "oid proname pronamespace prokind prorettype proargtypes proretset",
@@ -74,7 +75,10 @@ _EMPTY = {
     "pg_trigger": "oid tgname tgrelid tgparentid tgenabled tgisinternal tgconstraint tgdeferrable tginitdeferred",
     "pg_views": "schemaname viewname viewowner definition",
 }
-_LISTS = ("conkey", "confkey", "indkey", "indoption", "partattrs", "polroles", "prattrs", "proargtypes", "stxkeys")
+_LISTS = frozenset(
+    {"conkey", "confkey", "indclass", "indcollation", "indkey", "indoption"}
+    | {"partattrs", "polroles", "prattrs", "proargtypes", "stxkeys"}
+)
 _NUMBERS = ("oid", "id", "relid", "objid", "classid", "objoid")
 
 _VIEWS = {
@@ -120,6 +124,7 @@ _FUNCTIONS = {
     "pg_get_function_result": "(o) AS NULL::VARCHAR",
     "pg_get_indexdef": "(o) AS NULL::VARCHAR, (o, n, pretty) AS NULL::VARCHAR",
     "pg_get_partkeydef": "(o) AS NULL::VARCHAR",
+    "pg_get_serial_sequence": "(o, c) AS NULL::VARCHAR",
     "pg_get_statisticsobjdef_columns": "(o) AS NULL::VARCHAR",
     "pg_get_triggerdef": "(o) AS NULL::VARCHAR, (o, pretty) AS NULL::VARCHAR",
     "pg_get_viewdef": "(o) AS NULL::VARCHAR, (o, pretty) AS NULL::VARCHAR",

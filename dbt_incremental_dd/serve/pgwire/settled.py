@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def whole(wanted: Coroutine[Any, Any, T]) -> T:
+    """What it returns. Whoever cancels it waits until it is done."""
+    work = asyncio.ensure_future(wanted)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await settled(work)
+        raise
 
 
 async def settled(

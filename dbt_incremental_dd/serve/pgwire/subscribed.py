@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.serve.hub import Follower, Hub
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
 from dbt_incremental_dd.serve.pgwire.rows import closed
-from dbt_incremental_dd.serve.pgwire.settled import settled
+from dbt_incremental_dd.serve.pgwire.settled import settled, whole
 from dbt_incremental_dd.serve.pgwire.statements import Subscribe
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import STATE, Shape
@@ -121,7 +121,7 @@ class Subscribed:
         if self._asked is None:
             subscription = self._follower.subscription
             is_behind = subscription.at < self._began and not subscription.has_ended
-            ask = asyncio.to_thread(subscription.poll) if is_behind else self._follower.batch(timeout)
+            ask = whole(asyncio.to_thread(subscription.poll)) if is_behind else self._follower.batch(timeout)
             self._asked = asyncio.ensure_future(ask)
         await asyncio.wait({self._asked}, timeout=timeout if waits_already else None)
         if not self._asked.done():

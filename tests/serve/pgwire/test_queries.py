@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from dbt_incremental_dd.query.session import Session
 from tests.serve.pgwire.conftest import Server
 from tests.subscribe.stored import Stored
 
@@ -192,8 +193,6 @@ def test_errors(reading: Connection, sql: str, state: str) -> None:
 def test_what_nobody_has_foreseen(
     connection: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from dbt_incremental_dd.query.session import Session
-
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("quite unforeseen")
 
@@ -330,3 +329,13 @@ def test_the_catalog(connection: Connection, stored: Stored) -> None:
     assert psycopg.types.TypeInfo.fetch(connection, "nosuch") is None
     with pytest.raises(psycopg.errors.UndefinedTable):
         connection.execute("select * from pg_catalog.pg_nosuch")
+
+
+def test_a_statement_that_has_ended_is_not_interrupted(stored: Stored) -> None:
+    session = Session(stored.place.storage)
+    session.interrupt()
+    assert sum(batch.num_rows for batch in session.select("select * from kept").batches) == 3
+    session.interrupt()
+    assert sum(batch.num_rows for batch in session.select("select * from kept").batches) == 3
+    session.close()
+    session.interrupt()
