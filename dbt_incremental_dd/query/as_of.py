@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
@@ -10,10 +12,17 @@ from dbt_incremental_dd.core.errors import QueryError
 from dbt_incremental_dd.core.time import Time, parse_time
 
 
+class _Words(DuckDB):  # type: ignore[misc]
+    """No word makes all that follows it one text, as FETCH and CALL do otherwise."""
+
+    class Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+
 def tokens(sql: str) -> list[Token]:
     """The words of a statement. Raises QueryError where it has none that can be told apart."""
     try:
-        return list(DuckDB().tokenize(sql))
+        return list(_Words().tokenize(sql))
     except SqlglotError as error:
         raise QueryError(f"the statement cannot be read: {error}", "Check its quotes and comments.") from error
 

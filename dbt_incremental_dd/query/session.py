@@ -62,9 +62,11 @@ class Session:
         self._connection.close()
 
     def interrupt(self) -> None:
-        """Ends the statement that was begun last, with an error."""
-        if self._running is not None:
-            self._running.interrupt()
+        """Ends the statement that was begun last, with an error; one that has ended is left alone."""
+        running = self._running
+        if running is not None:
+            with contextlib.suppress(duckdb.ConnectionException):
+                running.interrupt()
 
     def select(self, sql: str, parameters: Sequence[Any] = (), as_of: Time | None = None) -> Answer:
         """One SELECT, read as of ``as_of``, or what it says itself, or the latest time that is final in all it reads.

@@ -1,0 +1,1 @@
+"""Postgres' wire protocol, version 3: SELECT and SUBSCRIBE for psql, drivers and BI tools."""

@@ -1,0 +1,241 @@
+"""Queries of Postgres' system catalog, answered by a DuckDB of their own that holds nothing but descriptions."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+from sqlglot.tokens import Token, TokenType
+
+from dbt_incremental_dd.api import Collection, Database
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.query.as_of import tokens
+from dbt_incremental_dd.query.session import BATCH, Answer
+from dbt_incremental_dd.query.types import literal
+from dbt_incremental_dd.serve.pgwire import types as t
+from dbt_incremental_dd.serve.pgwire.catalog_tables import ASKED_ALONE, RELATIONS, functions, tables
+from dbt_incremental_dd.serve.pgwire.settings import SERVER_VERSION, Settings
+from dbt_incremental_dd.trace.stored import updates_schema
+
+_PUBLIC = "public"
+_SYSTEM = {"pg_catalog": 11, "information_schema": 13000, _PUBLIC: 2200}
+
+_TYPES = (
+    *((t.BOOL, "bool", "boolean", 1, "B"), (t.BYTEA, "bytea", "bytea", -1, "U"), (t.NAME, "name", "name", 64, "S")),
+    *((t.INT8, "int8", "bigint", 8, "N"), (t.INT2, "int2", "smallint", 2, "N"), (t.INT4, "int4", "integer", 4, "N")),
+    *((t.TEXT, "text", "text", -1, "S"), (t.OID, "oid", "oid", 4, "N"), (t.JSON, "json", "json", -1, "U")),
+    *((t.FLOAT4, "float4", "real", 4, "N"), (t.FLOAT8, "float8", "double precision", 8, "N")),
+    *((t.VARCHAR, "varchar", "character varying", -1, "S"), (t.NUMERIC, "numeric", "numeric", -1, "N")),
+    *((t.DATE, "date", "date", 4, "D"), (t.TIME, "time", "time without time zone", 8, "D")),
+    (t.TIMESTAMP, "timestamp", "timestamp without time zone", 8, "D"),
+    (t.TIMESTAMPTZ, "timestamptz", "timestamp with time zone", 8, "D"),
+    *((t.INTERVAL, "interval", "interval", 16, "T"), (t.UUID, "uuid", "uuid", 16, "U")),
+)
+"""OID, name, name in SQL, size and category."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """Who asks. ``process``: as its key data says."""
+
+    user: str
+    database: str
+    process: int
+    settings: Settings
+
+
+_RENAMED = {"json_build_object": "json_object"}
+"""Functions that DuckDB has by another name."""
+
+_Described = tuple[tuple[str, pa.Schema], ...]
+
+
+class Catalog:
+    """For one connection. ``interrupt`` may come from another thread."""
+
+    def __init__(self, database: Database, client: Client) -> None:
+        self._database = database
+        self._client = client
+        self._made: tuple[_Described, duckdb.DuckDBPyConnection] | None = None
+
+    def answer(self, sql: str, cursors: Mapping[str, str]) -> Answer | None:
+        """What a query of the catalog gives; None for any other statement. ``cursors``: their statements by their
+        names. Raises duckdb.Error where it asks for what this catalog has not."""
+        found = tokens(sql)
+        if not _is_of_catalog(found):
+            return None
+        connection = self._connection()
+        connection.execute("DELETE FROM pg_cursors")
+        for name, statement in cursors.items():
+            connection.execute("INSERT INTO pg_cursors VALUES (?, ?, false, false, false)", [name, statement])
+        table = connection.sql(_in_duckdb(sql, found)).to_arrow_table()
+        table = table.rename_columns([_called(name) for name in table.column_names])
+        return Answer(table.schema, iter(table.to_batches(max_chunksize=BATCH)), None)
+
+    def interrupt(self) -> None:
+        """Ends what is being answered, with an error."""
+        made = self._made
+        if made is not None:
+            with contextlib.suppress(duckdb.ConnectionException):
+                made[1].interrupt()
+
+    def close(self) -> None:
+        """Ends it."""
+        if self._made is not None:
+            self._made[1].close()
+            self._made = None
+
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """With all collections as they are now."""
+        now = tuple(_described(self._database.collections()))
+        if self._made is None or self._made[0] != now:
+            self.close()
+            self._made = now, _made(now, self._client)
+        return self._made[1]
+
+
+def _described(collections: Sequence[Collection]) -> Iterator[tuple[str, pa.Schema]]:
+    for collection in collections:
+        try:
+            schema = updates_schema(collection.place)
+        except StateError:
+            continue
+        yield collection.name, pa.schema([field for field in schema if field.name not in (TIME, DIFF)])
+
+
+def _made(described: _Described, client: Client) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "TimeZone": "UTC"})
+    connection.execute("SET enable_external_access = false")
+    schemas = dict.fromkeys(name.rpartition(".")[0] or _PUBLIC for name, _ in described)
+    oids = {**{schema: _oid(schema) for schema in schemas}, **_SYSTEM}
+    settings = client.settings.show("all")
+    rows: dict[str, list[tuple[object, ...]]] = {
+        "pg_namespace(oid, nspname, nspowner)": [(oid, schema, 10) for schema, oid in oids.items()],
+        "pg_class(oid, relname, relnamespace, relnatts)": [
+            (_oid(name), name.rpartition(".")[2], oids[name.rpartition(".")[0] or _PUBLIC], len(schema))
+            for name, schema in described
+        ],
+        "pg_attribute(attrelid, attname, atttypid, attlen, attnum, atttypmod)": [
+            (_oid(name), field.name, t.pg_type(field.type).oid, t.pg_type(field.type).size, at, _modifier(field.type))
+            for name, schema in described
+            for at, field in enumerate(schema, 1)
+        ],
+        "pg_type(oid, typname, typlen, typcategory)": [(oid, name, size, kind) for oid, name, _, size, kind in _TYPES],
+        "pg_database(oid, datname)": [(1, client.database)],
+        "pg_roles(oid, rolname)": [(10, client.user)],
+        "pg_settings(name, setting)": list(
+            zip(settings["name"].to_pylist(), settings["setting"].to_pylist(), strict=True)
+        ),
+    }
+    for statement in tables():
+        connection.execute(statement)
+    for columns, values in rows.items():
+        if values:
+            places = ", ".join("?" for _ in values[0])
+            connection.executemany(f"INSERT INTO {columns} VALUES ({places})", values)
+    for statement in (*_of_client(described, list(schemas), client), *functions()):
+        connection.execute(statement)
+    return connection
+
+
+def _of_client(described: _Described, schemas: Sequence[str], client: Client) -> Iterator[str]:
+    """Functions whose results depend on who asks and on what there is."""
+    lasts = [name.rpartition(".")[2] for name, _ in described]
+    visible = [_oid(name) for name, _ in described if lasts.count(name.rpartition(".")[2]) == 1]
+    constants = {
+        "version": literal(f"PostgreSQL {SERVER_VERSION}"),
+        **dict.fromkeys(("current_database", "current_catalog"), literal(client.database)),
+        "current_schema": literal(_PUBLIC),
+        **dict.fromkeys(("current_user", "session_user", "current_role", "user"), literal(client.user)),
+        "pg_backend_pid": str(client.process),
+    }
+    for name, value in constants.items():
+        yield f'CREATE MACRO "{name}"() AS {value}'
+    listed = ", ".join(literal(schema) for schema in dict.fromkeys(["pg_catalog", _PUBLIC, *schemas]))
+    yield f"CREATE MACRO current_schemas(implicit) AS [{listed}]"
+    yield f"CREATE MACRO pg_get_userbyid(o) AS {literal(client.user)}"
+    yield f"CREATE MACRO pg_table_is_visible(o) AS list_contains({visible}::BIGINT[], o)"
+    names = " ".join(f"WHEN {oid} THEN {literal(name)}" for oid, _, name, _, _ in _TYPES)
+    numeric = "'numeric(' || ((m - 4) >> 16) || ',' || ((m - 4) & 65535) || ')'"
+    yield f"CREATE MACRO format_type(o, m) AS CASE WHEN o = {t.NUMERIC} AND m >= 4 THEN {numeric} " + (
+        f"ELSE CASE o {names} ELSE '???' END END"
+    )
+
+
+def _oid(name: str) -> int:
+    """The same whenever it is asked for, and above those of Postgres' own."""
+    return 100_000 + zlib.crc32(name.encode()) % 2_000_000_000
+
+
+def _modifier(arrow: pa.DataType) -> int:
+    """What Postgres keeps of a decimal's precision and scale; else -1."""
+    return (arrow.precision << 16 | arrow.scale) + 4 if pa.types.is_decimal(arrow) else -1
+
+
+def _words(found: Sequence[Token]) -> list[str]:
+    return ["" if token.token_type == TokenType.STRING else token.text.lower() for token in found]
+
+
+def _is_of_catalog(found: Sequence[Token]) -> bool:
+    words = set(_words(found))
+    if not words & {"select", "with", "values", "table", "from"}:
+        return False
+    return bool(
+        words & {"pg_catalog", "information_schema", *RELATIONS} or ("from" not in words and words & ASKED_ALONE)
+    )
+
+
+def _in_duckdb(sql: str, found: Sequence[Token]) -> str:
+    """Without what Postgres' catalog queries write and DuckDB does not read: schemas before names of the catalog,
+    ``OPERATOR(pg_catalog.~)``, collations, and names cast to ``regclass``."""
+    words = _words(found)
+    made, at, end = [], 0, 0
+    for number, token in enumerate(found):
+        if number < at:
+            continue
+        text, used = _replaced(words, found, number)
+        at = number + used
+        made += [sql[end : token.start], sql[token.start : token.end + 1] if text is None else text]
+        end = found[at - 1].end + 1
+    return "".join(made)
+
+
+def _replaced(words: Sequence[str], found: Sequence[Token], number: int) -> tuple[str | None, int]:
+    """What stands for the next words, and for how many of them; None for the word itself."""
+    token, after = found[number], words[number + 1 : number + 6]
+    if words[number] == "pg_catalog" and after[:1] == ["."]:
+        return "", 2
+    if words[number] in _RENAMED:
+        return _RENAMED[words[number]], 1
+    if words[number] == "information_schema" and after[:1] == ["."]:
+        name = f"information_schema_{after[1]}"
+        return (name, 3) if name in RELATIONS else (None, 1)
+    if words[number] == "operator" and after[:1] == ["("]:
+        end = words.index(")", number)
+        begin = number + (4 if after[2:3] == ["."] else 2)
+        return "".join(words[begin:end]), end - number + 1
+    if token.token_type == TokenType.COLLATE:
+        return "", 4 if after[1:2] == ["."] else 2
+    if token.token_type == TokenType.STRING and (casts := _casts_to_class(after)):
+        return f"to_regclass({literal(token.text)})", 1 + casts
+    return None, 1
+
+
+def _called(name: str) -> str:
+    """A column is named after the function that makes it."""
+    call = re.fullmatch(r'"?(\w+)"?\(.*\)', name)
+    return call[1] if call else name
+
+
+def _casts_to_class(after: Sequence[str]) -> int:
+    """How many words cast what is before them to ``regclass``; 0 where they do not."""
+    for cast in (["::", "regclass"], ["::", "pg_catalog", ".", "regclass"], ["::", "varchar", "::", "regclass"]):
+        if list(after[: len(cast)]) == cast:
+            return len(cast)
+    return 0

@@ -1,0 +1,177 @@
+"""One client's connection: how it begins, and how it ends, whoever ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import struct
+from collections import deque
+from collections.abc import Callable
+
+from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.pgwire import messages
+from dbt_incremental_dd.serve.pgwire.catalog import Client
+from dbt_incremental_dd.serve.pgwire.conversation import Conversation
+from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError, ProtocolError, known
+from dbt_incremental_dd.serve.pgwire.executor import Executor
+from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
+from dbt_incremental_dd.serve.pgwire.sender import Sender
+from dbt_incremental_dd.serve.pgwire.settings import REPORTED, Settings
+from dbt_incremental_dd.serve.pgwire.settled import settled
+
+STARTUP = 60.0
+"""Seconds in which a client has to say who it is."""
+_AHEAD = messages.MAX_MESSAGE
+"""Bytes that are read ahead of what is being answered."""
+
+
+class Connection:
+    """``process`` and ``secret`` are what another connection needs in order to cancel this one's statement, through
+    ``cancel``, which knows all of them."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        token: str | None,
+        key: tuple[int, int],
+        cancel: Callable[[tuple[int, int]], None],
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        self._hub = hub
+        self._token = token
+        self._key = key
+        self._cancel_other = cancel
+        self._reader, self._writer = streams
+        self._out = Sender(self._writer)
+        self._inbox = _Inbox()
+        self._conversation: Conversation | None = None
+        self._talking: asyncio.Task[None] | None = None
+
+    async def serve(self) -> None:
+        """Until its end. Raises nothing that is the client's doing."""
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+                try:
+                    async with asyncio.timeout(STARTUP):
+                        settings = await self._begin()
+                    if settings is not None:
+                        await self._converse(settings)
+                except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+                    raise
+                except Exception as error:
+                    self._out.write(messages.error_response(known(error), "FATAL"))
+                    await self._out.flush()
+        finally:
+            self._writer.close()
+
+    def cancel(self) -> None:
+        """Ends the statement that is being answered, if one is."""
+        if self._conversation is not None and self._conversation.is_busy and self._talking is not None:
+            self._conversation.is_canceled = True
+            self._talking.cancel()
+
+    async def _begin(self) -> dict[str, str] | None:
+        """What the client says of itself once it is let in; None where it wants nothing more."""
+        while True:
+            fields = Fields((await messages.read_startup(self._reader)).body)
+            code = fields.int32()
+            if code not in (messages.SSL_REQUEST, messages.GSS_REQUEST):
+                break
+            self._writer.write(b"N")
+        if code == messages.CANCEL_REQUEST:
+            process, secret = struct.unpack("!II", fields.take(8))
+            self._cancel_other((process, secret))
+            return None
+        if code >> 16 != messages.VERSION_3 >> 16:
+            raise PgError(FEATURE, f"protocol {code >> 16}.{code & 0xFFFF} is not spoken", "Version 3.0 is.")
+        given = {}
+        while name := fields.text():
+            given[name] = fields.text()
+        fields.end()
+        if "user" not in given:
+            raise PgError("28000", "no user name is given")
+        self._negotiate(code & 0xFFFF, [name for name in given if name.startswith("_pq_.")])
+        await self._authenticate(given["user"])
+        return given
+
+    def _negotiate(self, minor: int, options: list[str]) -> None:
+        if minor or options:
+            names = b"".join(messages.text(name) for name in options)
+            self._writer.write(messages.frame(b"v", struct.pack("!ii", messages.VERSION_3, len(options)) + names))
+
+    async def _authenticate(self, user: str) -> None:
+        if self._token is not None:
+            self._writer.write(messages.AUTHENTICATION_CLEARTEXT)
+            frame = await messages.read_frame(self._reader, messages.MAX_STARTUP)
+            if frame.kind != b"p":
+                raise ProtocolError("a password was expected")
+            if not hmac.compare_digest(frame.body, messages.text(self._token)):
+                raise PgError(
+                    "28P01", f'password authentication failed for user "{user}"', "The token is the password."
+                )
+        self._writer.write(messages.AUTHENTICATION_OK)
+
+    async def _converse(self, given: dict[str, str]) -> None:
+        user = given.pop("user")
+        database = given.pop("database", user)
+        settings = Settings(given)
+        client = Client(user, database, self._key[0], settings)
+        self._conversation = Conversation(await asyncio.to_thread(Executor, self._hub, client, settings), self._out)
+        try:
+            for name, value in REPORTED.items():
+                self._writer.write(messages.parameter_status(name, value))
+            self._writer.write(messages.key_data(*self._key))
+            self._conversation.greet()
+            await self._out.flush()
+            await self._until_one_leaves(self._conversation)
+        finally:
+            await settled(asyncio.ensure_future(self._conversation.close()))
+
+    async def _until_one_leaves(self, conversation: Conversation) -> None:
+        """A client that is gone is noticed also while its statement waits."""
+        self._talking = asyncio.create_task(self._talk(conversation))
+        tasks = {self._talking, asyncio.create_task(self._read())}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+
+    async def _talk(self, conversation: Conversation) -> None:
+        while (frame := await self._inbox.get()).kind != b"X":
+            await conversation.receive(frame)
+
+    async def _read(self) -> None:
+        while True:
+            await self._inbox.put(await messages.read_frame(self._reader))
+
+
+class _Inbox:
+    """Frames that have been read and not yet answered; at most ``_AHEAD`` bytes and one frame."""
+
+    def __init__(self) -> None:
+        self._frames: deque[Frame] = deque()
+        self._bytes = 0
+        self._changed = asyncio.Condition()
+
+    async def put(self, frame: Frame) -> None:
+        """Waits until there is room for more than it."""
+        async with self._changed:
+            self._frames.append(frame)
+            self._bytes += len(frame.body) + 100
+            self._changed.notify_all()
+            await self._changed.wait_for(lambda: self._bytes <= _AHEAD)
+
+    async def get(self) -> Frame:
+        """The first one; waits until there is one."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: bool(self._frames))
+            frame = self._frames.popleft()
+            self._bytes -= len(frame.body) + 100
+            self._changed.notify_all()
+            return frame

@@ -1,0 +1,75 @@
+"""The server: takes connections, and knows them by the keys with which their statements are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+import socket
+
+from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.pgwire.connection import Connection
+
+
+class Listener:
+    """Belongs to one event loop; made by ``listen``."""
+
+    def __init__(self, hub: Hub, token: str | None) -> None:
+        self._hub = hub
+        self._token = token
+        self._processes = itertools.count(1)
+        self._connections: dict[tuple[int, int], Connection] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def connections(self) -> int:
+        """How many there are now."""
+        return len(self._connections)
+
+    async def start(self, host: str, port: int) -> None:
+        """Raises OSError where nothing can listen there."""
+        self._server = await asyncio.start_server(self._connected, host, port)
+
+    async def close(self) -> None:
+        """Ends all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A client whose machine is gone says nothing: the kernel finds out.
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        key = next(self._processes), secrets.randbits(32)
+        connection = Connection(self._hub, self._token, key, self._cancel, (reader, writer))
+        self._connections[key] = connection
+        try:
+            await connection.serve()
+        finally:
+            del self._connections[key]
+
+    def _cancel(self, key: tuple[int, int]) -> None:
+        found = self._connections.get(key)
+        if found is not None:
+            found.cancel()
+
+
+async def listen(hub: Hub, host: str, port: int, token: str | None) -> Listener:
+    """A server that accepts connections. ``port``: 0 for any that is free; ``token``: the password of all clients, or
+    None where none is asked for. Raises OSError where nothing can listen there."""
+    listener = Listener(hub, token)
+    await listener.start(host, port)
+    return listener

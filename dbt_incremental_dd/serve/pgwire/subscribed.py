@@ -1,0 +1,162 @@
+"""Rows of a SUBSCRIBE, in the columns that Materialize gives them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+
+import pyarrow as pa
+
+from dbt_incremental_dd.api import Collection, Database
+from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.serve.hub import Follower, Hub
+from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
+from dbt_incremental_dd.serve.pgwire.rows import closed
+from dbt_incremental_dd.serve.pgwire.settled import settled, whole
+from dbt_incremental_dd.serve.pgwire.statements import Subscribe
+from dbt_incremental_dd.subscribe.selection import Selection
+from dbt_incremental_dd.subscribe.shape import STATE, Shape
+from dbt_incremental_dd.subscribe.subscription import Batch, Start
+from dbt_incremental_dd.trace.stored import updates_schema
+
+_TIMESTAMP = pa.field("mz_timestamp", pa.decimal128(20, 0))
+_PROGRESSED = pa.field("mz_progressed", pa.bool_())
+_CHANGES = {DIFF: pa.field("mz_diff", pa.int64()), STATE: pa.field("mz_state", pa.string())}
+
+
+def resolved(database: Database, name: str) -> Collection:
+    """A collection by its full name, or by its last part where only one has it. Raises PgError where several have, and
+    StateError where none has."""
+    if "." in name:
+        return database[name.lower()]
+    found = [collection for collection in database.collections() if collection.name.rpartition(".")[2] == name.lower()]
+    if len(found) > 1:
+        known = ", ".join(collection.name for collection in found)
+        raise PgError("42P09", f"{name} may be any of {known}", "Give its full name.")
+    return found[0] if found else database[name]
+
+
+def target(database: Database, wanted: Subscribe) -> tuple[Collection, Shape]:
+    """What is subscribed to. Raises what ``resolved`` and Selection raise."""
+    selection = None if wanted.select is None else Selection(wanted.select)
+    name = selection.collection if selection else wanted.collection
+    assert name is not None
+    return resolved(database, name), Shape(selection, wanted.key)
+
+
+def described(database: Database, wanted: Subscribe) -> pa.Schema:
+    """The columns that it would have. Raises what ``target`` raises."""
+    collection, shape = target(database, wanted)
+    return _columns(shape.apply(updates_schema(collection.place).empty_table()).schema, wanted.progress)
+
+
+async def subscribe(hub: Hub, wanted: Subscribe) -> Subscribed:
+    """Raises what ``target`` and Subscription raise."""
+    collection, shape = await asyncio.to_thread(target, hub.database, wanted)
+    opening = asyncio.ensure_future(_open(hub, collection, shape, wanted))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        await settled(opening)
+        if not opening.cancelled() and opening.exception() is None:
+            await closed(opening.result())
+        raise
+
+
+async def _open(hub: Hub, collection: Collection, shape: Shape, wanted: Subscribe) -> Subscribed:
+    stack = contextlib.AsyncExitStack()
+    start = Start(wanted.as_of, wanted.snapshot, wanted.up_to)
+    follower = await stack.enter_async_context(hub.follow(collection, start, shape))
+    try:
+        schema = await asyncio.to_thread(lambda: follower.subscription.schema)
+        return Subscribed(stack, follower, collection.name, schema, wanted.progress)
+    except BaseException:
+        await stack.aclose()
+        raise
+
+
+class Subscribed:
+    """Snapshot and changes as they come: each time by itself of what was there when it began; what comes later and is
+    taken late comes summed up. With ``progress`` the first row tells where it begins, and one after each step of the
+    frontier how far it is."""
+
+    def __init__(
+        self, stack: contextlib.AsyncExitStack, follower: Follower, name: str, updates: pa.Schema, progress: bool
+    ) -> None:
+        self.schema = _columns(updates, progress)
+        self._stack = stack
+        self._follower = follower
+        self._name = name
+        self._updates = updates
+        self._progress = progress
+        self._ready: deque[pa.Table] = deque()
+        self._asked: asyncio.Future[Batch | None] | None = None
+        self._began = follower.shared.frontiers().last
+        if progress:
+            subscription = follower.subscription
+            self._ready.append(self._progressed(subscription.at + int(subscription.has_begun)))
+
+    async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        while not self._ready:
+            left = None if deadline is None else max(deadline - loop.time(), 0)
+            batch = await self._batch(left)
+            if batch is not None:
+                self._ready.extend(table for table in self._rows(batch) if table.num_rows)
+            elif self._follower.subscription.has_ended:
+                return None
+            elif deadline is not None and loop.time() >= deadline:
+                return self.schema.empty_table()
+        table = self._ready.popleft()
+        if table.num_rows > limit:
+            self._ready.appendleft(table.slice(limit))
+        return table.slice(0, limit)
+
+    async def _batch(self, timeout: float | None) -> Batch | None:
+        """What a statement that has been cancelled waited for is there for the next one."""
+        waits_already = self._asked is not None
+        if self._asked is None:
+            subscription = self._follower.subscription
+            is_behind = subscription.at < self._began and not subscription.has_ended
+            ask = whole(asyncio.to_thread(subscription.poll)) if is_behind else self._follower.batch(timeout)
+            self._asked = asyncio.ensure_future(ask)
+        await asyncio.wait({self._asked}, timeout=timeout if waits_already else None)
+        if not self._asked.done():
+            return None
+        asked, self._asked = self._asked, None
+        return asked.result()
+
+    def _rows(self, batch: Batch) -> list[pa.Table]:
+        if batch.updates.schema.names != self._updates.names or batch.updates.schema.types != self._updates.types:
+            raise PgError(FEATURE, f"the columns of {self._name} have changed", "SUBSCRIBE again.")
+        told = [self._told(batch.updates)]
+        return [*told, self._progressed(batch.upper)] if self._progress else told
+
+    def _told(self, updates: pa.Table) -> pa.Table:
+        names, rows = updates.schema.names, updates.num_rows
+        times = updates.column(names.index(TIME)).cast(_TIMESTAMP.type)
+        progressed = [pa.array([False] * rows, pa.bool_())] if self._progress else []
+        change = updates.column(names.index(STATE if STATE in names else DIFF))
+        data = [updates.column(at) for at, name in enumerate(names) if name not in (TIME, DIFF, STATE)]
+        return pa.Table.from_arrays([times, *progressed, change, *data], schema=self.schema)
+
+    def _progressed(self, t: Time) -> pa.Table:
+        """Nothing more comes below ``t``."""
+        told = [pa.array([t], pa.int64()).cast(_TIMESTAMP.type), pa.array([True])]
+        nulls = [pa.nulls(1, field.type) for field in list(self.schema)[2:]]
+        return pa.Table.from_arrays([*told, *nulls], schema=self.schema)
+
+    async def close(self) -> None:
+        if self._asked is not None:
+            self._asked.cancel()
+            await settled(self._asked)
+        await self._stack.aclose()
+
+
+def _columns(updates: pa.Schema, progress: bool) -> pa.Schema:
+    change = _CHANGES[STATE if STATE in updates.names else DIFF]
+    data = [field.with_nullable(True) for field in updates if field.name not in (TIME, DIFF, STATE)]
+    return pa.schema([_TIMESTAMP, *([_PROGRESSED] if progress else []), change, *data])

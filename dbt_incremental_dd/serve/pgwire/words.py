@@ -1,0 +1,139 @@
+"""The words of one statement, taken one after another by its parser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.tokens import Token, TokenType
+
+from dbt_incremental_dd.query.as_of import tokens
+from dbt_incremental_dd.serve.pgwire.errors import SYNTAX, PgError
+
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
+
+
+def split(sql: str) -> list[str]:
+    """The statements of a text, apart from empty ones. Raises QueryError where it cannot be read."""
+    found, made, begin = tokens(sql), [], 0
+    for at, token in enumerate(found):
+        if token.token_type == TokenType.SEMICOLON:
+            made.append(found[begin:at])
+            begin = at + 1
+    return [sql[one[0].start : one[-1].end + 1] for one in [*made, found[begin:]] if one]
+
+
+class Words:
+    """Keywords are those words that are not quoted, without regard to case."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self._found: Sequence[Token] = tokens(sql)
+        self._at = 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is another word."""
+        return self._at < len(self._found)
+
+    def keyword(self, ahead: int = 0) -> str:
+        """The next word, or the one behind it, in capitals; empty where it is quoted, or none."""
+        at = self._at + ahead
+        if at >= len(self._found) or self._found[at].token_type in _QUOTED:
+            return ""
+        return str(self._found[at].text).upper()
+
+    def accept(self, *keywords: str) -> bool:
+        """Takes these words if they come next."""
+        if all(self.keyword(ahead) == word for ahead, word in enumerate(keywords)):
+            self._at += len(keywords)
+            return True
+        return False
+
+    def accept_any(self, *keywords: str) -> str:
+        """Takes the next word if it is one of these; else empty."""
+        word = self.keyword()
+        if word and word in keywords:
+            self._at += 1
+            return word
+        return ""
+
+    def expect(self, *keywords: str) -> None:
+        """Takes these words. Raises PgError where others come."""
+        if not self.accept(*keywords):
+            raise self.unexpected(" ".join(keywords))
+
+    def unexpected(self, wanted: str) -> PgError:
+        """What to raise where something else is wanted."""
+        if not self.has_more:
+            return PgError(SYNTAX, f"syntax error at end of input: {wanted} is missing")
+        token = self._found[self._at]
+        said = self.sql[token.start : token.end + 1]
+        return PgError(SYNTAX, f'syntax error at or near "{said}": {wanted} was expected')
+
+    def end(self) -> None:
+        """There is no more. Raises PgError where there is."""
+        if self.has_more:
+            raise self.unexpected("the end of the statement")
+
+    def take(self) -> Token:
+        """The next word. Raises PgError where there is none."""
+        if not self.has_more:
+            raise self.unexpected("more")
+        self._at += 1
+        return self._found[self._at - 1]
+
+    def name(self) -> str:
+        """An identifier; in small letters unless it is quoted."""
+        quoted = self.has_more and self._found[self._at].token_type == TokenType.IDENTIFIER
+        if not quoted and not self.keyword()[:1].isidentifier():
+            raise self.unexpected("a name")
+        token = self.take()
+        return str(token.text) if quoted else str(token.text).lower()
+
+    def qualified_name(self) -> str:
+        """Identifiers with dots between them."""
+        name = self.name()
+        while self.accept("."):
+            name += f".{self.name()}"
+        return name
+
+    def names(self) -> tuple[str, ...]:
+        """Identifiers in parentheses, with commas between them."""
+        self.expect("(")
+        found = [self.name()]
+        while self.accept(","):
+            found.append(self.name())
+        self.expect(")")
+        return tuple(found)
+
+    def until(self, *keywords: str) -> list[Token]:
+        """All words before one of these outside of parentheses, or before the end."""
+        begin, depth = self._at, 0
+        while self.has_more and not (depth == 0 and self.keyword() in keywords):
+            depth += self._depth()
+            if depth < 0:
+                break
+            self._at += 1
+        return list(self._found[begin : self._at])
+
+    def parenthesized(self) -> str:
+        """The text in parentheses that comes next. Raises PgError where it has no end."""
+        self.expect("(")
+        begin, depth = self._at, 1
+        while self.has_more:
+            depth += self._depth()
+            self._at += 1
+            if depth == 0:
+                inside = self._found[begin : self._at - 1]
+                return self.sql[inside[0].start : inside[-1].end + 1] if inside else ""
+        raise self.unexpected(")")
+
+    def rest(self) -> str:
+        """The text from the next word to the end."""
+        begin = self._at
+        self._at = len(self._found)
+        return self.sql[self._found[begin].start :] if begin < len(self._found) else ""
+
+    def _depth(self) -> int:
+        kind = self._found[self._at].token_type
+        return int(kind == TokenType.L_PAREN) - int(kind == TokenType.R_PAREN)

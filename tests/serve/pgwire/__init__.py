@@ -1,0 +1,1 @@
+"""The Postgres wire protocol server, as its clients see it."""
