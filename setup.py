@@ -50,7 +50,7 @@ setup(
         "airflow_differential": "airflow_plugins/airflow_differential",
     },
     package_data={
-        "dbt_incremental_dd": ["py.typed", "runtime/*.properties"],
+        "dbt_incremental_dd": ["py.typed", "runtime/*.properties", "serve/static/*"],
         "airflow_differential": ["static/*"],
         "dbt.include.differential": ["dbt_project.yml", "**/*.sql", "*.sql"],
     },

@@ -86,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_serve(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("--host", default="127.0.0.1", help="where it listens (default: 127.0.0.1, this machine alone)")
     serve.add_argument("--port", type=int, default=8580, help="0 for any that is free (default: 8580)")
+    serve.add_argument(
+        "--pgwire", type=int, nargs="?", const=6875, help="also speaks the Postgres protocol (default port: 6875)"
+    )
     serve.add_argument("--pages", type=Path, help="a folder of pages of your own, served at /")
     serve.add_argument("--allow-origin", action="append", default=[], help="a site whose pages may read, too")
     serve.set_defaults(run=_serve)
@@ -216,7 +219,7 @@ def _serve(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.serve.server import Listening, serve
 
     token = os.environ.get("DBT_DD_TOKEN")
-    listening = Listening(options.host, options.port, token, tuple(options.allow_origin), options.pages)
+    listening = Listening(options.host, options.port, options.pgwire, token, tuple(options.allow_origin), options.pages)
     with contextlib.suppress(KeyboardInterrupt):
         serve(_database(options), listening)
     return 0

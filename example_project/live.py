@@ -11,11 +11,11 @@ import asyncio
 import os
 import random
 import shutil
-import socket
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -26,19 +26,21 @@ PROJECTS = ("wikirecent", "clickstream")
 
 def main() -> None:
     """Everything anew: the first states, and then what comes."""
-    from dbt_incremental_dd.serve.server import bind
+    from dbt_incremental_dd.serve.server import Listening, Sockets
     from dbt_incremental_dd.watch.project import Project
     from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=8580, help="of the pages (default: 8580)")
+    parser.add_argument("--pgwire", type=int, default=6875, help="of the Postgres protocol (default: 6875)")
     parser.add_argument("--minutes", type=float, help="after which it ends (default: never)")
     options = parser.parse_args()
     os.environ["DIFFERENTIAL_STATE_ROOT"] = str(STATE)
     stop = threading.Event()
-    bound = bind("127.0.0.1", options.port)
+    listening = Listening(port=options.port, wire=options.pgwire, pages=HERE / "live")
+    sockets = Sockets.of(listening)
     threads = [threading.Thread(target=_feed, args=(step, stop)) for step in _first_states()]
-    threads.append(threading.Thread(target=_serve, args=(bound, stop)))
+    threads.append(threading.Thread(target=_serve, args=(listening, sockets, stop)))
     rhythm = Rhythm(every=30, compaction=120)
     projects = [Watched(Project(str(HERE / name), str(HERE / name)), rhythm=rhythm) for name in PROJECTS]
     if options.minutes:
@@ -93,12 +95,11 @@ def _feed(step: Callable[[], float], stop: threading.Event) -> None:
         pass
 
 
-def _serve(bound: socket.socket, stop: threading.Event) -> None:
+def _serve(listening: Any, sockets: Any, stop: threading.Event) -> None:
     from dbt_incremental_dd.api import Database
-    from dbt_incremental_dd.serve.server import Listening, run
+    from dbt_incremental_dd.serve.server import run
 
-    listening = Listening(port=bound.getsockname()[1], pages=HERE / "live")
-    asyncio.run(run(Database(str(STATE)), listening, bound, print, stop))
+    asyncio.run(run(Database(str(STATE)), listening, sockets, print, stop))
 
 
 if __name__ == "__main__":

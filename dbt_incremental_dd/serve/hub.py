@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.serve.settled import whole
 from dbt_incremental_dd.subscribe.keeping import Together
 from dbt_incremental_dd.subscribe.reads import Shared
 from dbt_incremental_dd.subscribe.shape import Shape
@@ -81,11 +82,11 @@ class Hub:
         try:
             place, shared = followed.shared.place, followed.shared
             holds = followed.together.one()
-            made = await asyncio.to_thread(Subscription, place, start, shape, None, shared, holds)
             try:
+                made = await whole(asyncio.to_thread(Subscription, place, start, shape, None, shared, holds))
                 yield Follower(made, followed)
             finally:
-                made.forget()
+                holds.forget()
         finally:
             self._leave(collection.name, followed)
 
@@ -139,7 +140,7 @@ class Follower:
             if self._followed.failed:
                 raise self._followed.failed
             is_late = self._has_caught_up and self.subscription.at < self._followed.before
-            batch = await asyncio.to_thread(self.subscription.poll, is_late)
+            batch = await whole(asyncio.to_thread(self.subscription.poll, is_late))
             if batch is not None:
                 self._has_caught_up |= batch.timestamp >= self._followed.before
                 return batch

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -16,17 +17,22 @@ from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.serve.access import Access, is_loopback
 from dbt_incremental_dd.serve.http import application
+from dbt_incremental_dd.serve.pgwire.listener import listen
 
+_THREADS = 32
+"""That read files for all clients; those of the Postgres protocol have their own besides."""
 _LOOK = 0.1
 """Seconds between looks whether to end."""
 
 
 @dataclass(frozen=True)
 class Listening:
-    """Where and for whom. ``port`` 0: any that is free."""
+    """Where and for whom. ``port``: for HTTP; ``wire``: for the Postgres protocol, None for not at all. 0: any that is
+    free."""
 
     host: str = "127.0.0.1"
     port: int = 8580
+    wire: int | None = None
     token: str | None = None
     origins: tuple[str, ...] = ()
     pages: Path | None = None
@@ -45,26 +51,34 @@ class Listening:
 
 def serve(database: Database, listening: Listening, tell: Callable[[str], None] = print) -> None:
     """Serves until it is interrupted. Raises ConfigError where it cannot listen there."""
-    bound = bind(listening.host, listening.port)
-    asyncio.run(run(database, listening, bound, tell))
+    asyncio.run(run(database, listening, Sockets.of(listening), tell))
 
 
 async def run(
     database: Database,
     listening: Listening,
-    bound: socket.socket,
+    sockets: Sockets,
     tell: Callable[[str], None],
     stop: threading.Event | None = None,
 ) -> None:
-    """The same on a socket that is bound, in the running loop, until it is interrupted or told to ``stop``."""
+    """The same on sockets that are bound, in the running loop, until it is interrupted or told to ``stop``."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
     access = Access(listening.token, listening.host, listening.origins)
     app = application(database, access, listening.pages)
     server = _Server(uvicorn.Config(app, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2))
     host = f"[{listening.host}]" if ":" in listening.host else listening.host
-    tell(f"Collections of {database.storage.root} at http://{host}:{bound.getsockname()[1]}/")
+    tell(f"Collections of {database.storage.root} at http://{host}:{_port(sockets.web)}/")
+    wire = None
+    if sockets.wire is not None:
+        wire = await listen(app.state.hub, sockets.wire, listening.token)
+        tell(f"and by the Postgres protocol: psql -h {listening.host} -p {wire.port} dd")
     stopping = asyncio.create_task(server.end_with(stop or threading.Event()))
-    await server.serve(sockets=[bound])
-    stopping.cancel()
+    try:
+        await server.serve(sockets=[sockets.web])
+    finally:
+        stopping.cancel()
+        if wire is not None:
+            await wire.close()
 
 
 class _Server(uvicorn.Server):
@@ -87,6 +101,24 @@ class _Server(uvicorn.Server):
         self.end()
 
 
+@dataclass(frozen=True)
+class Sockets:
+    """What a server listens on: for HTTP, and for the Postgres protocol."""
+
+    web: socket.socket
+    wire: socket.socket | None = None
+
+    @staticmethod
+    def of(listening: Listening) -> Sockets:
+        """Bound. Raises ConfigError where nothing can listen there."""
+        web = bind(listening.host, listening.port)
+        return Sockets(web, None if listening.wire is None else bind(listening.host, listening.wire))
+
+
+def _port(bound: socket.socket) -> int:
+    return int(bound.getsockname()[1])
+
+
 def bind(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises ConfigError, saying why it cannot."""
     try:
@@ -96,6 +128,6 @@ def bind(host: str, port: int) -> socket.socket:
         made.bind(address)
         made.listen(256)
     except (OSError, OverflowError) as error:
-        raise ConfigError(f"nothing can listen on {host}, port {port}: {error}", "Give another --port.") from error
+        raise ConfigError(f"nothing can listen on {host}, port {port}: {error}", "Give another one.") from error
     made.setblocking(False)
     return made

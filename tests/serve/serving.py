@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbt_incremental_dd.api import Database
-from dbt_incremental_dd.serve.server import Listening, bind, run
+from dbt_incremental_dd.serve.server import Listening, Sockets, run
 
 
 @dataclass(frozen=True)
 class Served:
-    """``url`` without a slash at its end."""
+    """``url`` without a slash at its end; ``wire``: the port of the Postgres protocol."""
 
     port: int
     url: str
+    wire: int
 
     def socket(self, path: str) -> str:
         """The URL of a web socket."""
@@ -30,13 +31,14 @@ def serving(
     root: Path, token: str | None = None, pages: Path | None = None, port: int = 0, origins: tuple[str, ...] = ()
 ) -> Iterator[Served]:
     """Serves the collections under a root while the block runs."""
-    bound, stop = bind("127.0.0.1", port), threading.Event()
-    listening = Listening(port=bound.getsockname()[1], token=token, origins=origins, pages=pages)
-    work = run(Database(str(root)), listening, bound, lambda _: None, stop)
+    listening, stop = Listening(port=port, wire=0, token=token, origins=origins, pages=pages), threading.Event()
+    sockets = Sockets.of(listening)
+    web, wire = (one.getsockname()[1] for one in (sockets.web, sockets.wire) if one is not None)
+    work = run(Database(str(root)), listening, sockets, lambda _: None, stop)
     thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
     thread.start()
     try:
-        yield Served(listening.port, f"http://127.0.0.1:{listening.port}")
+        yield Served(web, f"http://127.0.0.1:{web}", wire)
     finally:
         stop.set()
         thread.join(20)

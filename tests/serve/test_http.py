@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
@@ -233,6 +234,20 @@ def test_the_token(stored: Stored) -> None:
         with follow(served, "?token=a%20secret") as web:
             assert told(web)["snapshot"]
         assert "secret" not in httpx.get(url).text
+
+
+def test_the_postgres_protocol_beside_it(stored: Stored) -> None:
+    with serving(Path(stored.place.storage.root), token="a secret") as served:
+        dsn = f"host=127.0.0.1 port={served.wire} user=me dbname=dd"
+        with psycopg.connect(dsn, password="a secret") as connection:
+            assert connection.execute("select count(*) from kept").fetchall() == [(3,)]
+            with connection.cursor() as cursor:
+                cursor.execute("declare c cursor for subscribe kept with (snapshot = false)")
+                stored.commit({40: Counter({(9, "z"): 1})}, 41)
+                assert cursor.execute("fetch 1 c").fetchall() == [(40, 1, 9, "z")]
+            assert httpx.get(f"{served.url}/collections/kept?token=a secret").json()["followers"] == 1
+        with pytest.raises(psycopg.OperationalError, match="password"):
+            psycopg.connect(dsn, password="wrong")
 
 
 def test_pages_of_other_sites_read_nothing(served: Served) -> None:

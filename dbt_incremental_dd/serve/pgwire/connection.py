@@ -18,7 +18,7 @@ from dbt_incremental_dd.serve.pgwire.executor import Executor
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
 from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.settings import REPORTED, Settings
-from dbt_incremental_dd.serve.pgwire.settled import settled
+from dbt_incremental_dd.serve.settled import settled
 
 STARTUP = 60.0
 """Seconds in which a client has to say who it is."""

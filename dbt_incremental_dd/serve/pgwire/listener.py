@@ -33,9 +33,9 @@ class Listener:
         """How many there are now."""
         return len(self._connections)
 
-    async def start(self, host: str, port: int) -> None:
-        """Raises OSError where nothing can listen there."""
-        self._server = await asyncio.start_server(self._connected, host, port)
+    async def start(self, bound: socket.socket) -> None:
+        """Takes connections from now on."""
+        self._server = await asyncio.start_server(self._connected, sock=bound)
 
     async def close(self) -> None:
         """Ends all connections."""
@@ -67,9 +67,9 @@ class Listener:
             found.cancel()
 
 
-async def listen(hub: Hub, host: str, port: int, token: str | None) -> Listener:
-    """A server that accepts connections. ``port``: 0 for any that is free; ``token``: the password of all clients, or
-    None where none is asked for. Raises OSError where nothing can listen there."""
+async def listen(hub: Hub, bound: socket.socket, token: str | None) -> Listener:
+    """A server that accepts connections on a socket that is bound. ``token``: the password of all clients, or None
+    where none is asked for."""
     listener = Listener(hub, token)
-    await listener.start(host, port)
+    await listener.start(bound)
     return listener

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from dbt_incremental_dd.query.session import Answer
-from dbt_incremental_dd.serve.pgwire.settled import settled
 from dbt_incremental_dd.serve.pgwire.thread import Thread
+from dbt_incremental_dd.serve.settled import settled
 
 
 class Rows(Protocol):

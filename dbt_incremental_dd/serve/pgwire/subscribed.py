@@ -14,8 +14,8 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.serve.hub import Follower, Hub
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
 from dbt_incremental_dd.serve.pgwire.rows import closed
-from dbt_incremental_dd.serve.pgwire.settled import settled, whole
 from dbt_incremental_dd.serve.pgwire.statements import Subscribe
+from dbt_incremental_dd.serve.settled import settled
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import STATE, Shape
 from dbt_incremental_dd.subscribe.subscription import Batch, Start
@@ -26,24 +26,12 @@ _PROGRESSED = pa.field("mz_progressed", pa.bool_())
 _CHANGES = {DIFF: pa.field("mz_diff", pa.int64()), STATE: pa.field("mz_state", pa.string())}
 
 
-def resolved(database: Database, name: str) -> Collection:
-    """A collection by its full name, or by its last part where only one has it. Raises PgError where several have, and
-    StateError where none has."""
-    if "." in name:
-        return database[name.lower()]
-    found = [collection for collection in database.collections() if collection.name.rpartition(".")[2] == name.lower()]
-    if len(found) > 1:
-        known = ", ".join(collection.name for collection in found)
-        raise PgError("42P09", f"{name} may be any of {known}", "Give its full name.")
-    return found[0] if found else database[name]
-
-
 def target(database: Database, wanted: Subscribe) -> tuple[Collection, Shape]:
-    """What is subscribed to. Raises what ``resolved`` and Selection raise."""
+    """What is subscribed to. Raises what Database.find and Selection raise."""
     selection = None if wanted.select is None else Selection(wanted.select)
     name = selection.collection if selection else wanted.collection
     assert name is not None
-    return resolved(database, name), Shape(selection, wanted.key)
+    return database.find(name), Shape(selection, wanted.key)
 
 
 def described(database: Database, wanted: Subscribe) -> pa.Schema:
@@ -93,7 +81,6 @@ class Subscribed:
         self._progress = progress
         self._ready: deque[pa.Table] = deque()
         self._asked: asyncio.Future[Batch | None] | None = None
-        self._began = follower.shared.frontiers().last
         if progress:
             subscription = follower.subscription
             self._ready.append(self._progressed(subscription.at + int(subscription.has_begun)))
@@ -108,6 +95,8 @@ class Subscribed:
                 self._ready.extend(table for table in self._rows(batch) if table.num_rows)
             elif self._follower.subscription.has_ended:
                 return None
+            elif self._follower.is_over:
+                raise PgError("57P01", "the server ends", "SUBSCRIBE again, AS OF the last time.")
             elif deadline is not None and loop.time() >= deadline:
                 return self.schema.empty_table()
         table = self._ready.popleft()
@@ -119,10 +108,7 @@ class Subscribed:
         """What a statement that has been cancelled waited for is there for the next one."""
         waits_already = self._asked is not None
         if self._asked is None:
-            subscription = self._follower.subscription
-            is_behind = subscription.at < self._began and not subscription.has_ended
-            ask = whole(asyncio.to_thread(subscription.poll)) if is_behind else self._follower.batch(timeout)
-            self._asked = asyncio.ensure_future(ask)
+            self._asked = asyncio.ensure_future(self._follower.batch(timeout))
         await asyncio.wait({self._asked}, timeout=timeout if waits_already else None)
         if not self._asked.done():
             return None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from dbt_incremental_dd.serve.pgwire.settled import settled
+from dbt_incremental_dd.serve.settled import settled
 
 _AGAIN = 0.05
 """Seconds between interruptions of what goes on nevertheless."""

@@ -16,6 +16,7 @@ import pytest
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.pgwire.listener import Listener, listen
+from dbt_incremental_dd.serve.server import bind
 from tests.subscribe.stored import Stored
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class Server:
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
         self.hub: Hub = self.run(self._hub(stored))
-        self._listener: Listener = self.run(listen(self.hub, "127.0.0.1", 0, token))
+        self._listener: Listener = self.run(listen(self.hub, bind("127.0.0.1", 0), token))
         self.port = self._listener.port
 
     async def _hub(self, stored: Stored) -> Hub:
