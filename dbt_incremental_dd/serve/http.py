@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -101,6 +101,11 @@ def _router(hub: Hub, sessions: Sessions) -> APIRouter:
     @router.get("/assets/vega.js", include_in_schema=False)
     def vega() -> Response:
         return Response(script(), media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
+
+    @router.get("/favicon.ico", include_in_schema=False)
+    def icon() -> Response:
+        """Browsers ask for it whatever a page says."""
+        return FileResponse(_STATIC / "icon.svg", media_type="image/svg+xml")
 
     return router
 
