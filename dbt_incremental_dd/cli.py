@@ -97,6 +97,8 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
 def _add_watch(watch: argparse.ArgumentParser) -> None:
     watch.add_argument("--profiles-dir", help="where profiles.yml is (default: as dbt finds it)")
     watch.add_argument("--target", help="of the profile (default: its own)")
+    watch.add_argument("--select", nargs="+", default=[], help="models, as for `dbt run` (default: all)")
+    watch.add_argument("--exclude", nargs="+", default=[], help="models that are left out")
     watch.add_argument("--every", default="1 minute", help="everything also without news (default: 1 minute; 0: never)")
     watch.add_argument("--compact-every", default="10 minutes", help="(default: 10 minutes; 0: never)")
     watch.set_defaults(run=_watch)
@@ -233,7 +235,8 @@ def _watch(options: argparse.Namespace) -> int:
 
     every, compaction = (_seconds(text) for text in (options.every, options.compact_every))
     arguments = ["--target", options.target] if options.target else []
-    project = Project(os.path.abspath(options.project_dir), options.profiles_dir, arguments)
+    folder = os.path.abspath(options.project_dir)
+    project = Project(folder, options.profiles_dir, arguments, options.select, options.exclude)
     with contextlib.suppress(KeyboardInterrupt):
         watch([Watched(project, rhythm=Rhythm(every, compaction))], threading.Event())
     return 0

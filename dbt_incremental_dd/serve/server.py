@@ -51,7 +51,10 @@ class Listening:
 
 def serve(database: Database, listening: Listening, tell: Callable[[str], None] = print) -> None:
     """Serves until it is interrupted. Raises ConfigError where it cannot listen there."""
-    asyncio.run(run(database, listening, Sockets.of(listening), tell))
+    sockets = Sockets.of(listening)
+    if not database.collections():
+        tell(f"There are no collections under {database.storage.root} yet: they show when there are.")
+    asyncio.run(run(database, listening, sockets, tell))
 
 
 async def run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +28,16 @@ class Ran:
 
 @dataclass
 class Project:
-    """``arguments``: further ones for every `dbt run`, such as a selection or a target."""
+    """``arguments``: further ones for every command, such as a target; ``select`` and ``exclude``: of models, in dbt's
+    words."""
 
     folder: str
     profiles: str | None = None
     arguments: Sequence[str] = ()
+    select: Sequence[str] = ()
+    exclude: Sequence[str] = ()
     _manifest: Any = field(default=None, init=False)
+    _selected: frozenset[str] | None = field(default=None, init=False)
 
     def parse(self) -> None:
         """Reads the project anew. Raises ConfigError with what dbt says is wrong with it."""
@@ -40,6 +45,19 @@ class Project:
         if not result.success:
             raise ConfigError(f"the project in {self.folder} cannot be parsed: {result.exception}")
         self._manifest = result.result
+        self._selected = frozenset(self._listed()) if self.select or self.exclude else None
+
+    def _listed(self) -> list[str]:
+        """Unique ids of the models that are selected. Raises ConfigError where there are none."""
+        chosen = [word for name in ("select", "exclude") for word in _option(name, getattr(self, name))]
+        how = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]
+        found = self._invoke(["list", *how, *chosen], self._manifest)
+        if not found.success or not found.result:
+            raise ConfigError(
+                f"nothing of the project in {self.folder} is selected: {found.exception or 'no model matches'}",
+                "Give --select and --exclude as for `dbt run`.",
+            )
+        return [str(json.loads(line)["unique_id"]) for line in found.result]
 
     def sources(self) -> dict[str, SourceSpec]:
         """What models read from outside, by unique id. Raises ConfigError for settings that cannot be honoured."""
@@ -55,8 +73,7 @@ class Project:
         manifest = self._manifest
         below = _closure(sources, manifest.child_map)
         whole = _closure(below, manifest.parent_map)
-        found = [".".join(node.fqn) for node in self._models() if node.unique_id in whole]
-        return [] if len(found) == len(list(self._models())) else sorted(found)
+        return sorted(".".join(node.fqn) for node in self._models() if node.unique_id in whole)
 
     def files(self) -> list[str]:
         """What the project is written in: a change of one of them is a change of the project."""
@@ -66,12 +83,15 @@ class Project:
         names = sorted(own | folders | {"dbt_project.yml", "profiles.yml", "packages.yml"})
         return [os.path.join(self.folder, name) for name in names if name]
 
-    def run(self, select: Sequence[str] = ()) -> list[Ran]:
-        """One `dbt run`. Raises RunFailed, naming each model that failed and why."""
-        chosen = ["--select", *select] if select else []
+    def run(self, select: Sequence[str] | None = None) -> list[Ran]:
+        """One `dbt run` of these models, or of all that are selected. Raises RunFailed, naming each model that failed
+        and why."""
+        if select is None and self._selected is not None:
+            select = [".".join(node.fqn) for node in self._models()]
+        chosen = _option("select", select or ())
         # What relations there are is asked for where it is needed, and nobody reads the artifacts of each run.
         quick = ["--no-populate-cache", "--no-write-json"]
-        result = self._invoke(["run", *quick, *chosen, *self.arguments], self._manifest)
+        result = self._invoke(["run", *quick, *chosen], self._manifest)
         if isinstance(result.exception, KeyboardInterrupt):
             raise result.exception
         ran = list(getattr(result.result, "results", ()) or ())
@@ -91,14 +111,19 @@ class Project:
 
     def _models(self) -> list[Any]:
         nodes = self._manifest.nodes.values()
-        return [node for node in nodes if node.resource_type == "model" and node.config.enabled]
+        models = [node for node in nodes if node.resource_type == "model" and node.config.enabled]
+        return [node for node in models if self._selected is None or node.unique_id in self._selected]
 
     def _invoke(self, command: list[str], manifest: Any) -> Any:
         from dbt.cli.main import dbtRunner
 
         given = ["--project-dir", self.folder, "--log-level", "none", "--no-send-anonymous-usage-stats"]
         given += ["--profiles-dir", self.profiles] if self.profiles else []
-        return dbtRunner(manifest=manifest).invoke([*command, *given])
+        return dbtRunner(manifest=manifest).invoke([*command, *given, *self.arguments])
+
+
+def _option(name: str, values: Sequence[str]) -> list[str]:
+    return [f"--{name}", *values] if values else []
 
 
 def _closure(names: Iterable[str], steps: dict[str, list[str]]) -> set[str]:

@@ -77,7 +77,7 @@ class Watched:
         looks = {name: self._look(name) for name in (fresh or self._sources)}
         self._seen.update(looks)
         try:
-            ran = self.project.run(self.project.affected(fresh) if fresh else ())
+            ran = self.project.run(self.project.affected(fresh) if fresh else None)
             self._storage = self._storage or self.project.storage()
             self._has_failed = self._has_failed and bool(fresh)
             self._tell_of(ran, why, clock.monotonic() - began)

@@ -68,7 +68,7 @@ def test_what_a_change_concerns(project: Project) -> None:
     sources = found.sources()
     assert sorted(name.split(".")[-1] for name in sources) == ["a", "b"]
     a, b = sorted(sources)
-    assert found.affected([b]) == []
+    assert found.affected([b]) == ["p.both", "p.count_b", "p.sums", "p.words"]
     assert found.affected([a]) == ["p.both", "p.sums", "p.words"]
     project.write("models/both.sql", "select k from {{ ref('words') }}")
     found.parse()
@@ -128,12 +128,22 @@ def test_everything_runs_also_without_news(project: Project) -> None:
     told: list[str] = []
     watched = Watched(warm(project), told.append, Rhythm(every=0.2, compaction=0))
     watched.begin()
-    runs: list[tuple[str, ...]] = []
-    watched.project.run = lambda select=(): runs.append(tuple(select)) or []  # type: ignore[method-assign,func-returns-value]
+    runs: list[object] = []
+    watched.project.run = lambda select=None: runs.append(select) or []  # type: ignore[method-assign,func-returns-value]
     assert not watched.step()
     time.sleep(0.3)
-    assert watched.step() and not watched.step() and runs == [()]
+    assert watched.step() and not watched.step() and runs == [None]
     assert len(told) == 1
+
+
+def test_some_of_the_models(project: Project) -> None:
+    found = Warm(str(project.folder), str(project.folder), select=["+sums", "count_b"], exclude=["count_b"])
+    found.parse()
+    (a,) = found.sources()
+    assert found.affected([a]) == ["p.sums"]
+    assert [ran.name for ran in found.run()] == ["sums"]
+    with pytest.raises(ConfigError, match="nothing of the project"):
+        Warm(str(project.folder), str(project.folder), select=["nosuch"]).parse()
 
 
 def test_a_project_that_is_none(tmp_path: Path) -> None:
