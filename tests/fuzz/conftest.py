@@ -1,0 +1,13 @@
+"""Small files are merged as soon as there are two of a size, so that all tests meet it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt_incremental_dd.trace import tiers
+
+
+@pytest.fixture(autouse=True)
+def merged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every test of this folder."""
+    monkeypatch.setattr(tiers, "FAN", 2)
