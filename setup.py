@@ -12,7 +12,7 @@ AIRFLOW = ["apache-airflow>=3.0,<4"]
 SERVE = ["fastapi>=0.115", "fastapi-offline>=1.7", "uvicorn>=0.30", "websockets>=13"]
 LIVE = [*SERVE, "vl-convert-python>=1.7"]
 DEV = [
-    *AIRFLOW,
+    "apache-airflow>=3.3,<4",  # what is developed with; resolvers may take an older one for the sake of others
     *LIVE,
     "astronomer-cosmos>=1.11",
     "httpx>=0.27",

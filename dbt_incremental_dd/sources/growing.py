@@ -13,11 +13,13 @@ from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources import json_lines
 from dbt_incremental_dd.sources.arrival import FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.reader import read
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,11 +54,25 @@ def arrivals(
         if offset and spec.format == "csv" and spec.options.get("header") == "true":
             file.seek(0)
             header = file.read(_PREFIX).split(b"\n", 1)[0] + b"\n"
+        few = _few(spark, spec, file, offset, end, stored)
+        if few is not None:
+            return Arrival(few, {"offset": end, "prefix": _hash(file, end)})
         scratch = storage.scratch("tail")
         lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
         prefix = _hash(file, end)
     frame = read(spark, spec, [f"{scratch}/tail.txt"] if end > offset else [], stored)
     return Arrival(Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(scratch,))
+
+
+def _few(
+    spark: SparkSession, spec: SourceSpec, file: BinaryIO, start: int, end: int, stored: Schema | None
+) -> Records | None:
+    """The lines' records, without a Spark job; None where that might not be what Spark reads."""
+    if stored is None or spec.format != "json" or spec.options or end - start > json_lines.MOST_BYTES:
+        return None
+    file.seek(start)
+    table = json_lines.parse(file.read(end - start), stored)
+    return None if table is None else Records(spark, Local(spark, table, stored))
 
 
 def _hash(file: BinaryIO, read_so_far: int) -> str:

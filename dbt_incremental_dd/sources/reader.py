@@ -15,6 +15,7 @@ from pyspark.sql.types import StringType, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.sources import json_lines
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
@@ -59,7 +60,9 @@ def read(spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Sch
 def read_few(
     spark: SparkSession, spec: SourceSpec, filesystem: pafs.FileSystem, paths: Sequence[str], stored: Schema
 ) -> Records | None:
-    """The records of small Parquet files, without a Spark job; None where that might not be what Spark reads."""
+    """The records of small files, without a Spark job; None where that might not be what Spark reads."""
+    if spec.format == "json":
+        return _few_lines(spark, spec, filesystem, paths, stored)
     if spec.format != "parquet" or spec.options or not is_readable(stored):
         return None
     wanted = [(column.name, arrow_type(column.type)) for column in stored]
@@ -76,6 +79,22 @@ def read_few(
     if any(_is_ancient(table[name], first) for name, first in _old_dates(stored)):
         return None
     return Records(spark, Local(spark, table, Schema((*stored.columns, Column(FILE, "string")))))
+
+
+def _few_lines(
+    spark: SparkSession, spec: SourceSpec, filesystem: pafs.FileSystem, paths: Sequence[str], stored: Schema
+) -> Records | None:
+    tables, size = [], 0
+    for path in paths:
+        size += filesystem.get_file_info(path).size or 0
+        if size > json_lines.MOST_BYTES or spec.options:
+            return None
+        with filesystem.open_input_file(path) as file:
+            table = json_lines.parse(file.read(), stored)
+        if table is None:
+            return None
+        tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
+    return Records(spark, Local(spark, pa.concat_tables(tables), Schema((*stored.columns, Column(FILE, "string")))))
 
 
 def as_spark_writes(schema: pa.Schema) -> pa.Schema:

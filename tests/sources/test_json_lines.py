@@ -1,0 +1,144 @@
+"""Lines of JSON read on the driver are what Spark reads, or are left to Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.sources.arrival import CORRUPT
+from dbt_incremental_dd.sources.json_lines import parse
+from dbt_incremental_dd.trace.read import struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STORED = Schema(
+    (
+        Column("i", "integer"),
+        Column("l", "long"),
+        Column("s", "string"),
+        Column("b", "boolean"),
+        Column("d", "double"),
+    )
+)
+LINES = [
+    '{"i": 1, "l": -9223372036854775808, "s": "a", "b": true, "d": 1.5}',
+    '{"s": null, "d": 3, "other": {"x": [1, {"y": 2}]}}',
+    "{}",
+    ' {"i" : -0 , "s":"\\u00e9\\ud83d\\ude00 \\" \\n \\/ \\t" } ',
+    '{"s": "é 😀 \u2028 \u0085"}',
+    '{"d": 1e-320, "l": 9223372036854775807}',
+    '{"d": 0.1, "s": ""}',
+    '{"d": -0.0}',
+    '{"d": 123456789012345678}',
+    '{"i": 2147483648}',
+    '{"l": 9223372036854775808}',
+    '{"l": 1.0}',
+    '{"l": 1e3}',
+    '{"l": "1"}',
+    '{"l": ""}',
+    '{"l": true}',
+    '{"s": 1}',
+    '{"s": {"a": 1}}',
+    '{"s": [1, 2.0]}',
+    '{"b": "true"}',
+    '{"b": 1}',
+    '{"d": "1.5"}',
+    '{"d": NaN}',
+    '{"d": 1e999}',
+    '{"d": "NaN"}',
+    '{"I": 1}',
+    '{"i": 1, "i": 2}',
+    '{"i": 01}',
+    "{'i': 1}",
+    '{"i": 1,}',
+    '{"i": 1} {"i": 2}',
+    '[{"i": 1}]',
+    "null",
+    "",
+    "   ",
+    "1",
+    "no json",
+    '{"i": 1',
+    '{"s": "\\ud83d"}',
+    '{"s": "a\tb"}',
+    '{"s": "a\rb"}',
+    '{"other": NaN, "i": 1}',
+    '{"dd_corrupt": "x"}',
+    '{"DD_corrupt": "x"}',
+    '\ufeff{"i": 1}',
+    '{"i": ' + "1" * 400 + "}",
+]
+SAFE = 9
+"""So many of the first lines are read on the driver."""
+
+
+def by_spark(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
+    """As the source reads it; the texts of malformed records come last."""
+    schema = struct(Schema((*STORED.columns, Column(CORRUPT, "string"))))
+    frame = spark.read.option("columnNameOfCorruptRecord", CORRUPT).schema(schema).json(str(path))
+    return [tuple(row) for row in frame.collect()]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_odd_lines(spark: SparkSession, tmp_path: Path, line: str) -> None:
+    data = (line + "\n").encode(errors="surrogatepass")
+    (tmp_path / "a.json").write_bytes(data)
+    found = parse(data, STORED)
+    assert (found is not None) == (line in LINES[: SAFE - 1])
+    if found is not None:
+        rows = [(*row.values(), None) for row in found.to_pylist()]
+        assert repr(rows) == repr(by_spark(spark, tmp_path / "a.json"))
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(1 << 70), 1 << 70),
+    st.integers(-100, 100),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.integers(), max_size=2),
+)
+RECORDS = st.dictionaries(st.sampled_from(["i", "l", "s", "b", "d", "S", "x", CORRUPT]), VALUES, max_size=5)
+FITTING = st.fixed_dictionaries(
+    {},
+    optional={
+        "i": st.none() | st.integers(-(1 << 31), (1 << 31) - 1),
+        "l": st.none() | st.integers(-(1 << 63), (1 << 63) - 1),
+        "s": st.none() | st.text(),
+        "b": st.none() | st.booleans(),
+        "d": st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-1000, 1000),
+        "x": VALUES.filter(lambda value: not isinstance(value, float)),
+    },
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(FITTING, min_size=1, max_size=20) | st.lists(RECORDS, min_size=1, max_size=3), st.booleans())
+def test_random_lines(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], ascii: bool
+) -> None:
+    data = "".join(json.dumps(record, ensure_ascii=ascii) + "\n" for record in records).encode(errors="replace")
+    found = parse(data, STORED)
+    if found is None:
+        return
+    path = tmp_path_factory.mktemp("lines") / "a.json"
+    path.write_bytes(data)
+    assert repr([(*row.values(), None) for row in found.to_pylist()]) == repr(by_spark(spark, path))
+
+
+def test_what_is_read_on_the_driver() -> None:
+    lines = "\n".join(LINES[: SAFE - 1]) + "\n"
+    found = parse(lines.encode(), STORED)
+    assert found is not None and found.num_rows == SAFE - 1
+    assert parse(lines.encode(), Schema((Column("t", "timestamp"),))) is None
+    assert parse(b'{"i": 1}\n' * 1_000_000, STORED) is None
+    empty = parse(b"{}", STORED)
+    assert empty is not None and empty.to_pylist() == [dict.fromkeys("ilsbd")]
