@@ -70,6 +70,7 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.tpch.scaling
 	$(BIN)/python -m benchmarks.wide.run
 	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.following --rounds 10
 
 clean: ## removes what was generated, and the environment
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

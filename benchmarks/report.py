@@ -214,6 +214,34 @@ def _soak(found: dict[str, Any], folder: Path) -> str:
     )
 
 
+def _following(found: dict[str, Any], folder: Path) -> str:
+    fresh, economy, many = found["freshness"], found["economy"], found["many"]
+    late = [
+        (f"`{name}`", *(f"{fresh[name][part]:.2f}" for part in ("median", "p95")), fresh[name]["median in jobs"])
+        for name in ("counter", "editors")
+    ]
+    wire = [
+        (name, *(f"{economy[f'{name}: {part} bytes']:,}" for part in ("snapshot", "change")))
+        for name in ("diffs", "by key", "selection")
+    ]
+    memory = [(when.removeprefix("memory "), f"{size / 1e6:.0f}") for when, size in many.items() if "memory" in when]
+    return "\n".join(
+        (
+            "## Following\n",
+            "`python -m benchmarks.following`. From 20 lines appended to a source's file to the batch at a web socket, "
+            f"with `dbt-dd watch` at work, {fresh['rounds']} rounds, and as a multiple of one warm small Spark job "
+            f"({fresh['job seconds']:.2f} s) in the same session:\n",
+            _table(("model", "median s", "p95 s", "median in jobs"), late),
+            f"Bytes of a view of {economy['rows']:,} rows, and of a change of {economy['changed']} of them:\n",
+            _table(("subscription", "snapshot", "change"), wire),
+            f"{many['subscribers']} subscribers of one view, each told of every one of 2,000 changes; the last of "
+            f"them {many['median seconds']:.2f} s after the commit (p95 {many['p95 seconds']:.2f} s). The server's "
+            "memory:\n",
+            _table(("", "MB"), memory),
+        )
+    )
+
+
 SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "tpch_refresh": _refresh,
     "tpch_scaling": _scaling,
@@ -221,6 +249,7 @@ SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "wide_incremental": _incremental,
     "floor": _floor,
     "soak": _soak,
+    "following": _following,
 }
 
 
