@@ -20,7 +20,7 @@ from dbt_incremental_dd.trace.history import Entry, history
 from dbt_incremental_dd.trace.holds import Hold, holds
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.manifest import retained, visible_schema
+from dbt_incremental_dd.trace.manifest import columns_of, retained
 from dbt_incremental_dd.trace.status import Reclaimable, Status, reclaimable, status
 from dbt_incremental_dd.trace.stored import changes, contents, log_of
 
@@ -111,8 +111,7 @@ class Collection:
     @property
     def schema(self) -> Schema:
         """The visible columns."""
-        log = self._log()
-        return visible_schema(self.place.read_manifest(log.manifest), log)
+        return columns_of(self.place, self._log())
 
     @property
     def manifest(self) -> dict[str, object]:

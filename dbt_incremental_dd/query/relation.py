@@ -19,7 +19,7 @@ def contents_sql(log: Log, schema: Schema, t: Time) -> str:
     """Each row as often as the collection holds it as of ``t``, with the columns of ``schema``."""
     files = between(log.files, BEGINNING, t)
     if not files:
-        return f"{_no_rows(schema)}"
+        return empty_sql(schema)
     names = ", ".join(identifier(name) for name in schema.names)
     inside = f"FROM ({_updates_sql(log.uri, files, schema)}) WHERE {TIME} <= {t}"
     if all(file.min_diff == 1 == file.max_diff for file in files):
@@ -31,20 +31,16 @@ def contents_sql(log: Log, schema: Schema, t: Time) -> str:
     return f"SELECT {names} FROM ({summed}) AS held, LATERAL (SELECT unnest(range(held.dd_count)))"
 
 
-def empty_sql(schema: Schema) -> str:
-    """The same columns, and no row."""
-    return _no_rows(schema)
-
-
 def _updates_sql(root: str, files: Sequence[DataFile], schema: Schema) -> str:
     """A column that the files lack is NULL."""
     stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
     paths = ", ".join(literal(f"{root}/{file.path}") for file in files)
     found = f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"
     columns = ", ".join(f"{identifier(c.name)}::{duckdb_type(c.json_type)} AS {identifier(c.name)}" for c in stored)
-    return f"SELECT {columns} FROM ({_no_rows(stored)} UNION ALL BY NAME {found})"
+    return f"SELECT {columns} FROM ({empty_sql(stored)} UNION ALL BY NAME {found})"
 
 
-def _no_rows(schema: Schema) -> str:
+def empty_sql(schema: Schema) -> str:
+    """These columns, and no row."""
     columns = ", ".join(f"NULL::{duckdb_type(c.json_type)} AS {identifier(c.name)}" for c in schema)
     return f"SELECT {columns} WHERE false"

@@ -14,18 +14,20 @@ import duckdb
 import pyarrow as pa
 
 from dbt_incremental_dd.core.errors import QueryError, StateError
-from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.relation import contents_sql, empty_sql
-from dbt_incremental_dd.query.types import identifier, literal
+from dbt_incremental_dd.query.types import identifier, literal, relation_name
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.manifest import visible_schema
-from dbt_incremental_dd.trace.stored import contents
+from dbt_incremental_dd.trace.manifest import columns_of
+from dbt_incremental_dd.trace.stored import contents, log_of
 
 BATCH = 10_000
 """Rows that are brought at a time."""
+_HELD = "dd_held"
+"""Where collections are that are not on a local disk, as long as the session lasts."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +111,13 @@ class Session:
         known = {place.name: place for place in self._storage.collections()}
         for name in [name for name in self._shown if name not in known]:
             del self._shown[name]
-            self._connection.execute(f"DROP VIEW IF EXISTS {_quoted(name)}")
+            self._connection.execute(f"DROP VIEW IF EXISTS {relation_name(name)}")
             self._show_alone(name.rpartition(".")[2])
         for name, place in known.items():
             # What is damaged says so to whoever reads it, and to nobody else.
             with contextlib.suppress(StateError):
                 if name not in self._shown and (log := place.log()) is not None:
-                    self._show(name, empty_sql(_schema(place, log)))
+                    self._show(name, empty_sql(columns_of(place, log)))
         return known
 
     def _show(self, name: str, sql: str) -> None:
@@ -125,7 +127,7 @@ class Session:
         schema, _, table = name.rpartition(".")
         if schema:
             self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
-        self._connection.execute(f"CREATE OR REPLACE VIEW {_quoted(name)} AS {sql}")
+        self._connection.execute(f"CREATE OR REPLACE VIEW {relation_name(name)} AS {sql}")
         self._shown[name] = sql
         self._show_alone(table)
 
@@ -133,13 +135,15 @@ class Session:
         """A collection is found by the last part of its name where no other has the same."""
         having = [name for name in self._shown if name.rpartition(".")[2] == table]
         if len(having) == 1 and "." in having[0]:
-            self._connection.execute(f"CREATE OR REPLACE VIEW main.{identifier(table)} AS FROM {_quoted(having[0])}")
+            self._connection.execute(
+                f"CREATE OR REPLACE VIEW main.{identifier(table)} AS FROM {relation_name(having[0])}"
+            )
         elif table not in having:
             self._connection.execute(f"DROP VIEW IF EXISTS main.{identifier(table)}")
 
     def _place_views(self, names: Sequence[str], as_of: Time | None) -> Time | None:
         """The views of these collections read them all as of one time, which is returned."""
-        logs = {name: _log(self._storage.collection(name)) for name in names}
+        logs = {name: log_of(self._storage.collection(name)) for name in names}
         if not logs:
             return as_of
         t = min(log.frontiers.last for log in logs.values()) if as_of is None else as_of
@@ -151,15 +155,17 @@ class Session:
         return t
 
     def _contents(self, place: Place, log: Log, t: Time) -> str:
-        schema = _schema(place, log)
+        schema = columns_of(place, log)
         if self._storage.is_local:
             return contents_sql(log, schema, t)
         # DuckDB reads local files only, unless what reads others is fetched from outside.
-        held = f"held {place.name} {t}"
-        self._connection.register(held, contents(place, t))
+        held, counted = f"{_HELD}.{identifier(place.name)}", contents(place, t)
+        self._connection.register(_HELD, counted)
+        self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_HELD}")
+        self._connection.execute(f"CREATE OR REPLACE TABLE {held} AS FROM {_HELD}")
+        self._connection.unregister(_HELD)
         names = ", ".join(identifier(name) for name in schema.names)
-        counted = f"SELECT * FROM {identifier(held)}"
-        return f"SELECT {names} FROM ({counted}) AS held, LATERAL (SELECT unnest(range(held.{DIFF})))"
+        return f"SELECT {names} FROM {held} AS held, LATERAL (SELECT unnest(range(held.{DIFF})))"
 
 
 def _batches(reader: pa.RecordBatchReader, cursor: duckdb.DuckDBPyConnection) -> Iterator[pa.RecordBatch]:
@@ -186,22 +192,6 @@ def _tables(tree: Any) -> Iterator[tuple[str, str]]:
 def _is(name: str, schema: str, table: str) -> bool:
     own, _, last = name.rpartition(".")
     return last == table and (not schema or own == schema)
-
-
-def _quoted(name: str) -> str:
-    schema, _, table = name.rpartition(".")
-    return f"{identifier(schema)}.{identifier(table)}" if schema else identifier(table)
-
-
-def _schema(place: Place, log: Log) -> Schema:
-    return visible_schema(place.read_manifest(log.manifest), log)
-
-
-def _log(place: Place) -> Log:
-    log = place.log()
-    if log is None:
-        raise StateError(f"{place.name} is gone from {place.storage.root}", "Run `dbt run` to build it again.")
-    return log
 
 
 def _refused(error: Exception) -> QueryError:

@@ -34,6 +34,12 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def relation_name(collection: str) -> str:
+    """A collection as SQL names it: what follows the last dot is its identifier."""
+    schema, _, name = collection.rpartition(".")
+    return f"{identifier(schema)}.{identifier(name)}" if schema else identifier(name)
+
+
 def literal(text: str) -> str:
     """A text as SQL quotes it."""
     return "'" + text.replace("'", "''") + "'"

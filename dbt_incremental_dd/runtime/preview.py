@@ -13,7 +13,7 @@ from dbt_incremental_dd.runtime.compile import output_schema
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.read import quote_name, schema_of
 
 if TYPE_CHECKING:
@@ -51,4 +51,4 @@ def _schema(spark: SparkSession, storage: Storage, request: ModelRequest, relati
 def _stored(storage: Storage, name: str) -> Schema | None:
     place = storage.collection(name)
     log = place.log()
-    return None if log is None or log.manifest is None else visible_schema(place.read_manifest(log.manifest), log)
+    return None if log is None or log.manifest is None else columns_of(place, log)

@@ -26,7 +26,7 @@ from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.links import follow, forget, link_all, shows
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.read import quote_name
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def require(storage: Storage, name: str) -> tuple[Log, Schema]:
     if log is None:
         known = ", ".join(other.name for other in storage.collections()) or "none"
         raise StateError(f"there is no collection {name} under {storage.root}", f"Known collections: {known}.")
-    return log, visible_schema(place.read_manifest(log.manifest), log)
+    return log, columns_of(place, log)
 
 
 def _columns(schema: Schema) -> str:

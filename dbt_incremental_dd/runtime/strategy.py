@@ -16,7 +16,7 @@ from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.manifest import columns_of, visible_schema
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run import Run
@@ -68,7 +68,7 @@ def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
                     f"{request.name} reads {relation.key}, which has not been built yet",
                     f"Run it first: dbt run --select +{request.name.split('.')[-1]}",
                 )
-            found.append(Given(relation.key, log, visible_schema(place.read_manifest(log.manifest), log)))
+            found.append(Given(relation.key, log, columns_of(place, log)))
         else:
             spec = how if isinstance(how, SourceSpec) else SourceSpec(f"{relation.key}", relation.sql)
             taken = run.source(spec)

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import time
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Body, FastAPI, Query, Request, WebSocket
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import HTTPConnection
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError, QueryError, StateError
 from dbt_incremental_dd.core.time import parse_time
 from dbt_incremental_dd.serve import listing, streams
-from dbt_incremental_dd.serve.access import COOKIE, Access
+from dbt_incremental_dd.serve.access import Access
 from dbt_incremental_dd.serve.answers import Sessions, as_json, rows_of
+from dbt_incremental_dd.serve.guard import Guard
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.messages import failure
 from dbt_incremental_dd.serve.vega import script
@@ -46,7 +41,7 @@ def application(database: Database, access: Access, pages: Path | None = None) -
     app.state.hub, app.state.sessions = Hub(database), Sessions(database)
     app.include_router(_router(app.state.hub, app.state.sessions))
     app.add_exception_handler(DifferentialError, _refusal)
-    app.add_middleware(_Guard, access=access)
+    app.add_middleware(Guard, access=access)
     if access.origins:
         # Browsers ask before they let a page of another site read, and without the token.
         app.add_middleware(
@@ -149,41 +144,6 @@ async def _stream(events: AsyncIterator[str]) -> Response:
 def _refusal(_: Request, error: Exception) -> Response:
     assert isinstance(error, DifferentialError)
     return Response(failure(error), _STATUS.get(type(error), 400), media_type="application/json")
-
-
-class _Guard:
-    """Answers whom ``access`` lets in; and gives up on clients that take nothing."""
-
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
-        self._access = access
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-            return
-        connection = HTTPConnection(scope)
-        refusal = self._access.refusal(connection)
-        if refusal is not None and scope["type"] == "websocket":
-            web = WebSocket(scope, receive, send)
-            await web.accept()
-            await streams.refuse(web, json.dumps({"error": refusal[1], "remedy": ""}))
-            return
-        if refusal is not None:
-            answer = JSONResponse({"error": refusal[1], "remedy": ""}, refusal[0])
-            await answer(scope, receive, send)
-            return
-        token = connection.query_params.get("token") if self._access.token else None
-
-        async def patiently(message: Message) -> None:
-            if token and message["type"] == "http.response.start":
-                MutableHeaders(scope=message).append(
-                    "set-cookie", f"{COOKIE}={quote(token)}; HttpOnly; SameSite=Strict"
-                )
-            await asyncio.wait_for(send(message), streams.PATIENCE)
-
-        with contextlib.suppress(TimeoutError):
-            await self._app(scope, receive, patiently)
 
 
 class _Pages(StaticFiles):

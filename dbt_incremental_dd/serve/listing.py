@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -31,7 +31,7 @@ def described(hub: Hub) -> list[dict[str, Any]]:
     return found
 
 
-def describe(hub: Hub, collection: Collection, held: Any = None) -> dict[str, Any]:
+def describe(hub: Hub, collection: Collection, held: Sequence[Hold] | None = None) -> dict[str, Any]:
     """One collection."""
     status = collection.status(_held(hub).get(collection.name, ()) if held is None else held)
     columns = [{"name": column.name, "type": column.json_type} for column in collection.schema]

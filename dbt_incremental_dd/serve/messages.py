@@ -55,9 +55,8 @@ def failure(error: DifferentialError) -> str:
 
 
 def _of_one_time(batch: Batch, is_snapshot: bool) -> Iterator[Message]:
-    parts = list(_parts(batch.updates)) if batch.updates.num_rows <= ROWS else _parts(batch.updates)
     waiting: dict[str, Any] | None = None
-    for part in parts:
+    for part in _parts(batch.updates):
         if waiting is not None:
             yield Message(json.dumps({**waiting, "more": True}), None)
         waiting = {"timestamp": batch.timestamp, **({"snapshot": True} if is_snapshot else {}), **part}

@@ -16,8 +16,6 @@ from dbt_incremental_dd.serve.messages import Message, failure, messages
 from dbt_incremental_dd.serve.wanted import Wanted
 from dbt_incremental_dd.subscribe.subscription import Batch
 
-PATIENCE = 60.0
-"""Seconds that a client may take for one message."""
 QUIET = 15.0
 """Seconds after which a stream on which nothing happens says that it is still there."""
 _SMALL = 2_000
@@ -68,7 +66,7 @@ async def socket(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket
             )
     except DifferentialError as error:
         await refuse(web, failure(error))
-    except (WebSocketDisconnect, TimeoutError, RuntimeError):
+    except (WebSocketDisconnect, RuntimeError):
         with contextlib.suppress(RuntimeError):
             await web.close(FAILED)
     finally:
@@ -89,7 +87,7 @@ async def _tell(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket)
         async for batch in follower.batches():
             async for message in _messages(follower, batch, asked.progress):
                 if message.data:
-                    await asyncio.wait_for(web.send_text(message.data), PATIENCE)
+                    await web.send_text(message.data)
 
 
 async def _messages(follower: Follower, batch: Batch, progress: bool) -> AsyncIterator[Message]:

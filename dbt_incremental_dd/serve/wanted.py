@@ -10,7 +10,7 @@ from fastapi import Depends, Header, Query
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.time import parse_time
-from dbt_incremental_dd.query.types import identifier
+from dbt_incremental_dd.query.types import relation_name
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start
@@ -79,6 +79,5 @@ Asked = Annotated[Wanted, Depends(wanted)]
 
 def select_from(collection: Collection, select: str | None, where: str | None) -> str:
     """The parts of a SELECT as one, on lines of their own so that a comment ends with its part."""
-    name = ".".join(identifier(part) for part in collection.name.split(".", 1))
     condition = f"\nWHERE (\n{where}\n)" if where else ""
-    return f"SELECT {select or '*'}\nFROM {name}{condition}"
+    return f"SELECT {select or '*'}\nFROM {relation_name(collection.name)}{condition}"

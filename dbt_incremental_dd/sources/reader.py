@@ -84,11 +84,11 @@ def read_few(
 def _few_lines(
     spark: SparkSession, spec: SourceSpec, filesystem: pafs.FileSystem, paths: Sequence[str], stored: Schema
 ) -> Records | None:
-    tables, size = [], 0
+    size = sum(info.size or 0 for info in filesystem.get_file_info(list(paths)))
+    if spec.options or size > json_lines.MOST_BYTES:
+        return None
+    tables = []
     for path in paths:
-        size += filesystem.get_file_info(path).size or 0
-        if size > json_lines.MOST_BYTES or spec.options:
-            return None
         with filesystem.open_input_file(path) as file:
             table = json_lines.parse(file.read(), stored)
         if table is None:

@@ -44,9 +44,8 @@ class Keeping:
         self._name = name
         self._reader = uuid.uuid4().hex if name is None else _reader(name)
         self._lasts = FORGOTTEN if name is None else AWAY
-        self._by = f"subscription of {_user()} on {socket.gethostname()}, process {os.getpid()}"
-        if name is not None:
-            self._by = f"subscription {name}"
+        who = f"of {_user()} on {socket.gethostname()}, process {os.getpid()}" if name is None else name
+        self._by = f"subscription {who}"
         self._said: tuple[Time, Time] | None = None
         """Up to where it has read, and when it said so."""
 

@@ -54,12 +54,12 @@ class Batch:
 
     @property
     def inserted(self) -> pa.Table:
-        """The updates that add rows."""
+        """The updates that add rows; not of a subscription by key."""
         return self.updates.filter(pc.greater(self.updates[DIFF], 0))
 
     @property
     def deleted(self) -> pa.Table:
-        """The updates that take rows away, with negative dd_diff."""
+        """The updates that take rows away, with negative dd_diff; not of a subscription by key."""
         return self.updates.filter(pc.less(self.updates[DIFF], 0))
 
     def times(self) -> Iterator[Batch]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log
 
 DEFAULT_RETAIN = 86_400_000
@@ -34,6 +35,11 @@ def change_of(
             "seconds": round(seconds, 3),
         },
     }
+
+
+def columns_of(place: Place, log: Log) -> Schema:
+    """The columns that users see of a collection, as of that version of its log."""
+    return visible_schema(place.read_manifest(log.manifest), log)
 
 
 def visible_schema(manifest: Mapping[str, Any], log: Log) -> Schema:

@@ -14,7 +14,7 @@ from dbt_incremental_dd.trace.arrow import nullable
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.manifest import columns_of
 
 # Spark writes timestamps in a type of its own.
 _FORMAT = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
@@ -52,8 +52,7 @@ def updates_schema(place: Place) -> pa.Schema:
 
 
 def _updates_schema(place: Place, log: Log) -> pa.Schema:
-    schema = visible_schema(place.read_manifest(log.manifest), log)
-    return _stored_types(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
+    return _stored_types(Schema((*columns_of(place, log).columns, TIME_COLUMN, DIFF_COLUMN)))
 
 
 def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:

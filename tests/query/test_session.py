@@ -143,3 +143,19 @@ def test_counts_that_rows_are_held_with(stored: Stored) -> None:
     held: Rows = Counter({(2, "b"): 2})
     session = Session(stored.place.storage)
     assert Counter(rows(session, "select * from kept where k = 2")) == held
+
+
+def test_collections_that_are_not_on_a_local_disk(stored: Stored) -> None:
+    session = Session(Storage(f"file://{stored.place.storage.root}"))
+    assert rows(session, "select v, count(*) from kept where k < 3 group by v order by v") == [("a", 1), ("b", 2)]
+    assert rows(session, "select count(*) from m.kept as of 15") == [(4,)]
+    stored.commit({40: Counter({(9, "z"): 2})}, 41)
+    first = session.select("select * from kept where k = 9")
+    assert rows(session, "select count(*) from kept as of 15") == [(4,)]
+    assert sum(batch.num_rows for batch in first.batches) == 2
+
+
+def test_names_with_dots(tmp_path: Path) -> None:
+    place = Storage(str(tmp_path)).collection("a.b.c")
+    place.create(Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN))).commit(Commit(upper=5))
+    assert rows(Session(place.storage), 'select * from "a.b".c') == []

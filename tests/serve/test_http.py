@@ -19,8 +19,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.serve.server import Listening, bind
 from dbt_incremental_dd.trace.holds import holds
+from dbt_incremental_dd.trace.log import Commit
 from tests.serve.serving import Served, serving
 from tests.subscribe.stored import Rows, Stored
 
@@ -248,6 +250,16 @@ def test_the_postgres_protocol_beside_it(stored: Stored) -> None:
             assert httpx.get(f"{served.url}/collections/kept?token=a secret").json()["followers"] == 1
         with pytest.raises(psycopg.OperationalError, match="password"):
             psycopg.connect(dsn, password="wrong")
+
+
+def test_a_name_with_dots(stored: Stored) -> None:
+    place = stored.place.storage.collection("a.b.c")
+    schema = Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN))
+    place.create(schema).commit(Commit(upper=31))
+    with serving(Path(stored.place.storage.root)) as served:
+        assert httpx.get(f"{served.url}/collections/a.b.c/rows").json()["rows"] == []
+        with follow(served, "?where=k>1", "a.b.c") as web:
+            assert told(web)["snapshot"]
 
 
 def test_pages_of_other_sites_read_nothing(served: Served) -> None:

@@ -1,0 +1,55 @@
+"""What stands before the HTTP application: who is let in, and for how long a client is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from urllib.parse import quote
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from dbt_incremental_dd.serve import streams
+from dbt_incremental_dd.serve.access import COOKIE, Access
+
+PATIENCE = 60.0
+"""Seconds that a client may take for one message."""
+
+
+class Guard:
+    """Answers whom ``access`` lets in; and gives up on clients that take nothing."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        refusal = self._access.refusal(connection)
+        if refusal is not None and scope["type"] == "websocket":
+            web = WebSocket(scope, receive, send)
+            await web.accept()
+            await streams.refuse(web, json.dumps({"error": refusal[1], "remedy": ""}))
+            return
+        if refusal is not None:
+            answer = JSONResponse({"error": refusal[1], "remedy": ""}, refusal[0])
+            await answer(scope, receive, send)
+            return
+        token = connection.query_params.get("token") if self._access.token else None
+
+        async def patiently(message: Message) -> None:
+            if token and message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append(
+                    "set-cookie", f"{COOKIE}={quote(token)}; HttpOnly; SameSite=Strict"
+                )
+            await asyncio.wait_for(send(message), PATIENCE)
+
+        with contextlib.suppress(TimeoutError):
+            await self._app(scope, receive, patiently)
