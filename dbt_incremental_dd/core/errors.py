@@ -46,5 +46,9 @@ class QueryError(DifferentialError):
     """A model's SQL fails on the data that there is: a cast, a division, a function of the user's."""
 
 
+class RecursionLimit(DifferentialError):
+    """A recursive model does not come to a fixed point in as many iterations as it may take."""
+
+
 class StateError(DifferentialError):
     """What is stored under ``state_root`` is missing, damaged, or not writable."""

@@ -9,6 +9,7 @@ from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowG
 from dbt_incremental_dd.differential.growth import NUMBER, plan_growth
 from dbt_incremental_dd.differential.join import DeltaJoin
 from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_semi_join
+from dbt_incremental_dd.differential.recursion import plan_fixpoint
 from dbt_incremental_dd.differential.reduce import plan_distinct, plan_reduce, plan_threshold
 from dbt_incremental_dd.differential.state import Names, OutputState, State, Types
 from dbt_incremental_dd.differential.temporal import is_temporal
@@ -18,6 +19,7 @@ from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.recursion import Fixpoint
 from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 
@@ -178,6 +180,10 @@ class _Lowering:
         types = tuple(self._sql_types(operand) for operand in node.operands)
         return Recompute(node.sql, operands, node.names, node.ids, node.reason, node.temporal, types, old)
 
+    def _fixpoint(self, node: Node) -> Node:
+        assert isinstance(node, Fixpoint)
+        return plan_fixpoint(node, self._types, self._names, self.lower)
+
     def _sql_types(self, node: Node) -> tuple[tuple[Id, str], ...]:
         return tuple((column.name, sql_type(column.json_type)) for column in self._types.of(node))
 
@@ -193,4 +199,5 @@ _RULES: dict[type[Node], Callable[[_Lowering, Node], Node]] = {
     logical.Window: _Lowering._window,
     logical.Union: _Lowering._union,
     logical.Fallback: _Lowering._fallback,
+    Fixpoint: _Lowering._fixpoint,
 }

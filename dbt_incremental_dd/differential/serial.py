@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.growth import Growth
+from dbt_incremental_dd.differential.iterate import Iterate, Operand, Output, Reading, Variable
 from dbt_incremental_dd.differential.join import DeltaJoin, Equality
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
@@ -16,12 +17,26 @@ from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Constant, Filter, FlatMap, Get, Map, Negate, Order, Union
+from dbt_incremental_dd.logical.recursion import Bound
 
 _OPERATORS = (
     *(Get, Constant, Map, Filter, FlatMap, Union, Negate, DeltaJoin, LeftLinearJoin, Accumulate),
-    *(RecomputeGroups, TopGroups, KeptTop, WindowGroups, Recompute),
+    *(RecomputeGroups, TopGroups, KeptTop, WindowGroups, Recompute, Iterate, Operand, Reading, Bound),
 )
-_PARTS = (Accumulator, Aggregate, DifferentialPlan, Equality, Expr, Extreme, Growth, Order, OutputState, State)
+_PARTS = (
+    Accumulator,
+    Aggregate,
+    DifferentialPlan,
+    Equality,
+    Expr,
+    Extreme,
+    Growth,
+    Order,
+    Output,
+    OutputState,
+    State,
+    Variable,
+)
 _CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_OPERATORS, *_PARTS)}
 
 

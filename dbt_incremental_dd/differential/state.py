@@ -57,4 +57,4 @@ class Names:
 def stores(node: Node) -> tuple[State, ...]:
     """The states of one operator of a differential plan."""
     values = (getattr(node, name) for name in getattr(node, "__dataclass_fields__", {}))
-    return tuple(value for value in values if isinstance(value, State))
+    return (*(value for value in values if isinstance(value, State)), *getattr(node, "states", ()))

@@ -19,14 +19,18 @@ from dbt_incremental_dd.logical.nodes import Get, Id, Join, Map, Node
 
 @dataclass(frozen=True)
 class Input:
-    """A base relation: the collection that stores it, and its visible columns."""
+    """A base relation: the collection that stores it, and its visible columns.
+
+    ``reading`` makes the node that reads it, given ids and names of columns; None: a Get.
+    """
 
     collection: str
     schema: Schema
+    reading: Callable[[tuple[tuple[Id, str], ...]], Node] | None = None
 
 
-Analyze = Callable[[str, tuple[str, ...]], Schema]
-"""The columns of a query text whose relations are written ``{0}``, ... (their keys in order)."""
+Analyze = Callable[[str, tuple[Schema, ...]], Schema]
+"""The columns of a query text whose relations, of these columns, are written ``{0}``, ..."""
 
 
 @dataclass(frozen=True)
@@ -77,16 +81,20 @@ class Environment:
         """With the definitions of a WITH clause added, each seeing those before it."""
         environment = self
         for cte in with_.expressions if with_ is not None else ():
-            ctes = {**environment.ctes, cte.alias.lower(): (cte, environment)}
-            environment = replace(environment, ctes=ctes)
+            environment = environment.with_cte(cte)
         return environment
 
-    def get(self, key: str) -> tuple[Get, tuple[Named, ...]]:
+    def with_cte(self, cte: exp.CTE) -> Environment:
+        """With one definition added."""
+        return replace(self, ctes={**self.ctes, cte.alias.lower(): (cte, self)})
+
+    def get(self, key: str) -> tuple[Node, tuple[Named, ...]]:
         """A fresh reading of a base relation."""
         given = self.inputs[key]
         columns = tuple(Named(column.name, self.ids.new()) for column in given.schema)
         self.types.update(zip((c.id for c in columns), (c.type for c in given.schema), strict=True))
-        return Get(given.collection, tuple((c.id, c.name) for c in columns)), columns
+        outputs = tuple((c.id, c.name) for c in columns)
+        return given.reading(outputs) if given.reading else Get(given.collection, outputs), columns
 
     def text(self, tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
         """A query block as a query of its own, and the keys of the relations that it reads as ``{0}``, ..."""
@@ -96,7 +104,7 @@ class Environment:
         """The columns that Spark sees in a block. Raises UnsupportedSQL for one that refers to what is outside."""
         text, keys = self.text(tree)
         try:
-            return self.analyze(text, keys)
+            return self.analyze(text, tuple(self.inputs[key].schema for key in keys))
         except UnsupportedSQL:
             raise
         except Exception as error:  # whatever the analyser raises; the enclosing block is tried next

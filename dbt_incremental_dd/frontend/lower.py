@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, closed, lowered
 from dbt_incremental_dd.frontend.order import limited
+from dbt_incremental_dd.frontend.recursion import with_recursive
 from dbt_incremental_dd.frontend.relations import base_tables, parse, uses_pipes
 from dbt_incremental_dd.frontend.resolve import in_scope
 from dbt_incremental_dd.frontend.scope import Ids, Named, Scope, Source
@@ -49,6 +50,17 @@ def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyz
     if len(block.columns) != len(output):
         return whole(sql, inputs, output, f"{_UNFORESEEN} (it has {len(block.columns)} columns)")
     return Query(block.only, output.names)
+
+
+def lower_alone(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Query:
+    """The plan of a recursive query that Spark does not answer itself. Raises UnsupportedSQL where there is none."""
+    try:
+        block = _lower(parse(sql), Environment(inputs, analyze, Ids()))
+    except UnsupportedSQL:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
+        raise UnsupportedSQL(f"{_UNFORESEEN} ({type(error).__name__}: {error})", "Write it more simply.") from error
+    return Query(block.only, tuple(column.name for column in block.columns))
 
 
 _UNFORESEEN = "its plan could not be made"
@@ -92,7 +104,7 @@ def _named(block: Block, tree: exp.Expression, environment: Environment) -> Bloc
 def _lower(tree: exp.Expression, environment: Environment) -> Block:
     with_ = tree.args.get("with_")
     if with_ is not None and with_.recursive:
-        raise UnsupportedSQL("WITH RECURSIVE")
+        return _recursive(tree, environment)
     inner = environment.with_ctes(with_)
     if isinstance(tree, exp.Subquery):
         return _limited(tree, lowered(tree.this, inner, lower_query))
@@ -103,6 +115,15 @@ def _lower(tree: exp.Expression, environment: Environment) -> Block:
     if isinstance(tree, exp.Select):
         return lower_select(tree, inner, lower_query)
     raise UnsupportedSQL(type(tree).__name__.upper())
+
+
+def _recursive(tree: exp.Expression, environment: Environment) -> Block:
+    """A query whose WITH is recursive: without it, in the environment that it makes."""
+    inner = with_recursive(environment, tree, lower_query)
+    rest = tree.copy()
+    rest.set("with_", None)
+    block = _lower(rest, inner)
+    return block if all(column.name for column in block.columns) else _named(block, rest, inner)
 
 
 def _is_constant(tree: exp.Expression, environment: Environment) -> bool:

@@ -95,6 +95,13 @@ class VerbatimSpark(Spark):
             token: parser for token, parser in Spark.Parser.RANGE_PARSERS.items() if token is not TokenType.FOR
         }
 
+        def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
+            """Also ``r(x) MAX RECURSION LEVEL 5`` of a CTE."""
+            alias = super()._parse_table_alias(alias_tokens)
+            if alias is not None and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
+                alias.set("level", self._parse_number())
+            return alias
+
         def _parse_pivot_aggregation(self) -> exp.Expression | None:
             """Any expression of aggregates, as in Spark."""
             return self._parse_alias(self._parse_assignment())
@@ -121,3 +128,15 @@ class VerbatimSpark(Spark):
             **{kind: print_ for kind, print_ in Spark.Generator.TRANSFORMS.items() if kind not in _REWRITTEN},
             exp.JSONExtract: _variant_path,
         }
+
+        def tablealias_sql(self, expression: exp.TableAlias) -> str:
+            """With the level that ``_parse_table_alias`` has found."""
+            level = expression.args.get("level")
+            own = super().tablealias_sql(expression)
+            return f"{own} MAX RECURSION LEVEL {self.sql(level)}" if level is not None else str(own)
+
+
+def level_of(cte: exp.CTE) -> int | None:
+    """The MAX RECURSION LEVEL that a CTE has."""
+    level = cte.args["alias"].args.get("level")
+    return None if level is None else int(level.name)

@@ -39,6 +39,8 @@ class Context:
     report: Callable[[str], None]
     former: Found = field(default_factory=Found)
     """What the output held of keys when the run began."""
+    recursion_limit: int = 1_000
+    """Iterations after which a recursion is taken to have no end."""
     once_seconds: float = 0.0
     """Of the run's, what later ones need not spend again."""
     _scratch: list[str] = field(default_factory=list)

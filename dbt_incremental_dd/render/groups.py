@@ -29,6 +29,7 @@ from dbt_incremental_dd.trace.windows import with_windows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dbt_incremental_dd.render.context import Context
     from dbt_incremental_dd.render.renderer import Renderer
 
 
@@ -87,9 +88,14 @@ def _computed(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None
     """The operator over the new contents of its input, restricted to whole groups."""
     if isinstance(node, Recompute):
         return _fallback(node, r)
-    source = r.contents(node.input, new=True, keys=keys)
+    return computed(node, r.contents(node.input, new=True, keys=keys), r.context)
+
+
+def computed(node: Node, source: Rows | None, context: Context) -> Rows | None:
+    """The operator over whole groups of rows."""
+    assert isinstance(node, RecomputeGroups | TopGroups | WindowGroups)
     if source is None:
-        return _over_nothing(node, r)
+        return _over_nothing(node, context)
     local = _locally(node, positive(source))
     if local is not None:
         return local
@@ -123,11 +129,11 @@ def _aggregated(node: RecomputeGroups, frame: DataFrame) -> DataFrame:
     return frame.groupBy(*node.keys).agg(*aggregates)
 
 
-def _over_nothing(node: StoredOutput, r: Renderer) -> Rows | None:
+def _over_nothing(node: StoredOutput, context: Context) -> Rows | None:
     """An aggregate without GROUP BY has a row over nothing too."""
     if not isinstance(node, RecomputeGroups) or not node.global_row:
         return None
-    empty = r.context.empty(node.input_types)
+    empty = context.empty(node.input_types)
     return Rows(_counted(_aggregated(node, empty)), 1, positive=True, consolidated=True)
 
 

@@ -6,9 +6,10 @@ An operator's renderer answers two questions: ``delta(node, r)``, None where it 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.iterate import Iterate
 from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
@@ -17,13 +18,17 @@ from dbt_incremental_dd.differential.state import State, stores
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
-from dbt_incremental_dd.render import constant, get, groups, join, linear, outer_join, reduce, top, window
+from dbt_incremental_dd.logical.recursion import Bound
+from dbt_incremental_dd.render import bound, constant, get, groups, join, linear, outer_join, reduce, top, window
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.statistics import LogStatistics
 from dbt_incremental_dd.trace import limits
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.loop import Loop
 
 
 class OperatorRenderer(Protocol):
@@ -47,6 +52,7 @@ class Renderer:
         self._kept: set[int] = set()
         self.probes = Probes(context, get.needed(each_once(root), context))
         self._paths: dict[int, tuple[Path, ...]] = {}
+        self._loops: dict[int, Loop] = {}
 
     def run(self) -> Rows | None:
         """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
@@ -73,6 +79,14 @@ class Renderer:
         if id(node) not in self._paths:
             self._paths[id(node)] = paths(node, LogStatistics(self.context.inputs))
         return self._paths[id(node)]
+
+    def loop(self, node: Iterate) -> Loop:
+        """The recursion within this run."""
+        if id(node) not in self._loops:
+            from dbt_incremental_dd.render.loop import Loop
+
+            self._loops[id(node)] = Loop(node, self)
+        return self._loops[id(node)]
 
     def small_delta(self, node: Node) -> Rows | None:
         """The node's delta, computed once and kept, because it will be read several times."""
@@ -125,4 +139,6 @@ _RENDERERS: dict[type[Node], OperatorRenderer] = {
     KeptTop: top,
     WindowGroups: window,
     Recompute: groups,
+    Iterate: bound,
+    Bound: bound,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical import nodes as logical
-from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
 from dbt_incremental_dd.trace.read import quoted, refuse_incomparable, schema_of, struct
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -38,7 +40,7 @@ class SparkTypes:
         """The columns of a select list over a relation of that schema."""
         return schema_of(self._spark.createDataFrame([], struct(over)).selectExpr(bind_now(select, 0)).schema)
 
-    def of_sql(self, template: str, relations: list[Schema]) -> Schema:
+    def of_sql(self, template: str, relations: Sequence[Schema]) -> Schema:
         """The columns of a query whose relations are written ``{0}``, ``{1}``, ..."""
         return schema_of(self._query(template, [self._spark.createDataFrame([], struct(s)) for s in relations]).schema)
 
@@ -67,7 +69,7 @@ class SparkTypes:
         match node:
             case logical.Get():
                 frame = self._spark.createDataFrame([], struct(self._inputs[node.collection]))
-                return frame.select(*(quoted(name).alias(id) for id, name in node.outputs))
+                return frame.select(*_named(node.outputs))
             case logical.Constant():
                 return self._spark.sql(node.sql).toDF(*node.ids)
             case logical.Map():
@@ -88,12 +90,28 @@ class SparkTypes:
                 return self._frame(node.input).select("*", *functions)
             case logical.Union():
                 return fold(lambda a, b: a.union(b), map(self._frame, node.operands)).toDF(*node.ids)
+            case Recur() | Hoisted() | Bound():
+                return self._recursive(node)
             case logical.Fallback():
                 frames = [self._frame(o).toDF(*names) for o, names in zip(node.operands, node.names, strict=True)]
                 return self._query(node.sql, frames).toDF(*node.ids)
         return self._frame(node.inputs[0])
 
+    def _recursive(self, node: Recur | Hoisted | Bound) -> DataFrame:
+        if isinstance(node, Hoisted):
+            return self._frame(node.node)
+        if isinstance(node, Recur):
+            return self._spark.createDataFrame([], struct(node.schema)).select(*_named(node.outputs))
+        assert isinstance(node.input, Fixpoint)
+        schema = node.input.binding(node.binding).schema
+        return self._spark.createDataFrame([], struct(schema)).select(*_named(node.outputs))
+
     def _reduce(self, node: logical.Reduce) -> DataFrame:
         aggregates = [F.expr(a.sql.at(0).sql).alias(a.id) for a in node.aggregates]
         frame = self._frame(node.input)
         return frame.groupBy(*node.keys).agg(*aggregates) if aggregates else frame.select(*node.keys).distinct()
+
+
+def _named(outputs: Sequence[tuple[Id, str]]) -> list[SparkColumn]:
+    """Columns under the plan's ids."""
+    return [quoted(name).alias(id) for id, name in outputs]

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.schema import RESERVED, Schema
+from dbt_incremental_dd.core.schema import RESERVED, Column, Schema
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.differential.serial import dumps, loads
-from dbt_incremental_dd.frontend.block import Analyze, Input
+from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.check import check
-from dbt_incremental_dd.frontend.lower import Query, whole
+from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
 from dbt_incremental_dd.frontend.place import place
-from dbt_incremental_dd.frontend.relations import words
+from dbt_incremental_dd.frontend.recursion import is_recursive
+from dbt_incremental_dd.frontend.relations import parse, words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
@@ -31,7 +32,7 @@ from dbt_incremental_dd.trace.layout import Place
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 11
+PLAN_VERSION = 12
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
 _STORED = "collections/{}/plan.json"
 
@@ -94,17 +95,34 @@ def compile_model(
     """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written."""
     check(sql)
     types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()})
-    schema = output_schema(types, name, sql, inputs)
-    query = lower_logical(sql, inputs, schema, _analyze(types, inputs))
-    query = Query(optimize(query.plan), query.names)
-    reason = _differs(types, query, schema)
-    if reason:
-        query = whole(sql, inputs, schema, reason)
+    query, schema = _query(types, name, sql, inputs)
     return Compiled(lower_differential(query.plan, query.names, types), schema, fingerprint(sql, inputs, own or {}))
 
 
-def _analyze(types: SparkTypes, inputs: Mapping[str, Input]) -> Analyze:
-    return lambda text, keys: types.of_sql(text, [inputs[key].schema for key in keys])
+def _query(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
+    """The logical plan, and the columns that it must have."""
+    try:
+        schema = output_schema(types, name, sql, inputs)
+    except UnsupportedSQL:
+        if not is_recursive(parse(sql)):
+            raise
+        return _query_alone(types, name, sql, inputs)
+    query = lower_logical(sql, inputs, schema, types.of_sql)
+    query = Query(optimize(query.plan), query.names)
+    reason = _differs(types, query, schema)
+    return (whole(sql, inputs, schema, reason) if reason else query), schema
+
+
+def _query_alone(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
+    """The same for a recursive query that Spark does not answer: there is nothing to fall back to."""
+    query = lower_alone(sql, inputs, types.of_sql)
+    query = Query(optimize(query.plan), query.names)
+    try:
+        found = types.of(query.plan)
+    except AnalysisException as error:
+        raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
+    schema = Schema(tuple(Column(label, c.type) for label, c in zip(query.names, found, strict=True)))
+    return query, _as_relation(name, schema)
 
 
 def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
@@ -137,6 +155,11 @@ def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, I
         schema = types.of_sql(text, [inputs[key].schema for key in keys])
     except AnalysisException as error:
         raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
+    return _as_relation(name, schema)
+
+
+def _as_relation(name: str, schema: Schema) -> Schema:
+    """The schema, if a relation can have it."""
     lowered = [column.name.lower() for column in schema]
     twice = sorted({column for column in lowered if lowered.count(column) > 1})
     if twice:

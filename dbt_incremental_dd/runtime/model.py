@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.errors import FrontierError, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.errors import FrontierError, RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
@@ -42,6 +42,8 @@ def run_model(run: Run, request: ModelRequest) -> Outcome:
         outcome = _run(run, request)
     except UnsupportedSQL as error:
         raise UnsupportedSQL(f"{request.name}: {error.construct}", error.remedy) from error
+    except RecursionLimit as error:
+        raise RecursionLimit(f"{request.name}: {error.message}", error.remedy) from error
     return replace(outcome, seconds=time.monotonic() - started)
 
 
@@ -173,6 +175,7 @@ class _Work:
             output,
             inner,
             report,
+            recursion_limit=self._request.config.recursion_limit,
         )
 
     def _same_columns(self, log: Log) -> bool:

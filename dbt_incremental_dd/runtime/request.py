@@ -15,13 +15,15 @@ from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 class ModelConfig:
     """A model's own settings. ``retain_history`` in ms; ``arranged_by`` lists of column names.
 
-    With ``fixed_columns`` other columns than those that are stored are an error.
+    With ``fixed_columns`` other columns than those that are stored are an error. ``recursion_limit``: iterations after
+    which a recursion is taken to have no end.
     """
 
     retain_history: int = DEFAULT_RETAIN
     fallback: Literal["recompute", "error"] = "recompute"
     arranged_by: tuple[tuple[str, ...], ...] = ()
     fixed_columns: bool = False
+    recursion_limit: int = 1_000
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from dbt_incremental_dd.logical.nodes import (
     Union,
     Window,
 )
+from dbt_incremental_dd.logical.recursion import Bound, Fixpoint
 
 
 def share(plan: Node) -> Node:
@@ -58,6 +59,8 @@ class _Sharing:
         number = self._numbers[id(node)]
         if number in self._first:
             first = self._first[number]
+            if first.columns == node.columns:
+                return first
             ids = zip(node.columns, first.columns, strict=True)
             return Map(first, tuple((id, Expr.column(own)) for id, own in ids))
         made = node.with_inputs(tuple(self.once(child) for child in node.inputs))
@@ -80,6 +83,10 @@ def _form(node: Node) -> object:
             return node.sql, len(node.ids)
         case Fallback():
             return node.sql, node.names, node.temporal
+        case Fixpoint():
+            return node.bindings, node.limit
+        case Bound():
+            return node.binding, tuple(name for _, name in node.outputs)
         case Union():
             return node.widens
         case Map():

@@ -1,0 +1,152 @@
+"""Runs a recursion to its fixed point: the changes of what does not recur go in, and each iteration's changes lead to
+those of later ones. Iterations in which nothing changes are not visited."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.errors import RecursionLimit
+from dbt_incremental_dd.differential.iterate import Iterate, Reading, Variable
+from dbt_incremental_dd.differential.join import Path
+from dbt_incremental_dd.logical.graph import by_single_rows, each_once
+from dbt_incremental_dd.logical.nodes import Constant
+from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.render.updates import without_iteration
+from dbt_incremental_dd.render.variable import VariableState
+from dbt_incremental_dd.render.within import Within
+from dbt_incremental_dd.trace.local import Local
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.renderer import Renderer
+
+
+class Loop:
+    """One Iterate within one run. ``context`` is that of the inside, where nothing is from nothing."""
+
+    def __init__(self, node: Iterate, r: Renderer) -> None:
+        self._node = node
+        self.from_nothing = r.context.from_nothing
+        self.context = replace(r.context, t0=r.context.t1)
+        self.operands = Operands(node, r)
+        self.paths: dict[int, tuple[Path, ...]] = {}
+        self.states = {variable.name: VariableState(self, variable) for variable in node.variables}
+        self._readers = {variable.name: _readers(variable.name, node) for variable in node.variables}
+        self._done = False
+
+    def run(self) -> Loop:
+        """Brings all variables to their fixed point, and stores their changes. Raises RecursionLimit."""
+        if not self._done:
+            self._done = True
+            self._begin()
+            while (iteration := self._next()) is not None:
+                self._iterate(iteration)
+            for state in self.states.values():
+                state.store()
+        return self
+
+    def _next(self) -> int | None:
+        found = (state.next for state in self.states.values())
+        return min((iteration for iteration in found if iteration is not None), default=None)
+
+    def _begin(self) -> None:
+        for variable in self._node.variables:
+            rows = Within(self, None).delta(variable.source)
+            self.states[variable.name].receive(rows, 0)
+            if self.from_nothing:
+                self.states[variable.name].begin()
+
+    def _iterate(self, iteration: int) -> None:
+        for variable in self._node.variables:
+            state = self.states[variable.name]
+            change = state.step(iteration)
+            if change is None:
+                continue
+            self._require_an_end(variable, change, iteration)
+            for reader, lag in self._readers[variable.name]:
+                rows = Within(self, (variable.name, change)).delta(reader.source)
+                self.states[reader.name].receive(rows, iteration + lag)
+            state.commit(change)
+
+    def _require_an_end(self, variable: Variable, change: Rows, iteration: int) -> None:
+        limit = self.context.recursion_limit if self._node.limit is None else self._node.limit
+        if iteration < limit:
+            return
+        names = ", ".join(output.binding for output in self._node.outputs)
+        own = variable.name.split(".")[-1]
+        raise RecursionLimit(
+            f"the recursion of {names} has not come to an end: after {limit:,} iterations {own} still changes "
+            f"(by {_counted(change)}), and holds {_counted(self._held(variable))}",
+            "Have it end: by a condition on its depth, or by UNION instead of UNION ALL where rows may come again. "
+            "Where it only needs more iterations, raise the model's dd_recursion_limit.",
+        )
+
+    def _held(self, variable: Variable) -> Rows | None:
+        rows = self.states[variable.name].contents(None)
+        return None if rows is None else without_iteration(rows)
+
+    def change(self, name: str) -> Rows | None:
+        """By how much the run has changed the variable at its fixed point."""
+        rows = self.run().states[name].output.added()
+        return None if rows is None else without_iteration(rows)
+
+    def contents(self, name: str, *, new: bool, keys: Keys | None) -> Rows | None:
+        """The variable at its fixed point."""
+        updates = self.run().states[name].output if new else self.states[name].output
+        rows = updates.contents(keys) if new else updates.stored(keys)
+        return None if rows is None else replace(without_iteration(rows), positive=True)
+
+
+class Operands:
+    """What a recursion reads that does not recur."""
+
+    def __init__(self, node: Iterate, r: Renderer) -> None:
+        self._operands = node.operands
+        self._r = r
+        self._whole: dict[int, Rows | None] = {}
+
+    def delta(self, number: int) -> Rows | None:
+        """Its change in the run."""
+        return self._all(number) if self._r.context.from_nothing else self._r.delta(self._operands[number])
+
+    def contents(self, number: int, *, new: bool, keys: Keys | None) -> Rows | None:
+        """Its rows at the end of the run or before it."""
+        node = self._operands[number]
+        if new and (self._r.context.from_nothing or isinstance(node, Constant)):
+            rows = self._all(number)
+            return rows if rows is None or keys is None or _needs_no(keys, rows) else keys.restricted(rows)
+        return self._r.contents(node, new=new, keys=keys)
+
+    def _all(self, number: int) -> Rows | None:
+        """All of its rows; computed once, unless they only have to be read."""
+        if number not in self._whole:
+            node = self._operands[number]
+            rows = self._r.delta(node) if self._r.context.from_nothing else self._r.contents(node, new=True)
+            if rows is not None:
+                rows = self._r.context.localized(rows)
+                is_read = id(node) in by_single_rows(node)
+                rows = rows if is_read or rows.local is not None else self._r.context.materialize(rows)
+            self._whole[number] = rows
+        return self._whole[number]
+
+
+def _needs_no(keys: Keys, rows: Rows) -> bool:
+    """Whether a restriction is not worth its time: the rows are joined by the keys anyway."""
+    return keys.advisory and (not isinstance(rows.source, Local) or keys.table is None)
+
+
+def _readers(name: str, node: Iterate) -> list[tuple[Variable, int]]:
+    """The variables that read this one, and how many iterations later they see it."""
+    found = []
+    for variable in node.variables:
+        lags = {r.lag for r in each_once(variable.source) if isinstance(r, Reading) and r.variable == name}
+        found += [(variable, lag) for lag in lags]
+    return found
+
+
+def _counted(rows: Rows | None) -> str:
+    if rows is None:
+        return "nothing"
+    n = rows.frame.count() if rows.local is None else rows.local.num_rows
+    return f"{n:,} row{'' if n == 1 else 's'}"

@@ -1,0 +1,110 @@
+"""Updates of a recursive relation, with ``dd_iteration`` and ``dd_diff``: stored before the run, and added by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.differential.iterate import ITERATION
+from dbt_incremental_dd.differential.state import State
+from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.render.context import Context
+from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.rows import Rows, consolidated, plus
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.local import Local
+
+
+class Updates:
+    """One trace of a recursion within a run."""
+
+    def __init__(self, context: Context, state: State, from_nothing: bool) -> None:
+        self._context = context
+        self._state = state
+        self._trace = context.inner.of(state)
+        self._stored = not from_nothing
+        self._added: list[Rows] = []
+
+    def stored(self, keys: Keys | None) -> Rows | None:
+        """What the run began with."""
+        rows = self._trace.contents(new=False, keys=keys) if self._stored else None
+        return None if rows is None else replace(rows, positive=False)
+
+    def added(self, keys: Keys | None = None) -> Rows | None:
+        """What the run has added so far."""
+        if len(self._added) > 1 and all(rows.local is not None for rows in self._added):
+            self._added = [rows] if (rows := plus(self._added)) else []
+        parts = self._added if keys is None else [keys.restricted(rows) for rows in self._added]
+        return plus(parts)
+
+    def contents(self, keys: Keys | None) -> Rows | None:
+        """All of them."""
+        return plus([self.stored(keys), self.added(keys)])
+
+    def add(self, rows: Rows) -> None:
+        """Updates of one iteration."""
+        self._added.append(rows)
+
+    def store(self) -> None:
+        """Appends what was added to the trace."""
+        rows = self.added()
+        if rows is not None:
+            self._trace.append(self._context.localized(consolidated(rows)), self._context.t1)
+
+
+def until(rows: Rows | None, iteration: int) -> Rows | None:
+    """The rows as they are in that iteration."""
+    if rows is None:
+        return None
+    local = rows.source
+    if isinstance(local, Local):
+        table = local.table.filter(pc.less_equal(local.table[ITERATION], iteration))
+        rows = replace(rows, source=local.with_table(table), estimate=table.num_rows)
+    else:
+        rows = replace(rows, source=local.where(F.col(ITERATION) <= iteration))
+    return without_iteration(rows)
+
+
+def without_iteration(rows: Rows) -> Rows:
+    """The rows' sums over all iterations."""
+    return consolidated(rows.renamed([(name, name) for name in _data(rows)]))
+
+
+def _data(rows: Rows) -> list[str]:
+    return [name for name in rows.schema.names if name not in (ITERATION, "dd_diff")]
+
+
+def by_iteration(context: Context, rows: Rows) -> dict[int, Rows]:
+    """The rows of each iteration."""
+    rows = context.materialize(rows)
+    local = rows.source
+    if isinstance(local, Local):
+        found = pc.unique(local.table[ITERATION]).to_pylist()
+        if len(found) == 1:
+            return {found[0]: rows}
+        tables = {i: local.table.filter(pc.equal(local.table[ITERATION], i)) for i in found}
+        return {i: replace(rows, source=local.with_table(t), estimate=t.num_rows) for i, t in tables.items()}
+    found = [row[0] for row in local.select(ITERATION).distinct().collect()]
+    return {i: replace(rows, source=local.where(F.col(ITERATION) == i)) for i in found}
+
+
+def later_keys(context: Context, rows: Rows, keys: Sequence[Id], iteration: int) -> dict[int, Rows]:
+    """The keys of rows that change after that iteration, by when they do."""
+    names = [*keys, ITERATION]
+    local = rows.source
+    if isinstance(local, Local):
+        table = local.table.filter(pc.greater(local.table[ITERATION], iteration))
+        rows = replace(rows, source=local.with_table(table), estimate=table.num_rows)
+        if not table.num_rows:
+            return {}
+    else:
+        rows = replace(rows, source=local.where(F.col(ITERATION) > iteration))
+    rows = consolidated(rows)
+    if rows.local is None and rows.estimate <= limits.LOCAL_ROWS:
+        rows = context.localized(rows)
+    if rows.local is not None and not rows.local.num_rows:
+        return {}
+    return by_iteration(context, rows.renamed([(name, name) for name in names]))

@@ -1,0 +1,176 @@
+"""One variable of a recursion within a run: what is still to come to it, and its change in an iteration."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.differential.groups import RecomputeGroups
+from dbt_incremental_dd.differential.iterate import ITERATION, Variable
+from dbt_incremental_dd.differential.reduce import Accumulate
+from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.render import groups
+from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.outputs import in_out
+from dbt_incremental_dd.render.reduce_local import finished, summed
+from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus, positive
+from dbt_incremental_dd.render.updates import Updates, by_iteration, later_keys, until
+from dbt_incremental_dd.render.within import Within
+from dbt_incremental_dd.trace.local import Local
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.loop import Loop
+
+
+class VariableState:
+    """``output`` holds the variable's updates; ``counts`` those of its operator's input, where they are kept."""
+
+    def __init__(self, loop: Loop, variable: Variable) -> None:
+        self._loop = loop
+        self._variable = variable
+        self._context = loop.context
+        self.output = Updates(loop.context, variable.trace, loop.from_nothing)
+        counts = variable.counts
+        self._counts = Updates(loop.context, counts, loop.from_nothing) if counts else None
+        self._coming: dict[int, list[Rows]] = defaultdict(list)
+        self._again: dict[int, list[Rows]] = defaultdict(list)
+
+    @property
+    def next(self) -> int | None:
+        """The first iteration in which there is something to do."""
+        return min((*self._coming, *self._again), default=None)
+
+    def contents(self, keys: Keys | None) -> Rows | None:
+        """The variable's updates, the last change not among them until it is committed."""
+        return self.output.contents(keys)
+
+    def receive(self, rows: Rows | None, iteration: int) -> None:
+        """Updates of its source; from nothing they are all of that iteration."""
+        if rows is None:
+            return
+        names = [name for name in rows.schema.names if name not in (DIFF, self._variable.iteration)]
+        rows = rows.renamed([*((name, name) for name in names), (ITERATION, self._variable.iteration)])
+        if self._loop.from_nothing and rows.local is None:
+            self._coming[iteration].append(rows)
+            return
+        for i, part in by_iteration(self._context, rows).items():
+            self._coming[i].append(part)
+
+    def begin(self) -> None:
+        """An aggregate over everything has a row from the beginning, also over nothing."""
+        operator = self._variable.operator
+        if isinstance(operator, RecomputeGroups) and operator.global_row:
+            self._again[0] = []
+
+    def step(self, iteration: int) -> Rows | None:
+        """The variable's change in that iteration; None where there is none."""
+        if iteration not in self._coming and iteration not in self._again:
+            return None
+        coming = plus(self._coming.pop(iteration, []))
+        coming = None if coming is None else _some(self._context.materialize(consolidated(coming)))
+        again = self._again.pop(iteration, None)
+        if self._variable.operator is None or (coming is None and again is None):
+            return coming
+        return self._regrouped(coming, again or [], iteration)
+
+    def commit(self, change: Rows) -> None:
+        """All that read the variable have seen the change."""
+        self.output.add(change)
+
+    def store(self) -> None:
+        """Appends what the run has changed to the traces."""
+        self.output.store()
+        if self._counts is not None:
+            self._counts.store()
+
+    def _regrouped(self, coming: Rows | None, again: list[Rows], iteration: int) -> Rows | None:
+        """The touched groups' rows in that iteration, less what the variable holds of them."""
+        if coming is not None and self._counts is not None:
+            self._counts.add(coming)
+        keys = self._touched(coming, again)
+        source = self._source(keys)
+        if source is not None:
+            for later, rows in later_keys(self._context, source, self._variable.keys, iteration).items():
+                self._again[later].append(rows)
+        new = self._grouped(until(source, iteration))
+        old = until(self.output.contents(keys), iteration)
+        change = plus([new, negated(old)])
+        if change is None:
+            return None
+        return _some(self._context.materialize(_at(consolidated(change), iteration)))
+
+    def _touched(self, coming: Rows | None, again: list[Rows]) -> Keys | None:
+        names = self._variable.keys
+        if not names:
+            return None
+        parts = [rows.renamed([(id, id) for id in names]) for rows in (coming, *again) if rows is not None]
+        touched = plus(parts)
+        assert touched is not None
+        return keys_of(touched, names)
+
+    def _source(self, keys: Keys | None) -> Rows | None:
+        """All updates of the groups' rows."""
+        if self._counts is not None:
+            return self._counts.contents(keys)
+        rows = Within(self._loop, ("", None)).contents(self._variable.source, new=True, keys=keys)
+        if rows is None:
+            return None
+        names = [name for name in rows.schema.names if name not in (DIFF, self._variable.iteration)]
+        return rows.renamed([*((name, name) for name in names), (ITERATION, self._variable.iteration)])
+
+    def _grouped(self, rows: Rows | None) -> Rows | None:
+        """The operator over the groups' rows."""
+        node, accumulate = self._variable.operator, self._variable.accumulate
+        assert node is not None
+        if rows is not None:
+            rows = positive(rows)
+        if isinstance(node, Accumulate):
+            return rows if rows is None or node.threshold else _once(rows)
+        if accumulate is not None and rows is not None and rows.local is not None and rows.local.num_rows:
+            local = _accumulated(accumulate, rows)
+            if local is not None:
+                return local
+        return groups.computed(node, rows, self._context)
+
+
+def _some(rows: Rows) -> Rows | None:
+    """The rows, if there are any."""
+    empty = rows.estimate == 0 if rows.local is None else rows.local.num_rows == 0
+    return None if empty else rows
+
+
+def _once(rows: Rows) -> Rows:
+    """Each row of a multiset once."""
+    local = rows.source
+    if not isinstance(local, Local):
+        return replace(rows, source=local.withColumn(DIFF, F.lit(1).cast("bigint")))
+    place = local.table.column_names.index(DIFF)
+    ones = pa.array([1] * local.table.num_rows, pa.int64())
+    return replace(rows, source=local.with_table(local.table.set_column(place, DIFF, ones)))
+
+
+def _at(rows: Rows, iteration: int) -> Rows:
+    """The rows as updates of that iteration."""
+    local = rows.source
+    if not isinstance(local, Local):
+        frame = local.withColumn(ITERATION, F.lit(iteration).cast("bigint"))
+        return replace(rows, source=frame)
+    table = local.table.append_column(ITERATION, pa.array([iteration] * local.table.num_rows, pa.int64()))
+    columns = tuple(column for column in local.schema if column.name != DIFF)
+    schema = Schema((*columns, Column(ITERATION, "long"), DIFF_COLUMN))
+    return replace(rows, source=Local(local.spark, table.select(list(schema.names)), schema))
+
+
+def _accumulated(node: Accumulate, rows: Rows) -> Rows | None:
+    """An aggregate of groups on the driver; None where Spark has to do it."""
+    sums = summed(node, rows)
+    if sums is None or not isinstance(sums.source, Local):
+        return None
+    pairs: list[tuple[Id, Id]] = [(name, name) for name in (*node.keys, *node.sums.diffs) if name != DIFF]
+    pairs += [(e.id, in_out("in", e)) for e in node.extremes]
+    return finished(node, sums.renamed(pairs))
