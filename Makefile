@@ -28,7 +28,7 @@ $(STAMP): setup.py dbt_incremental_dd/version.py
 
 setup: java $(STAMP) ## makes .venv and installs everything into it
 
-demo: setup ## runs the four example projects, every round checked against Spark's batch answer
+demo: setup ## runs the six example projects, every round checked against Spark's batch answer
 	$(BIN)/python example_project/demo.py
 
 live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives

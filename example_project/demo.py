@@ -1,4 +1,4 @@
-"""Runs the four example projects: first state, then rounds of changes, each checked against Spark's batch answer."""
+"""Runs the six example projects: first state, then rounds of changes, each checked against Spark's batch answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-PROJECTS = ("flights", "wikirecent", "clickstream", "payments")
+PROJECTS = ("flights", "wikirecent", "clickstream", "payments", "fraud", "hierarchy")
 
 
 @dataclass
