@@ -55,6 +55,30 @@ class Updates:
             self._trace.append(self._context.localized(consolidated(rows)), self._context.t1)
 
 
+class Current:
+    """What a variable holds now, of a run from nothing: summed up whenever more has changed than there is."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._rows: Rows | None = None
+        self._since: list[Rows] = []
+
+    def of(self, keys: Keys) -> Rows | None:
+        """The keys' rows."""
+        parts = [keys.restricted(rows) for rows in (self._rows, *self._since) if rows is not None]
+        rows = plus(parts)
+        return None if rows is None else replace(consolidated(rows), positive=True)
+
+    def add(self, change: Rows) -> None:
+        """An iteration's change."""
+        self._since.append(without_iteration(change))
+        held = 0 if self._rows is None else self._rows.estimate
+        if sum(rows.estimate for rows in self._since) > max(held, limits.TASK_ROWS):
+            rows = plus([self._rows, *self._since])
+            assert rows is not None
+            self._rows, self._since = self._context.materialize(consolidated(rows)), []
+
+
 def until(rows: Rows | None, iteration: int) -> Rows | None:
     """The rows as they are in that iteration."""
     if rows is None:

@@ -15,11 +15,12 @@ from dbt_incremental_dd.differential.iterate import ITERATION, Variable
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render import groups
+from dbt_incremental_dd.render.extreme_groups import compare, is_extreme
 from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.outputs import in_out
 from dbt_incremental_dd.render.reduce_local import finished, summed
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus, positive
-from dbt_incremental_dd.render.updates import Updates, by_iteration, later_keys, until
+from dbt_incremental_dd.render.updates import Current, Updates, by_iteration, later_keys, until
 from dbt_incremental_dd.render.within import Within
 from dbt_incremental_dd.trace.local import Local
 
@@ -37,6 +38,10 @@ class VariableState:
         self.output = Updates(loop.context, variable.trace, loop.from_nothing)
         counts = variable.counts
         self._counts = Updates(loop.context, counts, loop.from_nothing) if counts else None
+        self._by_extremes = is_extreme(variable)
+        self._current = Current(loop.context) if self._by_extremes and loop.from_nothing else None
+        self._input: list[Rows] = []
+        """What the run has changed of the operator's input, where its extremes are compared."""
         self._coming: dict[int, list[Rows]] = defaultdict(list)
         self._again: dict[int, list[Rows]] = defaultdict(list)
 
@@ -76,11 +81,15 @@ class VariableState:
         again = self._again.pop(iteration, None)
         if self._variable.operator is None or (coming is None and again is None):
             return coming
+        if self._by_extremes:
+            return self._compared(coming, again or [], iteration)
         return self._regrouped(coming, again or [], iteration)
 
     def commit(self, change: Rows) -> None:
         """All that read the variable have seen the change."""
         self.output.add(change)
+        if self._current is not None:
+            self._current.add(change)
 
     def store(self) -> None:
         """Appends what the run has changed to the traces."""
@@ -93,25 +102,65 @@ class VariableState:
         if coming is not None and self._counts is not None:
             self._counts.add(coming)
         keys = self._touched(coming, again)
-        source = self._source(keys)
-        if source is not None:
-            for later, rows in later_keys(self._context, source, self._variable.keys, iteration).items():
-                self._again[later].append(rows)
-        new = self._grouped(until(source, iteration))
+        new = self._found_anew(keys, iteration)
         old = until(self.output.contents(keys), iteration)
         change = plus([new, negated(old)])
         if change is None:
             return None
         return _some(self._context.materialize(_at(consolidated(change), iteration)))
 
+    def _compared(self, coming: Rows | None, again: list[Rows], iteration: int) -> Rows | None:
+        """The same for minima and maxima, of which most groups need not be found anew."""
+        node = self._variable.accumulate
+        assert node is not None
+        touched = self._touched_rows(coming, again)
+        keys = keys_of(touched, node.keys)
+        if self._current is not None:
+            held = former = self._current.of(keys)
+            change = coming
+        else:
+            self._input += [coming] if coming is not None else []
+            former = self._stored(keys, iteration)
+            held = until(self.output.contents(keys), iteration)
+            change = until(plus([keys.restricted(rows) for rows in self._input]), iteration)
+        found = compare(self._context, node, touched, change, former)
+        lost = None if found.lost is None else _some(self._context.localized(found.lost))
+        anew = None if lost is None else self._found_anew(keys_of(lost, node.keys), iteration)
+        moved = plus([found.new, anew, negated(held)])
+        if moved is None:
+            return None
+        return _some(self._context.materialize(_at(consolidated(moved), iteration)))
+
+    def _stored(self, keys: Keys, iteration: int) -> Rows | None:
+        """The groups' rows in that iteration when the run began; those that change later are looked at then."""
+        stored = self.output.stored(keys)
+        if stored is None:
+            return None
+        self._look_again(stored, iteration)
+        former = until(stored, iteration)
+        return None if former is None else replace(former, positive=True)
+
+    def _found_anew(self, keys: Keys | None, iteration: int) -> Rows | None:
+        """The operator over all of the groups' rows."""
+        source = self._source(keys)
+        if source is not None:
+            self._look_again(source, iteration)
+        return self._grouped(until(source, iteration))
+
+    def _look_again(self, rows: Rows, iteration: int) -> None:
+        for later, found in later_keys(self._context, rows, self._variable.keys, iteration).items():
+            self._again[later].append(found)
+
     def _touched(self, coming: Rows | None, again: list[Rows]) -> Keys | None:
         names = self._variable.keys
-        if not names:
-            return None
-        parts = [rows.renamed([(id, id) for id in names]) for rows in (coming, *again) if rows is not None]
-        touched = plus(parts)
+        return keys_of(self._touched_rows(coming, again), names) if names else None
+
+    def _touched_rows(self, coming: Rows | None, again: list[Rows]) -> Rows:
+        """The touched groups' keys; equal ones may be among them."""
+        names = [(id, id) for id in self._variable.keys]
+        touched = plus([rows.renamed(names) for rows in (coming, *again) if rows is not None])
         assert touched is not None
-        return keys_of(touched, names)
+        return touched
 
     def _source(self, keys: Keys | None) -> Rows | None:
         """All updates of the groups' rows."""
@@ -131,7 +180,11 @@ class VariableState:
             rows = positive(rows)
         if isinstance(node, Accumulate):
             return rows if rows is None or node.threshold else _once(rows)
-        if accumulate is not None and rows is not None and rows.local is not None and rows.local.num_rows:
+        if rows is not None and rows.local is not None and not rows.local.num_rows:
+            rows = None
+        if rows is None and not (isinstance(node, RecomputeGroups) and node.global_row):
+            return None
+        if accumulate is not None and rows is not None and rows.local is not None:
             local = _accumulated(accumulate, rows)
             if local is not None:
                 return local
@@ -158,7 +211,8 @@ def _at(rows: Rows, iteration: int) -> Rows:
     """The rows as updates of that iteration."""
     local = rows.source
     if not isinstance(local, Local):
-        frame = local.withColumn(ITERATION, F.lit(iteration).cast("bigint"))
+        data = [name for name in local.columns if name != DIFF]
+        frame = local.select(*data, F.lit(iteration).cast("bigint").alias(ITERATION), DIFF)
         return replace(rows, source=frame)
     table = local.table.append_column(ITERATION, pa.array([iteration] * local.table.num_rows, pa.int64()))
     columns = tuple(column for column in local.schema if column.name != DIFF)

@@ -59,7 +59,9 @@ class Within(Renderer):
 
     def paths(self, node: DeltaJoin) -> tuple[Path, ...]:
         """By the join's equalities: nothing is known of what a recursion will hold."""
-        return self._loop.paths.setdefault(id(node), paths(node))
+        if id(node) not in self._loop.paths:
+            self._loop.paths[id(node)] = paths(node)
+        return self._loop.paths[id(node)]
 
     def _read(self, node: Reading, new: bool, keys: Keys | None) -> Rows | None:
         columns = dict(node.outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from airflow.sdk import DAG, Asset
@@ -33,5 +34,7 @@ with DAG("after_files", schedule=None):
         source="s.t",
         complete=AssetEvents("payments_files"),
         outlets=[Asset("told")],
-        poke_interval=2,
+        poke_interval=5,
+        retries=2,
+        retry_delay=timedelta(seconds=1),
     )
