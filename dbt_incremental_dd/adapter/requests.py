@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 
-_OURS = ("retain_history", "fallback", "arranged_by")
+_OURS = ("retain_history", "fallback", "arranged_by", "dd_recursion_limit")
 _MEANINGLESS = ("incremental_strategy", "unique_key", "merge_update_columns", "incremental_predicates")
 
 
@@ -68,7 +68,11 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
             f"model {name}: on_schema_change is append_new_columns, but a differential model has its SQL's columns",
             "Use sync_all_columns, which does that, or fail.",
         )
+    limit = settings.get("dd_recursion_limit", ModelConfig.recursion_limit)
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise ConfigError(f"model {name}: dd_recursion_limit is {limit!r}", "It is a number of iterations, at least 1.")
     return ModelConfig(
+        recursion_limit=limit,
         fixed_columns=on_schema_change == "fail",
         retain_history=parse_duration(settings.get("retain_history") or "1 day"),
         fallback=fallback,

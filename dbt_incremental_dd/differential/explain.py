@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.iterate import Iterate, Operand, Reading, Variable
 from dbt_incremental_dd.differential.join import DeltaJoin, paths
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
@@ -15,6 +16,7 @@ from dbt_incremental_dd.differential.state import OutputState, State, stores
 from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
+from dbt_incremental_dd.logical.recursion import Bound
 
 
 def explain(plan: DifferentialPlan) -> str:
@@ -39,9 +41,25 @@ def _lines(node: Node, depth: int, several: set[int], numbers: dict[int, int]) -
     describe = _DESCRIBE[type(node)]
     lines = [f"{indent}{mark}{describe(node)}{', as time passes' if is_temporal(node) else ''}"]
     lines += [f"{indent}  keeps {_state(state)}" for state in stores(node)]
+    if isinstance(node, Iterate):
+        for variable in node.variables:
+            lines.append(f"{indent}  {variable.name} = {_operator(variable)}")
+            lines += _lines(variable.source, depth + 2, set(), {})
     for child in node.inputs:
         lines += _lines(child, depth + 1, several, numbers)
     return lines
+
+
+def _operator(variable: Variable) -> str:
+    """What a variable does with the rows of its source."""
+    if variable.operator is None:
+        return "the rows of"
+    node, kind = variable.operator, "Reduce"
+    if isinstance(node, Accumulate):
+        kind = "Threshold" if node.threshold else "Distinct"
+    elif not isinstance(node, RecomputeGroups):
+        kind = "TopK" if isinstance(node, TopGroups) else "Window"
+    return f"{kind} {_keys(variable.keys)}, groups in the iterations in which they change, of"
 
 
 def _state(state: State) -> str:
@@ -104,5 +122,9 @@ _DESCRIBE: dict[type[Node], Callable[[Any], str]] = {
         f"TopK of everything limit {n.limit} offset {n.offset}, first rows kept; all of the input where they run out"
     ),
     WindowGroups: _window,
+    Iterate: lambda n: f"Recursion of {', '.join(o.binding for o in n.outputs)}, by differences of iterations",
+    Operand: lambda n: f"Input {n.number} of the recursion",
+    Reading: lambda n: f"Read {n.variable}{' of the iteration before' if n.lag else ''}",
+    Bound: lambda n: f"Fixed point of {n.binding}",
     Recompute: lambda n: f"Recompute all, old rows from {_old(n)}: {n.reason}",
 }

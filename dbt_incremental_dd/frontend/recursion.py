@@ -7,15 +7,16 @@ of the recursion and a Bound outside. So the rest of the frontend knows nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
 
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.frontend.block import Environment, Input, LowerQuery
-from dbt_incremental_dd.frontend.relations import is_local
+from dbt_incremental_dd.frontend.block import Analyze, Environment, Input, LowerQuery
+from dbt_incremental_dd.frontend.relations import is_local, parse, relation_of
+from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.dialect import level_of
 from dbt_incremental_dd.logical.fixpoint import fixpoint, is_linear
 from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
@@ -40,6 +41,75 @@ def with_recursive(environment: Environment, tree: exp.Expression, lower_query: 
         if _may_end_early(tree, {cte.alias.lower() for cte in group}) and _is_sparks(tree, around):
             raise UnsupportedSQL("LIMIT without ORDER BY over a recursion: Spark ends the recursion early")
         environment = _with_group(environment, group, lower_query)
+    return environment
+
+
+@dataclass(frozen=True)
+class Step:
+    """One binding: the key of the relation that stands for it, its columns, and its query's text over ``keys``."""
+
+    key: str
+    schema: Schema
+    text: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """A query without recursion: ``text`` over ``keys``, some of which stand for the bindings of ``loops``."""
+
+    loops: tuple[tuple[Step, ...], ...]
+    text: str
+    keys: tuple[str, ...]
+
+
+def unfolded(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Unfolded:
+    """The query as texts that an engine without recursion can iterate. Raises UnsupportedSQL as ``lower`` does."""
+    tree, around = parse(sql), Environment(inputs, analyze, Ids())
+    loops: list[tuple[Step, ...]] = []
+    for with_ in reversed([with_ for with_ in tree.find_all(exp.With) if with_.recursive]):
+        environment = replace(_environment_at(with_, around), inputs=around.inputs)
+        ordered: list[exp.CTE] = []
+        for group in groups(with_):
+            if _recurs(group):
+                environment, steps = _unfolded_group(environment, group)
+                loops.append(steps)
+                for cte in group:
+                    cte.replace(stand_in := environment.ctes[cte.alias.lower()][0].copy())
+                    ordered.append(stand_in)
+            else:
+                environment = environment.with_cte(group[0])
+                ordered += group
+        with_.set("expressions", ordered)
+        with_.set("recursive", False)
+        around = replace(around, inputs=environment.inputs)
+    return Unfolded(tuple(loops), *around.text(tree))
+
+
+def _unfolded_group(environment: Environment, group: Sequence[exp.CTE]) -> tuple[Environment, tuple[Step, ...]]:
+    schemas = _schemas(environment, group)
+    inside = standing_in(environment, schemas)
+    steps = []
+    for cte in group:
+        stand_in, _ = inside.ctes[cte.alias.lower()]
+        (table,) = stand_in.find_all(exp.Table)
+        text, keys = inside.text(cte.this.copy())
+        steps.append(Step(relation_of(table).key, schemas[cte.alias.lower()], text, keys))
+    return inside, tuple(steps)
+
+
+def _environment_at(with_: exp.With, environment: Environment) -> Environment:
+    """What is defined around the query that a WITH belongs to."""
+    path: list[exp.Expression] = [with_.parent]
+    while path[-1].parent is not None:
+        path.append(path[-1].parent)
+    for below, node in reversed(list(pairwise(path))):
+        around = node.args.get("with_") if below is not node.args.get("with_") else None
+        if isinstance(node, exp.With):
+            for cte in node.expressions[: node.expressions.index(below)]:
+                environment = environment.with_cte(cte)
+        elif around is not None:
+            environment = environment.with_ctes(around)
     return environment
 
 
@@ -199,14 +269,16 @@ def _renamed(schema: Schema, names: Iterable[str]) -> Schema:
 
 
 def _without(tree: exp.Expression, names: set[str]) -> exp.Expression | None:
-    """The query without the operands of UNIONs that read any of the names; None where there is nothing left."""
+    """The query without the operands of set operations that read any of the names; None where nothing is left."""
     holder = exp.Paren(this=tree.copy())
     while True:
         table = next(iter(_readings(holder, names)), None)
         if table is None:
             return holder.this
         below: exp.Expression = table
-        while below.parent is not None and not (isinstance(below.parent, exp.Union) and below.arg_key != "with_"):
+        while below.parent is not None and not (
+            isinstance(below.parent, exp.SetOperation) and below.arg_key != "with_"
+        ):
             below = below.parent
         union = below.parent
         if union is None:

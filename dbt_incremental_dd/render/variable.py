@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.differential.groups import RecomputeGroups
 from dbt_incremental_dd.differential.iterate import ITERATION, Variable
@@ -26,6 +28,10 @@ from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.loop import Loop
+
+
+_MOST = 1 << 53
+"""A multiplicity beyond which products and sums might overflow."""
 
 
 class VariableState:
@@ -78,6 +84,7 @@ class VariableState:
             return None
         coming = plus(self._coming.pop(iteration, []))
         coming = None if coming is None else _some(self._context.materialize(consolidated(coming)))
+        _require_small_counts(coming, self._variable.name)
         again = self._again.pop(iteration, None)
         if self._variable.operator is None or (coming is None and again is None):
             return coming
@@ -195,6 +202,18 @@ def _some(rows: Rows) -> Rows | None:
     """The rows, if there are any."""
     empty = rows.estimate == 0 if rows.local is None else rows.local.num_rows == 0
     return None if empty else rows
+
+
+def _require_small_counts(rows: Rows | None, name: str) -> None:
+    """Raises RecursionLimit before multiplicities do not fit any more."""
+    if rows is None or rows.local is None:
+        return
+    bounds = pc.min_max(rows.local[DIFF]).as_py()
+    if max(abs(bounds["min"]), abs(bounds["max"])) > _MOST:
+        raise RecursionLimit(
+            f"the recursion of {name.split('.')[-1]} has rows that are there more than {_MOST:,} times",
+            "Have it end: by UNION instead of UNION ALL, or by a condition on its depth.",
+        )
 
 
 def _once(rows: Rows) -> Rows:

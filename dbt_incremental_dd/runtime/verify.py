@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.recursion import is_recursive
+from dbt_incremental_dd.frontend.relations import parse
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.rows import Rows, expanded
+from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import Storage
@@ -85,16 +89,20 @@ def batch_answer(
     """The model's SQL over its inputs' contents as of ``t``. Temporary views are noted in ``views``."""
     given = {key: require(storage, name) for key, name in dict(manifest["inputs"]).items()}  # type: ignore[call-overload]
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
-    text, keys = template(str(manifest["sql"]), inputs)
-    names = []
-    for key in keys:
-        log, schema = given[key]
+    names = {}
+    for key, (log, schema) in given.items():
         log.frontiers.require(t, log.name)
-        name = f"dd_verify_{uuid4().hex}"
-        contents(spark, log, schema, t).createOrReplaceTempView(name)
-        views.append(name)
-        names.append(name)
-    return spark.sql(bind_now(text, t).format(*names))
+        names[key] = f"dd_verify_{uuid4().hex}"
+        contents(spark, log, schema, t).createOrReplaceTempView(names[key])
+        views.append(names[key])
+    sql = str(manifest["sql"])
+    text, keys = template(sql, inputs)
+    try:
+        return spark.sql(bind_now(text, t).format(*(names[key] for key in keys)))
+    except AnalysisException:
+        if not is_recursive(parse(sql)):
+            raise
+    return iterated(spark, sql, inputs, names, t, views)
 
 
 def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:

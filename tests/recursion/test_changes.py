@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbt_incremental_dd import open
 from dbt_incremental_dd.trace import tiers
 from tests.oracle import Table, World
 from tests.recursion.graphs import KINDS, Edit, Graph
@@ -88,8 +89,18 @@ class Changing:
 
     def _check(self, name: str) -> None:
         right = self._queries[name].answer(self.edges, [a for (a,) in self.sources])
-        found = Counter(tuple(row) for row in self._world.found(name).collect())
+        found = self._found(name)
         assert found == right, f"{name}: missing {_shown(right - found)}; unexpected {_shown(found - right)}"
+
+    def _found(self, name: str) -> Answer:
+        """The model's relation, by a Spark job, after each tenth run; else what is stored, without one."""
+        if self._number % 10 == 0:
+            return Counter(tuple(row) for row in self._world.found(name).collect())
+        stored = open(str(self._world.storage.root))[f"{self._world.schema}.{name}"].as_of()
+        found: Answer = Counter()
+        for *row, count in zip(*(column.to_pylist() for column in stored.columns), strict=True):
+            found[tuple(row)] += count
+        return found
 
 
 def _told(edit: Edit) -> str:
@@ -109,20 +120,11 @@ def merged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("merged_at_once")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ("chain", "cyclic", "star"))
 def test_it_is_exact_after_each_edit(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     changing = Changing(spark, tmp_path, kind, SMALL[kind], seed=1, extra=False)
-    for _ in range(8):
+    for _ in range(6):
         changing.edit()
-
-
-@pytest.mark.usefixtures("merged_at_once")
-def test_all_queries_are_exact_from_nothing_and_back(spark: SparkSession, tmp_path: Path) -> None:
-    changing = Changing(spark, tmp_path, "random", SMALL["random"], seed=2, extra=True, empty=True)
-    changing.insert_first()
-    changing.edit(count=6)
-    changing.delete_all()
-    changing.insert_first()
 
 
 def _edge(diff: int, a: int, b: int, w: int = 1) -> Edit:
@@ -131,7 +133,8 @@ def _edge(diff: int, a: int, b: int, w: int = 1) -> Edit:
 
 @pytest.mark.usefixtures("merged_at_once")
 def test_rows_that_only_support_each_other_go(spark: SparkSession, tmp_path: Path) -> None:
-    """A ring is entered by one edge, and leads to another ring by one: without it each keeps to itself."""
+    """A ring is entered by one edge, and leads to another ring by one: without it each keeps to itself. All queries, from
+    nothing and back."""
     changing = Changing(spark, tmp_path, "random", SMALL["random"], seed=0, extra=True, empty=True)
     rings = [_edge(1, *pair) for pair in ((1, 2), (2, 3), (3, 1), (4, 5), (5, 6), (6, 4))]
     changing.edit_by(Edit("sources", (0,), 1), _edge(1, 0, 1), _edge(1, 3, 5, 4), *rings)
@@ -139,6 +142,9 @@ def test_rows_that_only_support_each_other_go(spark: SparkSession, tmp_path: Pat
     changing.edit_by(_edge(1, 0, 3), _edge(-1, 3, 1))
     changing.edit_by(_edge(-1, 3, 5, 4))
     changing.edit_by(_edge(1, 3, 1), _edge(1, 3, 6, 9))
+    changing.delete_all()
+    changing.insert_first()
+    changing.edit(count=6)
 
 
 @pytest.mark.slow
