@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -41,6 +42,8 @@ class Context:
     """What the output held of keys when the run began."""
     recursion_limit: int = 1_000
     """Iterations after which a recursion is taken to have no end."""
+    allowance: float = math.inf
+    """Seconds after which a recursion's delta is given up, because a build would have been faster."""
     once_seconds: float = 0.0
     """Of the run's, what later ones need not spend again."""
     _scratch: list[str] = field(default_factory=list)

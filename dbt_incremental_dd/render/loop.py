@@ -3,6 +3,7 @@ those of later ones. Iterations in which nothing changes are not visited."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.renderer import Renderer
 
 
+class TooCostly(Exception):
+    """Following a change through a recursion takes longer than building all of it anew."""
+
+
 class Loop:
     """One Iterate within one run. ``context`` is that of the inside, where nothing is from nothing."""
 
@@ -36,11 +41,14 @@ class Loop:
         self._done = False
 
     def run(self) -> Loop:
-        """Brings all variables to their fixed point, and stores their changes. Raises RecursionLimit."""
+        """Brings all variables to their fixed point, and stores their changes. Raises RecursionLimit, TooCostly."""
         if not self._done:
             self._done = True
+            started = time.monotonic()
             self._begin()
             while (iteration := self._next()) is not None:
+                if time.monotonic() - started > self.context.allowance:
+                    raise TooCostly
                 self._iterate(iteration)
             for state in self.states.values():
                 state.store()

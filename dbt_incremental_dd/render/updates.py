@@ -17,6 +17,9 @@ from dbt_incremental_dd.render.rows import Rows, consolidated, plus
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import Local
 
+_CHUNKS = 16
+"""A table of more pieces than these is put together: each look at it takes time for each of them."""
+
 
 class Updates:
     """One trace of a recursion within a run."""
@@ -35,8 +38,7 @@ class Updates:
 
     def added(self, keys: Keys | None = None) -> Rows | None:
         """What the run has added so far."""
-        if len(self._added) > 1 and all(rows.local is not None for rows in self._added):
-            self._added = [rows] if (rows := plus(self._added)) else []
+        self._added = together(self._added)
         parts = self._added if keys is None else [keys.restricted(rows) for rows in self._added]
         return plus(parts)
 
@@ -53,6 +55,18 @@ class Updates:
         rows = self.added()
         if rows is not None:
             self._trace.append(self._context.localized(consolidated(rows)), self._context.t1)
+
+
+def together(parts: list[Rows]) -> list[Rows]:
+    """The same rows, those on the driver as one table."""
+    if len(parts) < 2 or any(part.local is None for part in parts):
+        return parts
+    rows = plus(parts)
+    assert rows is not None
+    local = rows.source
+    if isinstance(local, Local) and local.table.column(0).num_chunks > _CHUNKS:
+        rows = replace(rows, source=local.with_table(local.table.combine_chunks()))
+    return [rows]
 
 
 class Current:

@@ -22,7 +22,7 @@ from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.outputs import in_out
 from dbt_incremental_dd.render.reduce_local import finished, summed
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus, positive
-from dbt_incremental_dd.render.updates import Current, Updates, by_iteration, later_keys, until
+from dbt_incremental_dd.render.updates import Current, Updates, by_iteration, later_keys, together, until
 from dbt_incremental_dd.render.within import Within
 from dbt_incremental_dd.trace.local import Local
 
@@ -126,7 +126,7 @@ class VariableState:
             held = former = self._current.of(keys)
             change = coming
         else:
-            self._input += [coming] if coming is not None else []
+            self._input = together([*self._input, *([coming] if coming is not None else [])])
             former = self._stored(keys, iteration)
             held = until(self.output.contents(keys), iteration)
             change = until(plus([keys.restricted(rows) for rows in self._input]), iteration)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import InnerTraces
+from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerprint
 from dbt_incremental_dd.runtime.costs import Costs
@@ -30,6 +32,9 @@ from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run import Run
+
+_PATIENCE = 5.0
+"""Seconds that a recursion's delta has in any case."""
 
 
 def run_model(run: Run, request: ModelRequest) -> Outcome:
@@ -81,6 +86,9 @@ def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
         return replace(work.do(strategy), held_back_by=held_back_by)
+    except TooCostly:
+        run.report(f"{request.name}: following the change takes longer than a build, so it is built anew")
+        return replace(work.do("rebuild"), held_back_by=held_back_by)
     except Exception as error:
         failed = explained(run.storage, request.name, current, given, error)
         if failed is not error and not isinstance(failed, StateError):
@@ -176,7 +184,14 @@ class _Work:
             inner,
             report,
             recursion_limit=self._request.config.recursion_limit,
+            allowance=math.inf if anew else self._allowance(),
         )
+
+    def _allowance(self) -> float:
+        """What a build would take, as far as that is known, and a few seconds at least."""
+        total = sum(total_rows(item.log.files) for item in self._given)
+        build = Costs.of(self._current.manifest).build(total)
+        return math.inf if build is None else max(build, _PATIENCE)
 
     def _same_columns(self, log: Log) -> bool:
         return self._current.is_built and visible_schema(dict(self._current.manifest), log) == self._compiled.schema
