@@ -91,6 +91,11 @@ class InnerTrace:
         """The version that holds what this run has appended; None where nothing is stored."""
         return None if self._from_empty or self._log is None else self._log.version
 
+    @property
+    def rows(self) -> int:
+        """How many updates it held when the run began."""
+        return total_rows(self._old)
+
     def _take_back(self, version: int) -> None:
         if self._log is None or self._log.version < version:
             raise StateError(

@@ -17,6 +17,8 @@ from dbt_incremental_dd.render.rows import Rows, consolidated, plus
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import Local
 
+_WHOLE = 100_000
+"""A trace of at most so many updates is read once in a run, not by keys in each iteration."""
 _CHUNKS = 16
 """A table of more pieces than these is put together: each look at it takes time for each of them."""
 
@@ -30,10 +32,18 @@ class Updates:
         self._trace = context.inner.of(state)
         self._stored = not from_nothing
         self._added: list[Rows] = []
+        self._all: Rows | None = None
 
     def stored(self, keys: Keys | None) -> Rows | None:
         """What the run began with."""
-        rows = self._trace.contents(new=False, keys=keys) if self._stored else None
+        if not self._stored:
+            return None
+        if keys is not None and self._trace.rows <= _WHOLE:
+            if self._all is None:
+                self._all = self._trace.contents(new=False)
+            rows = None if self._all is None else keys.restricted(self._all)
+        else:
+            rows = self._trace.contents(new=False, keys=keys)
         return None if rows is None else replace(rows, positive=False)
 
     def added(self, keys: Keys | None = None) -> Rows | None:

@@ -54,6 +54,7 @@ _USUAL = {
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
 }
 """What types of decimals depend on, with the values for which they are known here."""
+_TEXT = "dd_text"
 _SESSIONS: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 
@@ -84,6 +85,14 @@ def _asked(question: Callable[[], _T]) -> _T | None:
         return None
 
 
+def _printed(tree: exp.Expression) -> Expr:
+    """The tree's text, kept with it: to print it takes longer than to evaluate it for a few rows."""
+    found = tree.meta.get(_TEXT)
+    if not isinstance(found, Expr):
+        found = tree.meta[_TEXT] = Expr.of(tree)
+    return found
+
+
 class _Evaluation:
     """Over one table; every column that it gives has its rows."""
 
@@ -105,11 +114,11 @@ class _Evaluation:
         kind = type(tree)
         if kind is exp.Paren:
             return self.value(tree.this)
-        expr = Expr.of(tree)
-        if not expr.refs:
-            return _constant(self._spark, expr.sql)
         if kind is exp.Column:
             return self._column(tree)
+        expr = _printed(tree)
+        if not expr.refs:
+            return _constant(self._spark, expr.sql)
         if kind in _LOGIC:
             return Value(self.truth(tree), "boolean")
         if kind in _ARITHMETIC:
