@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from dbt_incremental_dd.logical.recursion import Binding, Fixpoint, Hoisted, Rec
 from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 _GROUPED = logical.Reduce | logical.Distinct | logical.Threshold | logical.TopK | logical.Window
+_IN_PATHS = re.compile(r"[a-z_][a-z0-9_]*")
+"""Names of bindings that folders may have; what else a recursion stores has other names."""
 _NOWHERE = State("", (), ())
 
 
@@ -61,11 +64,12 @@ class _Recursion:
         node, columns = binding.plan, dict(zip(names, binding.plan.columns, strict=True))
         while isinstance(node, Map) and isinstance(node.input, _GROUPED | Map):
             sources = {id: expr.as_column for id, expr in node.outputs}
-            if None in sources.values() or set(sources.values()) != set(node.input.columns):
+            if None in sources.values() or sorted(map(str, sources.values())) != sorted(node.input.columns):
                 break
             columns = {name: str(sources[id]) for name, id in columns.items()}
             node = node.input
-        return _Target(f"{self._name}.{binding.name}", node, tuple(columns.items()))
+        own = binding.name if _IN_PATHS.fullmatch(binding.name) else str(self._node.bindings.index(binding))
+        return _Target(f"{self._name}.{own}", node, tuple(columns.items()))
 
     def _variable(self, name: str, node: Node) -> None:
         """The variable that computes ``node``."""
@@ -141,7 +145,7 @@ class _Recursion:
         """An operator over groups below others: a variable of its own, read as it is in the same iteration."""
         if id(node) not in self._inner:
             self._count += 1
-            self._inner[id(node)] = f"{self._name}.{type(node).__name__.lower()}{self._count}"
+            self._inner[id(node)] = f"{self._name}.{type(node).__name__.lower()}-{self._count}"
             self._variable(self._inner[id(node)], node)
         iteration = self._fresh()
         outputs = tuple((id, id) for id in node.columns)

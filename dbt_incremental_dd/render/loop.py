@@ -17,6 +17,7 @@ from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.updates import without_iteration
 from dbt_incremental_dd.render.variable import VariableState
 from dbt_incremental_dd.render.within import Within
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ class Operands:
     def contents(self, number: int, *, new: bool, keys: Keys | None) -> Rows | None:
         """Its rows at the end of the run or before it."""
         node = self._operands[number]
-        if new and (self._r.context.from_nothing or isinstance(node, Constant)):
+        from_nothing = self._r.context.from_nothing
+        if (new and from_nothing) or (isinstance(node, Constant) and not from_nothing):
             rows = self._all(number)
             return rows if rows is None or keys is None or _needs_no(keys, rows) else keys.restricted(rows)
         return self._r.contents(node, new=new, keys=keys)
@@ -132,7 +134,7 @@ class Operands:
             node = self._operands[number]
             rows = self._r.delta(node) if self._r.context.from_nothing else self._r.contents(node, new=True)
             if rows is not None:
-                rows = self._r.context.localized(rows)
+                rows = self._r.context.localized(rows, limits.FOUND_ROWS)
                 is_read = id(node) in by_single_rows(node)
                 rows = rows if is_read or rows.local is not None else self._r.context.materialize(rows)
             self._whole[number] = rows

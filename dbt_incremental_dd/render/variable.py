@@ -122,16 +122,17 @@ class VariableState:
         assert node is not None
         touched = self._touched_rows(coming, again)
         keys = keys_of(touched, node.keys)
+        held: Rows | None = None
         if self._current is not None:
-            held = former = self._current.of(keys)
-            change = coming
+            former, change = self._current.of(keys), coming
         else:
             self._input = together([*self._input, *([coming] if coming is not None else [])])
             former = self._stored(keys, iteration)
             held = until(self.output.contents(keys), iteration)
             change = until(plus([keys.restricted(rows) for rows in self._input]), iteration)
         found = compare(self._context, node, touched, change, former)
-        lost = None if found.lost is None else _some(self._context.localized(found.lost))
+        held = held if self._current is None else found.old
+        lost = None if found.lost is None else _some(self._context.localized(replace(found.lost, estimate=0)))
         anew = None if lost is None else self._found_anew(keys_of(lost, node.keys), iteration)
         moved = plus([found.new, anew, negated(held)])
         if moved is None:

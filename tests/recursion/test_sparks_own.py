@@ -83,3 +83,19 @@ def test_others_are_what_naive_iteration_makes(spark: SparkSession, tmp_path: Pa
         for name in OURS:
             assert verify_model(spark, world.storage, f"{world.schema}.{name}").exact, name
         _changed(world, rng)
+
+
+def test_names_and_columns_may_be_odd(spark: SparkSession, tmp_path: Path) -> None:
+    """Names that no folder could have, a binding that is another one, a column twice, one that only NULL begins."""
+    odd = {
+        "slash": "with recursive `a/../b c`(x, `y z`) as (select a, b from {edges} union select r.x, e.b from `a/../b c` r join {edges} e on e.a = r.`y z`) select * from `a/../b c`",
+        "same": "with recursive r(a, b) as (select * from s), s(a, b) as (select a, b from {edges} union select r.a, e.b from r join {edges} e on e.a = r.b) select r.a, s.b from r join s on s.a = r.b",
+        "twice": "with recursive r(a, b) as (select a, a from (select a from {edges} union select x.a + 1 from r x join r y on y.b = x.a and y.a = x.b where x.a < 4) z) select * from r",
+        "null": "with recursive r(a, p) as (select a, null from {edges} union select e.b, r.a from r join {edges} e on e.a = r.a) select * from r",
+    }
+    world, rng = _world(spark, tmp_path, odd), random.Random(7)
+    for _ in range(3):
+        world.step(fallback="error")
+        for name in odd:
+            assert verify_model(spark, world.storage, f"{world.schema}.{name}").exact, name
+        _changed(world, rng)
