@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_RECURSION = {"spark.sql.cteRecursionLevelLimit": "1000000", "spark.sql.cteRecursionRowLimit": "-1"}
+"""Spark ends its own recursions after 100 iterations, or a million rows; what is stored did come to its end."""
+
+
 @dataclass(frozen=True)
 class Verification:
     """``missing`` and ``unexpected`` count rows of the batch answer that are not stored, and the reverse."""
@@ -70,6 +74,10 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
         raise StateError(f"{name} is a {manifest.get('kind', 'collection')}, not a model", "Name a model.")
     t = log.frontiers.last
     views: list[str] = []
+    limits = _RECURSION if is_recursive(parse(str(manifest["sql"]))) else {}
+    before = {key: spark.conf.get(key, None) for key in limits}
+    for key, value in limits.items():
+        spark.conf.set(key, value)
     try:
         started = time.monotonic()
         answer = batch_answer(spark, storage, manifest, t, views)
@@ -79,6 +87,11 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
         stored = contents(spark, log, schema, t)
         return _compare(name, t, kept, stored, seconds)
     finally:
+        for key, former in before.items():
+            if former is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, former)
         for view in views:
             spark.catalog.dropTempView(view)
 
@@ -98,7 +111,9 @@ def batch_answer(
     sql = str(manifest["sql"])
     text, keys = template(sql, inputs)
     try:
-        return spark.sql(bind_now(text, t).format(*(names[key] for key in keys)))
+        answer = spark.sql(bind_now(text, t).format(*(names[key] for key in keys)))
+        answer.schema  # noqa: B018 - a Connect server analyses it only now
+        return answer
     except AnalysisException:
         if not is_recursive(parse(sql)):
             raise
