@@ -57,7 +57,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     files = matching(found, {names[id]: values for id, values in keys.values.items()}) if keys else found
     if not files:
         return None
-    few = _probed(node, r, files, t, keys) if keys and keys.values else None
+    few = _found(node, r, files, t, keys) if keys else None
     if few is not None:
         return few
     frame = updates(r.context.spark, log.uri, files, _stored(node, schema))
@@ -68,6 +68,20 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     if keys is None or keys.advisory:
         return rows
     return Rows(keys.semi_join(frame), rows.estimate, positive=rows.positive)
+
+
+def _found(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
+    """The keys' rows, if they are found on the driver. Keys that hold NULL have no bounds: then all rows of a small
+    collection are read."""
+    if keys.values:
+        return _probed(node, r, files, t, keys)
+    wanted = _stored(node, r.context.inputs[node.collection][1])
+    if r.context.from_nothing or total_rows(files) > limits.TASK_ROWS or not is_readable(wanted):
+        return None
+    log, _ = r.context.inputs[node.collection]
+    table = read_local(r.context.storage, log.uri, files, wanted)
+    rows = _of_table(node, r, table.filter(pc.less_equal(table[TIME], t)), wanted, inserts_only(files))
+    return rows if keys.advisory else keys.restricted(rows)
 
 
 def _probed(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF
@@ -17,6 +18,7 @@ from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.local_join import join_locally
 from dbt_incremental_dd.render.rows import Rows, filtered, plus
 from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -87,6 +89,7 @@ def _probe(operand: Node, step: Step, rows: Rows, r: Renderer, new: bool) -> Row
 
 def probe_keys(rows: Rows, equalities: Sequence[Equality]) -> Keys | None:
     """The restriction of the other side to the keys that ``rows`` have; None where there is none to push down."""
+    rows = _that_may_match(rows, equalities)
     pairs: dict[Id, Expr] = {}
     for equality in equalities:
         column = equality.right.as_column
@@ -105,6 +108,19 @@ def probe_keys(rows: Rows, equalities: Sequence[Equality]) -> Keys | None:
         return rows.frame.select(*(F.expr(left.sql).alias(right) for right, left in pairs.items())).distinct()
 
     return Keys(tuple(pairs), make, rows.estimate, values, advisory=True)
+
+
+def _that_may_match(rows: Rows, equalities: Sequence[Equality]) -> Rows:
+    """Rows on the driver without those that are NULL in a key: they are equal to nothing, and NULL has no bounds."""
+    local = rows.source
+    if not isinstance(local, Local):
+        return rows
+    columns = {e.left.as_column for e in equalities if e.left.as_column and not e.null_safe}
+    absent = [pc.is_null(local.table[id]) for id in columns if local.table[id].null_count]
+    if not absent:
+        return rows
+    table = local.table.filter(pc.invert(fold(pc.or_, absent)))
+    return replace(rows, source=local.with_table(table), estimate=table.num_rows)
 
 
 def join_on(rows: Rows, other: Rows, equalities: Sequence[Equality], residual: Sequence[Expr], how: str) -> DataFrame:

@@ -135,7 +135,8 @@ ERRORS = {
     "unique key": ("{{ config(unique_key='k') }} select 1 as x", "unique_key means nothing"),
     "rand": ("select rand() as r from {{ ref('totals') }}", r"rand\(\) gives another answer"),
     "fallback error": (
-        "{{ config(fallback='error') }} with recursive r(i) as (select 1 union all select i + 1 from r where i < 3)"
+        "{{ config(fallback='error') }} with recursive r(i) as (select 1 union all"
+        " select x.i + y.i from r x join r y on x.i = y.i where x.i < 3)"
         " select r.i, t.n from r join {{ ref('totals') }} t on t.k = r.i",
         "would be recomputed",
     ),

@@ -154,7 +154,9 @@ def _inner_versions(world: World) -> list[int]:
 
 
 def test_fallback_error_names_model_and_reason(world: World) -> None:
-    counted = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3)"
+    counted = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT x.i + y.i FROM n x JOIN n y ON x.i = y.i WHERE x.i < 3)"
+    )
     world.model("f", f"{counted} SELECT n.i, b.w FROM n JOIN {{b}} b ON b.k = n.i")
     with pytest.raises(UnsupportedSQL, match=rf"{world.schema}\.f"):
         world.step(fallback="error")

@@ -27,14 +27,18 @@ from dbt_incremental_dd.logical.nodes import (
     Union,
     Window,
 )
+from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
+from dbt_incremental_dd.trace.read import struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NUMBERS = itertools.count()
+_HELD: list[tuple[Fixpoint, dict[str, DataFrame]]] = []
+"""The recursions that are being iterated, the innermost last, and what their bindings have."""
 
 
-def frame(node: Node, spark: SparkSession) -> DataFrame:
+def frame(node: Node, spark: SparkSession) -> DataFrame:  # noqa: C901 - one line for each operator
     """The rows of a plan without negative multiplicities; columns are called by their ids."""
     match node:
         case Get():
@@ -65,6 +69,8 @@ def frame(node: Node, spark: SparkSession) -> DataFrame:
             return _threshold(node, spark)
         case Fallback():
             return _fallback(node, spark)
+        case Bound() | Recur() | Hoisted():
+            return _recursive(node, spark)
     raise AssertionError(f"{type(node).__name__} stands alone")
 
 
@@ -125,6 +131,32 @@ def _signed(node: Node, spark: SparkSession, positive: list[DataFrame], negative
         _signed(node.input, spark, negative, positive)
     else:
         positive.append(frame(node, spark))
+
+
+def _recursive(node: Bound | Recur | Hoisted, spark: SparkSession) -> DataFrame:
+    if isinstance(node, Bound):
+        return _bound(node, spark)
+    fixpoint, held = _HELD[-1]
+    if isinstance(node, Hoisted):
+        return frame(fixpoint.operands[node.operand], spark).select(*node.columns)
+    return held[node.binding].select(*(F.col(f"`{name}`").alias(id) for id, name in node.outputs))
+
+
+def _bound(node: Bound, spark: SparkSession) -> DataFrame:
+    """Bindings begin empty; each iteration evaluates them in order, until nothing changes."""
+    fixpoint = node.input
+    assert isinstance(fixpoint, Fixpoint)
+    held = {b.name: spark.createDataFrame([], struct(b.schema)) for b in fixpoint.bindings}
+    _HELD.append((fixpoint, held))
+    changed = True
+    while changed:
+        changed = False
+        for binding in fixpoint.bindings:
+            rows = frame(binding.plan, spark).toDF(*binding.schema.names).localCheckpoint()
+            before, held[binding.name] = held[binding.name], rows
+            changed |= bool(rows.exceptAll(before).limit(1).collect() or before.exceptAll(rows).limit(1).collect())
+    _HELD.pop()
+    return held[node.binding].select(*(F.col(f"`{name}`").alias(id) for id, name in node.outputs))
 
 
 def _fallback(node: Fallback, spark: SparkSession) -> DataFrame:

@@ -109,7 +109,7 @@ def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, 
     types = SparkTypes(spark, {given.collection: given.schema for given in inputs.values()})
     text, keys = template(case.sql, inputs)
     output = types.of_sql(text, [inputs[key].schema for key in keys])
-    query = lower(case.sql, inputs, output, lambda text, keys: types.of_sql(text, [inputs[key].schema for key in keys]))
+    query = lower(case.sql, inputs, output, types.of_sql)
     plan = optimize(query.plan)
     shown = f"lowered:\n{explain(query.plan)}\noptimized:\n{explain(plan)}"
     assert plan.columns == query.plan.columns, shown

@@ -58,5 +58,14 @@ WITH x AS (WITH z AS (SELECT k, v FROM t) SELECT k, v FROM z) SELECT q.n FROM (W
 -- an unpivot inside is told apart from a later name
 WITH x AS (SELECT 1 AS a, 2 AS b), y AS (SELECT * FROM x) SELECT q.n FROM (WITH x AS (SELECT k AS z FROM u) SELECT n, x.z FROM y UNPIVOT (n FOR name IN (a, b)) CROSS JOIN x) q
 
--- recursive | fallback: WITH RECURSIVE
+-- recursive
 WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT r.n, u.w FROM r JOIN u ON u.k = r.n
+
+-- recursive over relations, read twice
+WITH RECURSIVE r(k, deep) AS (SELECT k, 0 FROM t UNION ALL SELECT u.k, deep + 1 FROM r JOIN u ON u.k > r.k AND deep < 3) SELECT a.k, b.deep FROM r a JOIN r b ON b.k = a.k AND b.deep = a.deep + 1
+
+-- recursive inside a CTE, with one that is not
+WITH x AS (WITH RECURSIVE z AS (SELECT DISTINCT k FROM t), r AS (SELECT k, 'a' AS p FROM z UNION ALL SELECT k + 1, p || 'b' FROM r WHERE length(p) < 3 AND k IN (SELECT k FROM u)) SELECT k, p FROM r) SELECT x.p, count(*) AS n FROM x LEFT JOIN u ON u.k = x.k GROUP BY x.p
+
+-- recursive, with a step that is not linear | fallback: the recursive r is a UNION ALL whose step is not linear: Spark has it see the last step's rows only
+WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT a.n + b.n FROM r a JOIN r b ON a.n = b.n WHERE a.n < 9) SELECT r.n, u.w FROM r JOIN u ON u.k = r.n
