@@ -150,6 +150,7 @@ def test_rows_that_only_support_each_other_go(spark: SparkSession, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_queries_are_exact_after_each_of_many_edits(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     changing = Changing(spark, tmp_path, kind, LARGE[kind], seed=_SEED, extra=not _FEW)
@@ -160,6 +161,7 @@ def test_all_queries_are_exact_after_each_of_many_edits(spark: SparkSession, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.usefixtures("merged_at_once", "in_spark")
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_queries_are_exact_where_nothing_is_computed_on_the_driver(
