@@ -7,16 +7,15 @@ of the recursion and a Bound outside. So the rest of the frontend knows nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count, pairwise
+from dataclasses import replace
+from itertools import count
 
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.frontend.block import Analyze, Environment, Input, LowerQuery
-from dbt_incremental_dd.frontend.relations import is_local, parse, relation_of
-from dbt_incremental_dd.frontend.scope import Ids
+from dbt_incremental_dd.frontend.block import Environment, Input, LowerQuery
+from dbt_incremental_dd.frontend.relations import is_local
 from dbt_incremental_dd.logical.dialect import level_of
 from dbt_incremental_dd.logical.fixpoint import fixpoint, is_linear
 from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
@@ -35,7 +34,7 @@ def with_recursive(environment: Environment, tree: exp.Expression, lower_query: 
     """The environment with the definitions of a query's WITH RECURSIVE added; each name may be used by all of them."""
     around = environment
     for group in groups(tree.args["with_"]):
-        if not _recurs(group):
+        if not recurs(group):
             environment = environment.with_cte(group[0])
             continue
         if _may_end_early(tree, {cte.alias.lower() for cte in group}) and _is_sparks(tree, around):
@@ -44,81 +43,13 @@ def with_recursive(environment: Environment, tree: exp.Expression, lower_query: 
     return environment
 
 
-@dataclass(frozen=True)
-class Step:
-    """One binding: the key of the relation that stands for it, its columns, and its query's text over ``keys``."""
-
-    key: str
-    schema: Schema
-    text: str
-    keys: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Unfolded:
-    """A query without recursion: ``text`` over ``keys``, some of which stand for the bindings of ``loops``."""
-
-    loops: tuple[tuple[Step, ...], ...]
-    text: str
-    keys: tuple[str, ...]
-
-
-def unfolded(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Unfolded:
-    """The query as texts that an engine without recursion can iterate. Raises UnsupportedSQL as ``lower`` does."""
-    tree, around = parse(sql), Environment(inputs, analyze, Ids())
-    loops: list[tuple[Step, ...]] = []
-    for with_ in reversed([with_ for with_ in tree.find_all(exp.With) if with_.recursive]):
-        environment = replace(_environment_at(with_, around), inputs=around.inputs)
-        ordered: list[exp.CTE] = []
-        for group in groups(with_):
-            if _recurs(group):
-                environment, steps = _unfolded_group(environment, group)
-                loops.append(steps)
-                for cte in group:
-                    cte.replace(stand_in := environment.ctes[cte.alias.lower()][0].copy())
-                    ordered.append(stand_in)
-            else:
-                environment = environment.with_cte(group[0])
-                ordered += group
-        with_.set("expressions", ordered)
-        with_.set("recursive", False)
-        around = replace(around, inputs=environment.inputs)
-    return Unfolded(tuple(loops), *around.text(tree))
-
-
-def _unfolded_group(environment: Environment, group: Sequence[exp.CTE]) -> tuple[Environment, tuple[Step, ...]]:
-    schemas = _schemas(environment, group)
-    inside = standing_in(environment, schemas)
-    steps = []
-    for cte in group:
-        stand_in, _ = inside.ctes[cte.alias.lower()]
-        (table,) = stand_in.find_all(exp.Table)
-        text, keys = inside.text(cte.this.copy())
-        steps.append(Step(relation_of(table).key, schemas[cte.alias.lower()], text, keys))
-    return inside, tuple(steps)
-
-
-def _environment_at(with_: exp.With, environment: Environment) -> Environment:
-    """What is defined around the query that a WITH belongs to."""
-    path: list[exp.Expression] = [with_.parent]
-    while path[-1].parent is not None:
-        path.append(path[-1].parent)
-    for below, node in reversed(list(pairwise(path))):
-        around = node.args.get("with_") if below is not node.args.get("with_") else None
-        if isinstance(node, exp.With):
-            for cte in node.expressions[: node.expressions.index(below)]:
-                environment = environment.with_cte(cte)
-        elif around is not None:
-            environment = environment.with_ctes(around)
-    return environment
-
-
 def is_recursive(tree: exp.Expression) -> bool:
     """Whether any WITH in the query is recursive in truth."""
-    return any(with_.recursive and any(map(_recurs, groups(with_))) for with_ in tree.find_all(exp.With))
+    return any(with_.recursive and any(map(recurs, groups(with_))) for with_ in tree.find_all(exp.With))
 
 
-def _recurs(group: Sequence[exp.CTE]) -> bool:
+def recurs(group: Sequence[exp.CTE]) -> bool:
+    """Whether the definitions of a group need themselves."""
     return len(group) > 1 or bool(_needs(group[0], {group[0].alias.lower()}))
 
 
@@ -187,7 +118,7 @@ def _reached(name: str, needs: Mapping[str, set[str]]) -> set[str]:
 
 
 def _with_group(environment: Environment, group: Sequence[exp.CTE], lower_query: LowerQuery) -> Environment:
-    schemas = _schemas(environment, group)
+    schemas = schemas_of(environment, group)
     inside = standing_in(environment, schemas, _recur(schemas))
     plans = []
     for cte in group:
@@ -223,7 +154,7 @@ def standing_in(
     return replace(environment, ctes=ctes)
 
 
-def _schemas(environment: Environment, group: Sequence[exp.CTE]) -> dict[str, Schema]:
+def schemas_of(environment: Environment, group: Sequence[exp.CTE]) -> dict[str, Schema]:
     """The columns of names that need each other: first those of what does not recur, then widened until they stay."""
     known: dict[str, Schema] = {}
     while len(known) < len(group):

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.recursion import Step, unfolded
+from dbt_incremental_dd.frontend.unfolded import Step, unfolded
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.trace.read import consolidate, struct
