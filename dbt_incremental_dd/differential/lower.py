@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.growth import NUMBER, plan_growth
 from dbt_incremental_dd.differential.join import DeltaJoin
@@ -14,13 +15,12 @@ from dbt_incremental_dd.differential.reduce import plan_distinct, plan_reduce, p
 from dbt_incremental_dd.differential.state import Names, OutputState, State, Types
 from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.differential.top import plan_kept_top
+from dbt_incremental_dd.differential.typed import arg_types, casts, sql_types, tie_breakers
 from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
-from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.nodes import Map, Node, Union
 from dbt_incremental_dd.logical.recursion import Fixpoint
-from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 
 @dataclass(frozen=True)
@@ -97,30 +97,20 @@ class _Lowering:
         assert isinstance(node, logical.OuterJoin)
         lowered = node.with_inputs((self.lower(node.left), self.lower(node.right)))
         assert isinstance(lowered, logical.OuterJoin)
-        return plan_outer_join(lowered, self._sides(node.left, node.right))
+        return plan_outer_join(lowered, dict(sql_types(self._types, node.left, node.right)))
 
     def _semi_join(self, node: Node) -> Node:
         assert isinstance(node, logical.SemiJoin)
         lowered = node.with_inputs((self.lower(node.left), self.lower(node.right)))
         assert isinstance(lowered, logical.SemiJoin)
-        return plan_semi_join(lowered, self._sides(node.left, node.right))
-
-    def _sides(self, *nodes: Node) -> dict[Id, str]:
-        return dict(pair for node in nodes for pair in self._sql_types(node))
+        return plan_semi_join(lowered, dict(sql_types(self._types, node.left, node.right)))
 
     def _reduce(self, node: Node) -> Node:
         assert isinstance(node, logical.Reduce)
-        schema = self._types.of(node.input)
-        memo: dict[str, str] = {}
-
-        def arg_type(expr: Expr) -> str:
-            if expr.sql not in memo:
-                memo[expr.sql] = self._types.of_query(expr.sql, schema).columns[0].type
-            return memo[expr.sql]
-
         source = self.lower(node.input)
+        arg_type = arg_types(self._types, node.input)
         return plan_reduce(
-            node, source, self._sql_types(node.input), arg_type, self._names, self.stored_as_output(node)
+            node, source, sql_types(self._types, node.input), arg_type, self._names, self.stored_as_output(node)
         )
 
     def _distinct(self, node: Node) -> Node:
@@ -133,7 +123,7 @@ class _Lowering:
 
     def _top_k(self, node: Node) -> Node:
         assert isinstance(node, logical.TopK)
-        ties = self._ties(node.input)
+        ties = tie_breakers(self._types, node.input)
         source = self.lower(node.input)
         kept = plan_kept_top(node, source, ties, self._names)
         if kept is not None:
@@ -145,47 +135,33 @@ class _Lowering:
         assert isinstance(node, logical.Window)
         name = self._names.new("window")
         old = self.stored_as_output(node) or State(name, node.columns, node.keys)
-        ties = self._ties(node.input)
+        ties = tie_breakers(self._types, node.input)
         functions = tuple((id, with_ties(function, ties)) for id, function in node.functions)
         growth = plan_growth(functions, {column.name: column.type for column in self._types.of(node)})
         tail = State(f"{name}.tail", (*node.columns, NUMBER), node.keys) if growth else None
         return WindowGroups(self.lower(node.input), node.keys, functions, old, growth, tail)
 
-    def _ties(self, node: Node) -> tuple[Id, ...]:
-        return tuple(column.name for column in self._types.of(node) if is_orderable(column.json_type))
-
     def _union(self, node: Node) -> Node:
         """Casts each operand to the common type, so that one operand's delta can stand alone."""
         assert isinstance(node, Union)
-        common = self._types.of(node).columns
+        common = self._types.of(node)
         return Union(tuple(self._cast(operand, common) for operand in node.operands), node.ids)
 
-    def _cast(self, operand: Node, common: tuple[object, ...]) -> Node:
-        own = self._types.of(operand).columns
+    def _cast(self, operand: Node, common: Schema) -> Node:
+        outputs = casts(self._types, operand, common)
         lowered = self.lower(operand)
-        pairs = list(zip(operand.columns, own, common, strict=True))
-        if all(have.type == want.type for _, have, want in pairs):  # type: ignore[attr-defined]
-            return lowered
-        outputs: list[tuple[Id, Expr]] = []
-        for id, have, want in pairs:
-            same = have.type == want.type  # type: ignore[attr-defined]
-            cast = Expr(f"CAST({id} AS {sql_type(want.json_type)})")  # type: ignore[attr-defined]
-            outputs.append((f"{id}_u", Expr.column(id) if same else cast))
-        return Map(lowered, tuple(outputs))
+        return lowered if all(expr.as_column for _, expr in outputs) else Map(lowered, outputs)
 
     def _fallback(self, node: Node) -> Node:
         assert isinstance(node, logical.Fallback)
         old = self.stored_as_output(node) or State(self._names.new("recompute"), node.columns, ())
         operands = tuple(self.lower(operand) for operand in node.operands)
-        types = tuple(self._sql_types(operand) for operand in node.operands)
+        types = tuple(sql_types(self._types, operand) for operand in node.operands)
         return Recompute(node.sql, operands, node.names, node.ids, node.reason, node.temporal, types, old)
 
     def _fixpoint(self, node: Node) -> Node:
         assert isinstance(node, Fixpoint)
         return plan_fixpoint(node, self._types, self._names, self.lower)
-
-    def _sql_types(self, node: Node) -> tuple[tuple[Id, str], ...]:
-        return tuple((column.name, sql_type(column.json_type)) for column in self._types.of(node))
 
 
 _RULES: dict[type[Node], Callable[[_Lowering, Node], Node]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt_incremental_dd.differential.groups import RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import ITERATION, Iterate, Operand, Output, Reading, Variable
@@ -12,13 +12,13 @@ from dbt_incremental_dd.differential.join import DeltaJoin
 from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_semi_join
 from dbt_incremental_dd.differential.reduce import Accumulate, plan_distinct, plan_reduce, plan_threshold
 from dbt_incremental_dd.differential.state import Names, State, Types
+from dbt_incremental_dd.differential.typed import arg_types, casts, sql_types, tie_breakers
 from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
 from dbt_incremental_dd.logical.recursion import Binding, Fixpoint, Hoisted, Recur
-from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 _GROUPED = logical.Reduce | logical.Distinct | logical.Threshold | logical.TopK | logical.Window
 _IN_PATHS = re.compile(r"[a-z_][a-z0-9_]*")
@@ -88,7 +88,7 @@ class _Recursion:
 
     def _operator(self, node: Node, leaf: Node) -> tuple[Node, Accumulate | None, tuple[Id, ...]]:
         """The operator over ``leaf``, its form for the driver, and the columns by which it groups."""
-        ties = tuple(column.name for column in self._types.of(node.inputs[0]) if is_orderable(column.json_type))
+        ties = tie_breakers(self._types, node.inputs[0])
         match node:
             case logical.Distinct():
                 distinct = plan_distinct(leaf, Names())
@@ -103,13 +103,8 @@ class _Recursion:
                 functions = tuple((id, with_ties(function, ties)) for id, function in node.functions)
                 return WindowGroups(leaf, node.keys, functions, _NOWHERE, None, None), None, node.keys
         assert isinstance(node, logical.Reduce)
-        schema = self._types.of(node.input)
-        input_types = tuple((column.name, sql_type(column.json_type)) for column in schema)
-
-        def arg_type(expr: Expr) -> str:
-            return self._types.of_query(expr.sql, schema).columns[0].type
-
-        planned = plan_reduce(node, leaf, input_types, arg_type, Names(), None)
+        input_types = sql_types(self._types, node.input)
+        planned = plan_reduce(node, leaf, input_types, arg_types(self._types, node.input), Names(), None)
         whole = RecomputeGroups(leaf, node.keys, node.aggregates, node.global_row, "", input_types, _NOWHERE)
         return whole, planned if isinstance(planned, Accumulate) else None, node.keys
 
@@ -173,8 +168,7 @@ class _Recursion:
         """The right side does not recur, so that the join is linear."""
         left, iteration = self._linear(node.left)
         right, _ = self._with_iteration(node.right)
-        sides = {c.name: sql_type(c.json_type) for side in (node.left, node.right) for c in self._types.of(side)}
-        sides[iteration] = "BIGINT"
+        sides = {**dict(sql_types(self._types, node.left, node.right)), iteration: "BIGINT"}
         lowered = node.with_inputs((left, right))
         if isinstance(lowered, logical.SemiJoin):
             return plan_semi_join(lowered, sides), iteration
@@ -183,17 +177,12 @@ class _Recursion:
 
     def _union(self, node: Union) -> tuple[Node, Id]:
         """Each operand with the common types, and the iteration at the end."""
-        common = self._types.of(node).columns
+        common = self._types.of(node)
         latest = self._fresh()
         operands: list[Node] = []
         for operand in node.operands:
             found, iteration = self._linear(operand)
-            outputs: list[tuple[Id, Expr]] = []
-            for id, have, want in zip(operand.columns, self._types.of(operand).columns, common, strict=True):
-                same = have.type == want.type
-                cast = Expr(f"CAST({id} AS {sql_type(want.json_type)})")
-                outputs.append((id if same else f"{id}_u", Expr.column(id) if same else cast))
-            operands.append(Map(found, (*outputs, (iteration, Expr.column(iteration)))))
+            operands.append(Map(found, (*casts(self._types, operand, common), (iteration, Expr.column(iteration)))))
         return Union(tuple(operands), (*node.ids, latest)), latest
 
     def _fresh(self) -> Id:
@@ -209,11 +198,7 @@ def _arranged(variable: Variable, variables: dict[str, Variable]) -> Variable:
     """The variable with its trace sorted by what it is joined by, then by its keys."""
     wanted = dict.fromkeys((*_joined_by(variable.name, variables), *variable.keys))
     order = (*wanted, *(() if wanted else variable.columns[:1]))
-    return _with_trace(variable, State(variable.trace.name, variable.trace.columns, order))
-
-
-def _with_trace(v: Variable, trace: State) -> Variable:
-    return Variable(v.name, v.source, v.iteration, v.operator, v.keys, v.accumulate, trace, v.counts)
+    return replace(variable, trace=replace(variable.trace, arranged_by=order))
 
 
 def _joined_by(name: str, variables: dict[str, Variable]) -> list[Id]:

@@ -32,6 +32,8 @@ from dbt_incremental_dd.logical.passes.top_k import top_k
 from dbt_incremental_dd.logical.recursion import Binding, Fixpoint, Hoisted, Recur
 
 _PASSES = (top_k, push_filters, flatten_joins, prune_columns, merge_maps)
+"""Those of ``passes.PASSES`` that keep a binding's plan one linear plan under one operator: neither joins of several
+aggregates (split_distinct) nor one operator for several readers (share)."""
 _NEGATION = "Recursion must not take away what it has found: compare with a relation outside of the recursion."
 
 
@@ -90,7 +92,7 @@ def _refuse(node: Node, name: str) -> None:
 
 def _said(node: Node) -> str:
     if isinstance(node, Negate):
-        return "EXCEPT or INTERSECT ALL"
+        return "EXCEPT or INTERSECT"
     return "NOT EXISTS, NOT IN or an anti join" if isinstance(node, SemiJoin) else "the optional side of an outer join"
 
 

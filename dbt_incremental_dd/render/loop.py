@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.differential.iterate import Iterate, Reading, Variable
-from dbt_incremental_dd.differential.join import Path
 from dbt_incremental_dd.logical.graph import by_single_rows, each_once
 from dbt_incremental_dd.logical.nodes import Constant
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.updates import without_iteration
 from dbt_incremental_dd.render.variable import VariableState
-from dbt_incremental_dd.render.within import Within
+from dbt_incremental_dd.render.within import Event
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import Local
 
@@ -33,10 +32,10 @@ class Loop:
 
     def __init__(self, node: Iterate, r: Renderer) -> None:
         self._node = node
+        self._r = r
         self.from_nothing = r.context.from_nothing
         self.context = replace(r.context, t0=r.context.t1)
         self.operands = Operands(node, r)
-        self.paths: dict[int, tuple[Path, ...]] = {}
         self.states = {variable.name: VariableState(self, variable) for variable in node.variables}
         self._readers = {variable.name: _readers(variable.name, node) for variable in node.variables}
         self._done = False
@@ -55,13 +54,17 @@ class Loop:
                 state.store()
         return self
 
+    def within(self, variable: Variable, event: Event) -> Renderer:
+        """Tells what the event makes of the variable's source."""
+        return self._r.within(self.context, variable.source, event)
+
     def _next(self) -> int | None:
         found = (state.next for state in self.states.values())
         return min((iteration for iteration in found if iteration is not None), default=None)
 
     def _begin(self) -> None:
         for variable in self._node.variables:
-            rows = Within(self, None).delta(variable.source)
+            rows = self.within(variable, Event(self, outside=True)).delta(variable.source)
             self.states[variable.name].receive(rows, 0)
             if self.from_nothing:
                 self.states[variable.name].begin()
@@ -74,7 +77,8 @@ class Loop:
                 continue
             self._require_an_end(variable, change, iteration)
             for reader, lag in self._readers[variable.name]:
-                rows = Within(self, (variable.name, change)).delta(reader.source)
+                event = Event(self, name=variable.name, change=change)
+                rows = self.within(reader, event).delta(reader.source)
                 self.states[reader.name].receive(rows, iteration + lag)
             state.commit(change)
 

@@ -6,10 +6,11 @@ An operator's renderer answers two questions: ``delta(node, r)``, None where it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import Protocol
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
-from dbt_incremental_dd.differential.iterate import Iterate
+from dbt_incremental_dd.differential.iterate import Iterate, Operand, Reading
 from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate
@@ -19,16 +20,27 @@ from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 from dbt_incremental_dd.logical.recursion import Bound
-from dbt_incremental_dd.render import bound, constant, get, groups, join, linear, outer_join, reduce, top, window
+from dbt_incremental_dd.render import (
+    bound,
+    constant,
+    get,
+    groups,
+    join,
+    linear,
+    outer_join,
+    reduce,
+    top,
+    window,
+    within,
+)
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.statistics import LogStatistics
+from dbt_incremental_dd.render.within import Event
 from dbt_incremental_dd.trace import limits
-
-if TYPE_CHECKING:
-    from dbt_incremental_dd.render.loop import Loop
 
 
 class OperatorRenderer(Protocol):
@@ -46,13 +58,26 @@ class Renderer:
 
     def __init__(self, context: Context, root: Node) -> None:
         self.context = context
+        self.event: Event | None = None
+        """What it is that changes, inside of a recursion."""
         self._root = root
         self._shared = shared(root)
         self._deltas: dict[int, Rows | None] = {}
         self._kept: set[int] = set()
-        self.probes = Probes(context, get.needed(each_once(root), context))
         self._paths: dict[int, tuple[Path, ...]] = {}
         self._loops: dict[int, Loop] = {}
+
+    @cached_property
+    def probes(self) -> Probes:
+        """What the run has found by key."""
+        return Probes(self.context, get.needed(each_once(self._root), self.context))
+
+    def within(self, context: Context, root: Node, event: Event) -> Renderer:
+        """For a plan inside of a recursion, and one event there."""
+        inside = Renderer(context, root)
+        inside.event = event
+        inside._paths = self._paths
+        return inside
 
     def run(self) -> Rows | None:
         """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
@@ -83,8 +108,6 @@ class Renderer:
     def loop(self, node: Iterate) -> Loop:
         """The recursion within this run."""
         if id(node) not in self._loops:
-            from dbt_incremental_dd.render.loop import Loop
-
             self._loops[id(node)] = Loop(node, self)
         return self._loops[id(node)]
 
@@ -105,7 +128,9 @@ class Renderer:
         return self.small_delta(node)
 
     def _is_stored(self, node: Node) -> bool:
-        """Whether the delta is read from what the operator has just stored."""
+        """Whether the delta is read from what the operator has just stored, or is there for a recursion's readers."""
+        if isinstance(node, Operand | Reading):
+            return True
         stores_output = isinstance(node, StoredOutput) and isinstance(node.old, State)
         return stores_output or (isinstance(node, Accumulate) and self.context.from_nothing)
 
@@ -141,4 +166,6 @@ _RENDERERS: dict[type[Node], OperatorRenderer] = {
     Recompute: groups,
     Iterate: bound,
     Bound: bound,
+    Operand: within,
+    Reading: within,
 }

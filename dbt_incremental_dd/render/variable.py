@@ -23,7 +23,7 @@ from dbt_incremental_dd.render.outputs import in_out
 from dbt_incremental_dd.render.reduce_local import finished, summed
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus, positive
 from dbt_incremental_dd.render.updates import Current, Updates, by_iteration, later_keys, together, until
-from dbt_incremental_dd.render.within import Within
+from dbt_incremental_dd.render.within import Event
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
@@ -174,7 +174,8 @@ class VariableState:
         """All updates of the groups' rows."""
         if self._counts is not None:
             return self._counts.contents(keys)
-        rows = Within(self._loop, ("", None)).contents(self._variable.source, new=True, keys=keys)
+        r = self._loop.within(self._variable, Event(self._loop))
+        rows = r.contents(self._variable.source, new=True, keys=keys)
         if rows is None:
             return None
         names = [name for name in rows.schema.names if name not in (DIFF, self._variable.iteration)]

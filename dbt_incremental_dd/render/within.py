@@ -1,4 +1,4 @@
-"""Inside a recursion: a variable's linear plan, and what one event changes in it.
+"""Inside a recursion: what an event changes in a linear plan.
 
 An event is the change of one variable in one iteration, or of all that does not recur. The delta of a linear plan is
 what the event adds to it, joined with all that was there before; its contents are as of all events so far.
@@ -6,7 +6,7 @@ what the event adds to it, joined with all that was there before; its contents a
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,65 +14,55 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.differential.iterate import ITERATION, Operand, Reading
-from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.render.rows import Rows, plus
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.loop import Loop
+    from dbt_incremental_dd.render.renderer import Renderer
 
 
-class Within(Renderer):
-    """One event's delta. ``event``: a variable's name and its change; None: the change of what does not recur."""
+@dataclass(frozen=True)
+class Event:
+    """``outside``: all that does not recur changes; else the variable ``name`` by ``change``, or nothing."""
 
-    def __init__(self, loop: Loop, event: tuple[str, Rows | None] | None) -> None:
-        self.context = loop.context
-        self._loop = loop
-        self._event = event
-        self._deltas: dict[int, Rows | None] = {}
-        self._shared: set[int] = set()
-        self._kept: set[int] = set()
+    loop: Loop
+    outside: bool = False
+    name: str = ""
+    change: Rows | None = None
 
-    def delta(self, node: Node) -> Rows | None:
-        """What the event adds to the node."""
-        if isinstance(node, Operand):
-            return self._loop.operands.delta(node.number) if self._event is None else None
-        if isinstance(node, Reading):
-            name, change = self._event or ("", None)
-            return _seen(node, change) if name == node.variable else None
-        return super().delta(node)
+    def of(self, node: Reading) -> Rows | None:
+        """What changes in the variable that is read."""
+        return self.change if node.variable == self.name else None
 
-    def small_delta(self, node: Node) -> Rows | None:
-        """What is read of an event is there already."""
-        return self.delta(node) if isinstance(node, Operand | Reading) else super().small_delta(node)
 
-    def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Rows | None:
-        """The node's updates of all iterations, with the event or without it."""
-        if isinstance(node, Operand):
-            return self._loop.operands.contents(node.number, new=new or self._event is not None, keys=keys)
-        if isinstance(node, Reading):
-            return self._read(node, new, keys)
-        return super().contents(node, new=new, keys=keys)
+def delta(node: Node, r: Renderer) -> Rows | None:
+    """What the event adds."""
+    event = r.event
+    assert event is not None
+    if isinstance(node, Operand):
+        return event.loop.operands.delta(node.number) if event.outside else None
+    assert isinstance(node, Reading)
+    return _seen(node, event.of(node))
 
-    def paths(self, node: DeltaJoin) -> tuple[Path, ...]:
-        """By the join's equalities: nothing is known of what a recursion will hold."""
-        if id(node) not in self._loop.paths:
-            self._loop.paths[id(node)] = paths(node)
-        return self._loop.paths[id(node)]
 
-    def _read(self, node: Reading, new: bool, keys: Keys | None) -> Rows | None:
-        columns = dict(node.outputs)
-        if keys is not None:
-            keys = keys.only([id for id in keys.columns if id in columns]).renamed(columns)
-            keys = keys if keys.columns else None
-        rows = self._loop.states[node.variable].contents(keys)
-        name, change = self._event or ("", None)
-        if new and change is not None and name == node.variable:
-            rows = plus([rows, change if keys is None else keys.restricted(change)])
-        return _seen(node, rows)
+def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+    """The updates of all iterations, with the event or without it."""
+    event = r.event
+    assert event is not None
+    if isinstance(node, Operand):
+        return event.loop.operands.contents(node.number, new=new or not event.outside, keys=keys)
+    assert isinstance(node, Reading)
+    columns = dict(node.outputs)
+    if keys is not None:
+        keys = keys.only([id for id in keys.columns if id in columns]).renamed(columns)
+        keys = keys if keys.columns else None
+    change = event.of(node) if new else None
+    if change is not None and keys is not None:
+        change = keys.restricted(change)
+    return _seen(node, plus([event.loop.states[node.variable].contents(keys), change]))
 
 
 def _seen(node: Reading, rows: Rows | None) -> Rows | None:

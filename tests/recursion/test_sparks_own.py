@@ -76,13 +76,18 @@ def test_where_spark_means_something_else_it_is_recomputed(spark: SparkSession, 
         world.insert("edges", [(1, 5)])
 
 
-def test_others_are_what_naive_iteration_makes(spark: SparkSession, tmp_path: Path) -> None:
-    world, rng = _world(spark, tmp_path, OURS), random.Random(6)
-    for _ in range(4):
+def _stays_verified(spark: SparkSession, folder: Path, models: dict[str, str], runs: int, seed: int) -> None:
+    """Each model after each run against naive iteration."""
+    world, rng = _world(spark, folder, models), random.Random(seed)
+    for _ in range(runs):
         world.step(fallback="error")
-        for name in OURS:
+        for name in models:
             assert verify_model(spark, world.storage, f"{world.schema}.{name}").exact, name
         _changed(world, rng)
+
+
+def test_others_are_what_naive_iteration_makes(spark: SparkSession, tmp_path: Path) -> None:
+    _stays_verified(spark, tmp_path, OURS, runs=4, seed=6)
 
 
 def test_names_and_columns_may_be_odd(spark: SparkSession, tmp_path: Path) -> None:
@@ -93,9 +98,4 @@ def test_names_and_columns_may_be_odd(spark: SparkSession, tmp_path: Path) -> No
         "twice": "with recursive r(a, b) as (select a, a from (select a from {edges} union select x.a + 1 from r x join r y on y.b = x.a and y.a = x.b where x.a < 4) z) select * from r",
         "null": "with recursive r(a, p) as (select a, null from {edges} union select e.b, r.a from r join {edges} e on e.a = r.a) select * from r",
     }
-    world, rng = _world(spark, tmp_path, odd), random.Random(7)
-    for _ in range(3):
-        world.step(fallback="error")
-        for name in odd:
-            assert verify_model(spark, world.storage, f"{world.schema}.{name}").exact, name
-        _changed(world, rng)
+    _stays_verified(spark, tmp_path, odd, runs=3, seed=7)
