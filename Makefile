@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The newest pyspark for which Spark's connectors to Kafka, Delta and Iceberg are published.
+CONNECTED := .venv-4.2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test test-slow torture fuzz tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test test-slow torture kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -54,6 +56,19 @@ format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+$(CONNECTED)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(CONNECTED)
+	$(BIN)/python -m uv pip install --quiet --python $(CONNECTED)/bin/python -e '.[dev]' 'pyspark[connect]==4.2.*'
+	@touch $@
+
+kafka postgres lake cluster: java $(CONNECTED)/.installed
+	$(CONNECTED)/bin/python -m pytest -m $@
+
+kafka: ## runs the tests against a real Kafka broker
+postgres: ## runs the tests against a real PostgreSQL server
+lake: ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
+cluster: ## runs the tests on a Spark cluster with two workers, over Spark Connect, and on object storage
+
 fuzz: setup ## random queries over random changes, each compared with Spark's batch answer: CASES=2000 SEED=
 	$(BIN)/python -m tests.fuzz.run $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
@@ -74,5 +89,5 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.recursion --edges 200000 --nodes 80000
 
 clean: ## removes what was generated, and the environment
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(CONNECTED) .jars build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf example_project/*/data example_project/*/state example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs

@@ -96,7 +96,7 @@ class _Bench:
         spark.sql("CREATE DATABASE IF NOT EXISTS bench")
         inputs = {
             f"bench.{name}": SourceSpec(
-                f"bench.{name}", f"bench.{name}", "append", path=str(folder / name), format="parquet"
+                f"bench.{name}", f"bench.{name}", "append", connector="files", path=str(folder / name), format="parquet"
             )
             for name in ("orders", "lines")
         }

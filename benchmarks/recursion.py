@@ -122,6 +122,7 @@ class _Bench:
             "graph.edges",
             "graph.edges",
             "changelog",
+            connector="files",
             path=str(self._folder / "edges"),
             format="parquet",
             diff_column="diff",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.base import available
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
-from dbt.adapters.differential.requests import model_request, run_time
+from dbt.adapters.differential.requests import model_request, read_sources, run_time
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
@@ -66,12 +66,22 @@ class DifferentialAdapter(SparkAdapter):
 
     @available
     def differential_run(
-        self, model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any], dd_time: Any = None
+        self,
+        model: Mapping[str, Any],
+        relation: str,
+        sql: str,
+        graph: Mapping[str, Any],
+        dd_time: Any = None,
+        selected: Sequence[str] = (),
     ) -> DifferentialResponse:
-        """Brings one model up to date. Raises DbtRuntimeError with what is wrong and what to do."""
+        """Brings one model up to date; ``selected``: unique ids of all that dbt runs. Raises DbtRuntimeError with what
+        is wrong and what to do."""
+        folder = project_dir(self.config)
         try:
-            request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
-            return DifferentialResponse.of(self._run(dd_time).model(request))
+            request = model_request(model, relation, sql, graph, self.config, folder)
+            run = self._run(dd_time)
+            run.moments.expect(lambda: read_sources(graph, selected, folder))
+            return DifferentialResponse.of(run.model(request))
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
+from dbt_incremental_dd.sources.connectors import connector_of
 
 _OURS = ("retain_history", "fallback", "arranged_by", "dd_recursion_limit")
 _MEANINGLESS = ("incremental_strategy", "unique_key", "merge_update_columns", "incremental_predicates")
@@ -30,6 +31,14 @@ def model_request(
         full_refresh=_full_refresh(settings),
         unique_id=str(model["unique_id"]),
     )
+
+
+def read_sources(graph: Mapping[str, Any], selected: Iterable[str], folder: str) -> tuple[SourceSpec, ...]:
+    """What the selected differential models read from outside, each once. Raises ConfigError for wrong settings."""
+    nodes = [graph["nodes"][name] for name in selected if name in graph["nodes"]]
+    models = [node for node in nodes if node["config"].get("materialized") == "differential"]
+    inputs = dict(pair for model in models for pair in _inputs(model, graph, folder))
+    return tuple(spec for _, spec in sorted(inputs.items()) if isinstance(spec, SourceSpec))
 
 
 def run_time(given: Any) -> Time | None:
@@ -115,7 +124,9 @@ def source_spec(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:
     own = ((node.get("config") or {}).get("meta") or {}).get("differential") or {}
     settings = {**wide, **meta, **own}
     columns = {column["name"]: column.get("data_type") for column in (node.get("columns") or {}).values()}
-    return name, parse_source(name, relation, settings, columns, folder)
+    spec = parse_source(name, relation, settings, columns, folder)
+    connector_of(spec).check(spec)
+    return name, spec
 
 
 def _key(relation_name: str) -> str:

@@ -12,6 +12,7 @@ from dbt_incremental_dd.runtime.model import run_model
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
+from dbt_incremental_dd.sources.visit import Moments
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Run:
         self.invocation = invocation
         self.report = report
         self.time = _target(storage, target_time)
+        self.moments = Moments()
+        """What its sources have in common."""
         self._taken_in: dict[str, _Once] = {}
         self._lock = threading.Lock()
 
@@ -49,7 +52,7 @@ class Run:
         """The source, taken in once in this run."""
         with self._lock:
             once = self._taken_in.setdefault(spec.name, _Once())
-        return once.get(lambda: take_in(self.spark, self.storage, spec, self.time, self.report))
+        return once.get(lambda: take_in(self.spark, self.storage, spec, self.time, self.report, self.moments))
 
 
 class _Once:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,21 @@ FILE = "dd_file"
 """STRING, the path of the file that a record is from."""
 CORRUPT = "dd_corrupt"
 """STRING, the text of a record that does not fit the schema; NULL for one that does."""
+ORDER = "dd_order"
+"""BIGINT, a record's place in its feed: of the new records of a key the last one counts."""
+GONE = "dd_gone"
+"""BOOLEAN, whether the record takes its key's row away; of such a record only the key's columns say anything."""
+ADDED = (FILE, CORRUPT, ORDER, GONE)
+"""The columns that connectors may add to a source's own."""
 
 
 @dataclass(frozen=True)
 class Arrival:
     """New records (``whole``: all that there are), and the progress that is made by taking them in.
 
-    ``records`` has the source's columns, and perhaps ``dd_file`` and ``dd_corrupt``. ``removed`` are records that
-    are gone, where the connector can tell.
+    ``records`` has the source's columns, and perhaps some of ``ADDED``. ``removed`` are records that are gone, where
+    the connector can tell. ``confirm`` runs after the commit and tells the feed how far it was taken in. It does not
+    run where the process ends before, so that nothing may depend on it but what the feed keeps.
     """
 
     records: Records
@@ -31,3 +38,4 @@ class Arrival:
     removed: DataFrame | None = None
     scratch: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    confirm: Callable[[], None] = lambda: None

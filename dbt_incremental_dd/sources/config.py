@@ -15,7 +15,9 @@ from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot"]
 FORMATS = ("parquet", "json", "csv", "delta")
 _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
+CONNECTORS = ("files", "delta", "table")
 _KEYS = (
+    "connector",
     "envelope",
     "key",
     "order_by",
@@ -36,14 +38,15 @@ _KEYS = (
 class SourceSpec:
     """One source. ``name`` is its collection (``schema.identifier``, lower case), ``relation`` its SQL identifier.
 
-    ``path`` (absolute, or a URI) with ``format`` and ``options`` reads files; without, ``relation`` is read from
-    the catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the
-    source is taken in up to the time that somebody has declared complete. Records wait for their ``event_time``.
-    ``retain_history`` in ms.
+    ``connector``: the way in which it is reached. ``path`` (absolute, or a URI) with ``format`` and ``options`` reads
+    files; without, ``relation`` is read from the catalog. ``columns`` are (name, Spark DDL type) pairs where they are
+    declared. With ``frontier`` managed the source is taken in up to the time that somebody has declared complete.
+    Records wait for their ``event_time``. ``retain_history`` in ms.
     """
 
     name: str
     relation: str
+    connector: str = "table"
     envelope: Envelope = "snapshot"
     key: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
@@ -86,15 +89,18 @@ def parse_source(
             hint = f"Did you mean {close[0]}? " if close else ""
             raise ConfigError(f"source {name}: unknown setting differential.{key}", f"{hint}Known: {', '.join(_KEYS)}.")
     path = given.get("path")
+    form = _format(name, path, given.get("format"))
+    implied = "table" if path is None else "delta" if form == "delta" else "files"
     spec = SourceSpec(
         name=name,
         relation=relation,
+        connector=_choice(name, "connector", given.get("connector", implied), CONNECTORS),
         envelope=_choice(name, "envelope", given.get("envelope", "snapshot"), get_args(Envelope)),
         key=_names(given.get("key")),
         order_by=_names(given.get("order_by")),
         deleted_when=given.get("deleted_when"),
         path=None if path is None else _absolute(str(path), project_dir),
-        format=_format(name, path, given.get("format")),
+        format=form,
         options={str(key): _option(value) for key, value in (given.get("options") or {}).items()},
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
         frontier=_choice(name, "frontier", given.get("frontier", "auto"), ("auto", "managed")),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources.arrival import FILE
+from dbt_incremental_dd.sources.arrival import FILE, ORDER
 from dbt_incremental_dd.sources.taking import POSITION, Change, Taking
 from dbt_incremental_dd.sources.upsert import Candidates, merge
 from dbt_incremental_dd.trace.read import quote_name
@@ -22,7 +22,7 @@ def change(taking: Taking) -> Change:
     """The events as upserts and deletes of the rows inside."""
     frame = taking.records.frame
     parts = {name: F.coalesce(F.col(f"payload.{name}"), F.col(name)).alias(f"e_{name}") for name in _EVENT}
-    extra = [F.col(FILE)] if FILE in frame.columns else []
+    extra = [F.col(name) for name in (ORDER, FILE) if name in frame.columns]
     events = frame.select(*parts.values(), *extra)
     bad = events.where(
         "e_op IS NULL OR e_op NOT IN ('c', 'u', 'd', 'r') OR (e_op = 'd' AND e_before IS NULL) "

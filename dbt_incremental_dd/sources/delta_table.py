@@ -5,12 +5,13 @@ Only those files are read. Records of an added file are +1, of a removed one -1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
@@ -18,17 +19,27 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.paths import check, look_every
+from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quote_name, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+__all__ = ["arrivals", "check", "look_every", "sight"]
 
-def arrivals(
-    spark: SparkSession, storage: Storage, spec: SourceSpec, progress: Mapping[str, Any], stored: Schema | None
-) -> Arrival | None:
+
+def sight(storage: Storage, spec: SourceSpec) -> Hashable:
+    """The log's last entry."""
+    filesystem, path = storage.filesystem(str(spec.path))
+    entries = filesystem.get_file_info(pafs.FileSelector(f"{path}/_delta_log"))
+    return max((entry.base_name for entry in entries if entry.base_name.endswith(".json")), default="")
+
+
+def arrivals(visit: Visit) -> Arrival | None:
     """Records added and removed since the version taken in last; None where the version is the same."""
+    spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
     table = _open(storage, spec, None)
     _require_plain(spec, table)
     before = progress.get("version")

@@ -5,8 +5,8 @@ Progress is each file's size and modification time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,21 +18,21 @@ from dbt_incremental_dd.sources import growing
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.paths import check, look_every
 from dbt_incremental_dd.sources.reader import as_spark_writes, read, read_few
+from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import schema_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+__all__ = ["arrivals", "check", "listing", "look_every", "sight"]
 
 _SMALLEST_ROW = 20
 """Bytes; for guessing from a file's size how many records it has at most."""
 
 
-def arrivals(
-    spark: SparkSession, storage: Storage, spec: SourceSpec, progress: Mapping[str, Any], stored: Schema | None
-) -> Arrival | None:
-    """What is new at the source's path; None where nothing is. ``stored``: the columns as first taken in."""
+def arrivals(visit: Visit) -> Arrival | None:
+    """What is new at the source's path; None where nothing is."""
+    spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
     assert spec.path is not None
     filesystem, path = storage.filesystem(spec.path)
     info = filesystem.get_file_info(path)
@@ -60,6 +60,15 @@ def arrivals(
     few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
     records = few or Records(spark, read(spark, spec, uris, stored), _count(spec, filesystem, fresh, size))
     return Arrival(records, {"files": {n: list(s) for n, s in kept.items()}}, whole=whole)
+
+
+def sight(storage: Storage, spec: SourceSpec) -> Hashable:
+    """The files' sizes and times."""
+    filesystem, path = storage.filesystem(str(spec.path))
+    info = filesystem.get_file_info(path)
+    if info.type == pafs.FileType.Directory:
+        return frozenset(listing(filesystem, info, info.path).items())
+    return info.size, info.mtime_ns
 
 
 def listing(filesystem: pafs.FileSystem, info: pafs.FileInfo, root: str) -> dict[str, tuple[int, int]]:

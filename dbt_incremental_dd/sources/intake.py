@@ -17,12 +17,14 @@ from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.sources import append, changelog, debezium, delta_table, files, snapshot, table, upsert
+from dbt_incremental_dd.sources import append, changelog, debezium, snapshot, upsert
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.connectors import connector_of
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.malformed import good_records
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
+from dbt_incremental_dd.sources.visit import Moments, Visit
 from dbt_incremental_dd.sources.waiting import NODE, Waiting
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
@@ -58,12 +60,22 @@ class Intake:
     note: str = ""
 
 
-def take_in(spark: SparkSession, storage: Storage, spec: SourceSpec, t: Time, report: Callable[[str], None]) -> Intake:
-    """Brings the source's collection to ``t``. Raises SourceError, naming the source; then nothing was taken in."""
+def take_in(
+    spark: SparkSession,
+    storage: Storage,
+    spec: SourceSpec,
+    t: Time,
+    report: Callable[[str], None],
+    moments: Moments | None = None,
+) -> Intake:
+    """Brings the source's collection to ``t``. Raises SourceError, naming the source; then nothing was taken in.
+
+    ``moments``: what the run's sources have in common.
+    """
     place = storage.collection(spec.name)
     with writing(place, report):
         try:
-            return _take_in(spark, place, spec, t, report)
+            return _take_in(spark, place, spec, t, report, moments or Moments(lambda: (spec,)))
         except Exception as error:
             if not is_foreign(error):
                 raise
@@ -87,7 +99,9 @@ def _failed(storage: Storage, place: Place, spec: SourceSpec, error: Exception) 
     )
 
 
-def _take_in(spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None]) -> Intake:
+def _take_in(
+    spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None], moments: Moments
+) -> Intake:
     log = place.log()
     manifest = place.read_manifest(log.manifest) if log else {}
     if manifest and manifest.get("kind") != "source":
@@ -104,7 +118,7 @@ def _take_in(spark: SparkSession, place: Place, spec: SourceSpec, t: Time, repor
         t = min(t, _complete_up_to(place, log if manifest else None))
     if log is not None and manifest and t < log.frontiers.upper:
         return Intake(spec.name, log, Schema.from_json(str(manifest["schema"])), 0)
-    return _Intaking(spark, place, log if manifest else None, manifest, spec, t, report).run()
+    return _Intaking(spark, place, log if manifest else None, manifest, spec, t, report, moments).run()
 
 
 def _complete_up_to(place: Place, log: Log | None) -> Time:
@@ -137,7 +151,9 @@ class _Intaking:
         spec: SourceSpec,
         t: Time,
         report: Callable[[str], None],
+        moments: Moments,
     ) -> None:
+        self._moments = moments
         self._spark = spark
         self._place = place
         self._log = log
@@ -170,12 +186,9 @@ class _Intaking:
     def _arrivals(self) -> Arrival | None:
         text = self._manifest.get("records")
         stored = Schema.from_json(str(text)) if text else None
-        connector = files if self._spec.path else table
-        if self._spec.format == "delta":
-            connector = delta_table
         progress = self._manifest.get("progress", {})
-        found: Arrival | None = connector.arrivals(self._spark, self._place.storage, self._spec, progress, stored)
-        return found
+        visit = Visit(self._spark, self._place, self._spec, progress, stored, self._log, self._moments)
+        return connector_of(self._spec).arrivals(visit)
 
     def _take(self, arrival: Arrival) -> Intake:
         records, note = good_records(self._place, self._spec, arrival, self._t)
@@ -222,6 +235,8 @@ class _Intaking:
             self._report(f"source {self._spec.name}: {notes}")
         log = log.commit(commit)
         reached("source: committed")
+        arrival.confirm()
+        reached("source: confirmed")
         return Intake(self._spec.name, log, schema, total_rows(batch), notes)
 
     def _visible(self, schema: Schema) -> Schema:

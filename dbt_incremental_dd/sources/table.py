@@ -11,11 +11,11 @@ from urllib.parse import unquote, urlparse
 
 from pyspark.errors import AnalysisException
 
-from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.errors import ConfigError, SourceError, UnsupportedSQL
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
 
@@ -23,10 +23,27 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def arrivals(
-    spark: SparkSession, storage: Storage, spec: SourceSpec, progress: Mapping[str, Any], stored: Schema | None
-) -> Arrival | None:
+def check(spec: SourceSpec) -> None:
+    """Raises ConfigError for a path."""
+    if spec.path is not None:
+        raise ConfigError(
+            f"source {spec.name}: connector table reads the relation {spec.relation}, and path is {spec.path}",
+            "Leave one of them out.",
+        )
+
+
+def sight(storage: Storage, spec: SourceSpec) -> None:
+    """Only a run can tell."""
+
+
+def look_every(spec: SourceSpec) -> float:
+    """There is nothing to see."""
+    return 0.0
+
+
+def arrivals(visit: Visit) -> Arrival | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
+    spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
     frame = _open(spark, spec)
     try:
         columns = schema_of(frame.schema)

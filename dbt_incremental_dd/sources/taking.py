@@ -11,7 +11,7 @@ import pyarrow as pa
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
+from dbt_incremental_dd.sources.arrival import ADDED, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.trace.layout import Place
@@ -80,4 +80,4 @@ def refuse_null_keys(spec: SourceSpec, counts: Mapping[str, int]) -> None:
 
 def record_names(records: Records) -> tuple[str, ...]:
     """The columns of records, without those that connectors add."""
-    return tuple(name for name in records.schema.names if name not in (FILE, CORRUPT))
+    return tuple(name for name in records.schema.names if name not in ADDED)

@@ -1,8 +1,8 @@
 """Envelope ``upsert``: a record replaces the row of its key, or deletes it.
 
-Of several records for a key the latest counts, by ``order_by``; without it, by the file's name, and within one file by
-the values, so that the outcome is always the same. What arrives later wins unless ``order_by`` says it is older -
-also than a delete, whose position is kept as a tombstone.
+Of several records for a key the latest counts, by ``order_by``; without it, by their place in the feed where it has an
+order, else by the file's name, and within one file by the values, so that the outcome is always the same. What arrives
+later wins unless ``order_by`` says it is older - also than a delete, whose position is kept as a tombstone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
-from dbt_incremental_dd.sources.arrival import FILE
+from dbt_incremental_dd.sources.arrival import FILE, GONE, ORDER
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.taking import POSITION, Change, Taking, refuse_null_keys
 from dbt_incremental_dd.sources.upsert_local import key_values, merge_locally
@@ -64,8 +64,9 @@ def change(taking: Taking) -> Change:
 
 def _deleted(taking: Taking, frame: DataFrame) -> Column:
     condition = taking.spec.deleted_when
+    gone = F.col(GONE) if GONE in frame.columns else F.lit(False)
     if not condition:
-        return F.lit(False)
+        return gone
     try:
         frame.where(F.expr(condition)).schema  # noqa: B018 - analysed here, so that the setting can be named
     except PySparkException as error:
@@ -73,7 +74,7 @@ def _deleted(taking: Taking, frame: DataFrame) -> Column:
             f"source {taking.spec.name}: deleted_when is {condition!r}, which Spark refuses: {reason(error)}",
             "Write a condition over the source's columns, as in WHERE.",
         ) from error
-    return F.coalesce(F.expr(condition), F.lit(False))
+    return gone | F.coalesce(F.expr(condition), F.lit(False))
 
 
 def merge(taking: Taking, candidates: Candidates) -> Change:
@@ -98,7 +99,7 @@ def merge(taking: Taking, candidates: Candidates) -> Change:
 
 def _latest(taking: Taking, frame: DataFrame) -> DataFrame:
     """Each key's last record; sorted by key, where records are arranged."""
-    ties = [F.col(FILE).desc()] if FILE in frame.columns else []
+    ties = [F.col(name).desc() for name in (ORDER, FILE) if name in frame.columns]
     ties += [quoted(c.name).desc() for c in taking.schema if not c.type.startswith("{") and c.type != "variant"]
     window = Window.partitionBy(*map(quoted, taking.spec.key)).orderBy(F.col(POSITION).desc(), *ties)
     ranked = frame.withColumn("dd_rank", F.row_number().over(window)).where("dd_rank = 1")

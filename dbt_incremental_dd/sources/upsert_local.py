@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.sources.arrival import FILE
+from dbt_incremental_dd.sources.arrival import FILE, GONE, ORDER
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.taking import POSITION, Taking, refuse_null_keys
 from dbt_incremental_dd.trace.arrow import (
@@ -100,8 +100,8 @@ class _Merge:
         return _Merge(taking, log, table)
 
     def latest(self) -> pa.Table:
-        """Each key's last record, by its position, then by its file's name, then by its values."""
-        ties = [name for name in (FILE, *self._names) if name in self._table.column_names]
+        """Each key's last record, by its position, then by its place in the feed, its file's name, its values."""
+        ties = [name for name in (ORDER, FILE, *self._names) if name in self._table.column_names]
         order = list(dict.fromkeys((*self._position, *ties)))
         sortable = pa.table({name: _sortable(self._table[name]) for name in order})
         table = self._table.take(pc.sort_indices(sortable, sort_keys=[(name, "descending") for name in order]))
@@ -204,10 +204,12 @@ def _position_type(taking: Taking) -> pa.DataType | None:
 def _deleted(taking: Taking, local: pa.Table) -> pa.ChunkedArray | None:
     """Whether each record is a delete; None where Spark has to tell."""
     condition = taking.spec.deleted_when
+    nothing = pa.chunked_array([pa.array([False] * local.num_rows, pa.bool_())])
+    gone = local[GONE] if GONE in local.column_names else nothing
     if not condition:
-        return pa.chunked_array([pa.array([False] * local.num_rows, pa.bool_())])
+        return gone
     found = truth(Local(taking.spark, local, taking.records.schema), Expr(condition))
-    return None if found is None else pc.fill_null(found, False)
+    return None if found is None else pc.or_(gone, pc.fill_null(found, False))
 
 
 def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:

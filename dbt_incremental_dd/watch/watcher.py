@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.time import format_time, now
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.sight import sight
+from dbt_incremental_dd.sources.sight import look_every, sight
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.watch.project import Project, Ran
 
 POLL = 0.05
 """Seconds between looks at sources on a local disk, where a look takes less than a tenth of that."""
-_REMOTE = 5.0
-"""Seconds between looks at sources elsewhere."""
 _FILES = 2.0
 """Seconds between looks at the project's own files."""
 _AGAIN = 15.0
@@ -97,7 +95,8 @@ class Watched:
 
     def _has_news(self, name: str) -> bool:
         spec = self._sources[name]
-        if spec.path is not None and "://" in spec.path and not self._is_due(name, _REMOTE):
+        every = look_every(spec)
+        if every and not self._is_due(name, every):
             return False
         look = self._look(name)
         return look is not None and look != self._seen.get(name)

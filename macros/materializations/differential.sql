@@ -22,7 +22,8 @@
     {%- if existing is not none and existing.type != 'view' -%}
       {{ adapter.drop_relation(existing) }}
     {%- endif -%}
-    {%- set response = adapter.differential_run(model, target.render(), compiled_code, graph, var('dd_time', none)) -%}
+    {%- set dd_time = var('dd_time', none) -%}
+    {%- set response = adapter.differential_run(model, target.render(), compiled_code, graph, dd_time, selected_resources) -%}
     {% do store_result('main', response=response) %}
     {% do apply_grants(target, config.get('grants'), should_revoke(existing, full_refresh_mode=False)) %}
     {% do persist_docs(target, model) %}

@@ -12,13 +12,14 @@ import pytest
 from deltalake import write_deltalake
 
 from dbt_incremental_dd.api import Database
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.sources.sight import sight
 from dbt_incremental_dd.trace.layout import Storage
 
 
 def spec(path: Path | None, **settings: Any) -> SourceSpec:
-    return SourceSpec("s.t", "s.t", path=None if path is None else str(path), **settings)
+    given = settings if path is None else {"path": str(path), **settings}
+    return parse_source("s.t", "s.t", given, {}, "")
 
 
 def test_a_folder(tmp_path: Path) -> None:

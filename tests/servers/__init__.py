@@ -1,0 +1,1 @@
+"""Real servers that tests start: from packages of registries, on this machine only, ended with the test."""
