@@ -46,8 +46,8 @@ class SourceSpec:
 
     name: str
     relation: str
-    connector: str = "table"
     envelope: Envelope = "snapshot"
+    connector: str = "table"
     key: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
     deleted_when: str | None = None
