@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Processes that run the tests; each has a Spark session of its own.
+WORKERS ?= 2
 # The newest pyspark for which Spark's connectors to Kafka, Delta and Iceberg are published.
 CONNECTED := .venv-4.2
 
@@ -36,8 +38,8 @@ demo: setup ## runs the six example projects, every round checked against Spark'
 live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives
 	$(BIN)/python example_project/live.py
 
-test: setup ## runs the tests
-	$(BIN)/python -m pytest
+test: setup ## runs the tests, in two processes: WORKERS=1 on a small machine
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 	$(BIN)/python -m pytest -m airflow
 
 test-slow: setup ## runs the tests that take minutes

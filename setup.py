@@ -26,6 +26,7 @@ DEV = [
     "psycopg[binary]>=3.2",
     "pytest>=8.0",
     "pytest-timeout>=2.3",
+    "pytest-xdist>=3.6",
     "ruff>=0.12",
     "tpchgen-cli>=4.0",
 ]
