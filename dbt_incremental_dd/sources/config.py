@@ -13,9 +13,9 @@ from dbt_incremental_dd.core.time import parse_duration
 from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
 Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot"]
-FORMATS = ("parquet", "json", "csv", "delta")
+FORMATS = ("parquet", "json", "csv", "delta", "avro")
 _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
-CONNECTORS = ("files", "delta", "table")
+CONNECTORS = ("files", "delta", "table", "kafka")
 _KEYS = (
     "connector",
     "envelope",
@@ -23,6 +23,7 @@ _KEYS = (
     "order_by",
     "deleted_when",
     "path",
+    "topic",
     "format",
     "options",
     "frontier",
@@ -39,8 +40,9 @@ class SourceSpec:
     """One source. ``name`` is its collection (``schema.identifier``, lower case), ``relation`` its SQL identifier.
 
     ``connector``: the way in which it is reached. ``path`` (absolute, or a URI) with ``format`` and ``options`` reads
-    files; without, ``relation`` is read from the catalog. ``columns`` are (name, Spark DDL type) pairs where they are
-    declared. With ``frontier`` managed the source is taken in up to the time that somebody has declared complete.
+    files, ``topic`` with them a broker's messages; without, ``relation`` is read from the catalog. ``columns`` are
+    (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the source is taken in up to the
+    time that somebody has declared complete.
     Records wait for their ``event_time``. ``retain_history`` in ms.
     """
 
@@ -52,6 +54,7 @@ class SourceSpec:
     order_by: tuple[str, ...] = ()
     deleted_when: str | None = None
     path: str | None = None
+    topic: str | None = None
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     columns: tuple[tuple[str, str], ...] = ()
@@ -100,6 +103,7 @@ def parse_source(
         order_by=_names(given.get("order_by")),
         deleted_when=given.get("deleted_when"),
         path=None if path is None else _absolute(str(path), project_dir),
+        topic=None if given.get("topic") is None else str(given["topic"]),
         format=form,
         options={str(key): _option(value) for key, value in (given.get("options") or {}).items()},
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
@@ -127,6 +131,12 @@ def _check(spec: SourceSpec) -> None:
         )
     if spec.envelope == "debezium" and spec.path and spec.format != "json":
         raise ConfigError(f"source {spec.name}: envelope debezium reads JSON, not {spec.format}", "Set format: json.")
+    if spec.format == "avro" and spec.connector != "kafka":
+        raise ConfigError(f"source {spec.name}: format avro is for connector kafka", "Set another format.")
+    if spec.topic is not None and spec.connector != "kafka":
+        raise ConfigError(f"source {spec.name}: topic is for connector kafka", "Set connector: kafka, or leave it out.")
+    if spec.connector == "kafka":
+        return
     if spec.event_time is not None and (spec.path is None or spec.format == "delta" or spec.envelope == "snapshot"):
         raise ConfigError(
             f"source {spec.name}: event_time is for files of events",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Protocol
 
-from dbt_incremental_dd.sources import delta_table, files, table
+from dbt_incremental_dd.sources import delta_table, files, kafka, table
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.visit import Visit
@@ -28,7 +28,7 @@ class Connector(Protocol):
         """Seconds between looks."""
 
 
-_CONNECTORS: Mapping[str, Connector] = {"files": files, "delta": delta_table, "table": table}
+_CONNECTORS: Mapping[str, Connector] = {"files": files, "delta": delta_table, "table": table, "kafka": kafka}
 
 
 def connector_of(spec: SourceSpec) -> Connector:
