@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     subscribe.add_argument("--name", help="go on where the subscription of this name was")
     subscribe.add_argument("--format", choices=("table", "json", "csv"), default="table")
     subscribe.set_defaults(run=_subscribe)
+    _add_publish(verbs.add_parser("publish", help="writes a collection's changes to a Kafka topic, exactly once"))
     _add_serve(verbs.add_parser("serve", help="collections over HTTP: rows, changes as they come, pages"))
     _add_watch(verbs.add_parser("watch", help="runs what a change concerns, as soon as a source has something new"))
     advance = verbs.add_parser("advance", help="says up to when a managed source is complete")
@@ -81,6 +82,16 @@ def _parser() -> argparse.ArgumentParser:
     vacuum.add_argument("--older-than", default="1 day", help="what readers may still be at stays (default: 1 day)")
     vacuum.set_defaults(run=_vacuum)
     return parser
+
+
+def _add_publish(publish: argparse.ArgumentParser) -> None:
+    publish.add_argument("model")
+    publish.add_argument("--topic", required=True, help="an existing topic")
+    publish.add_argument("--key", nargs="+", required=True, help="columns of which each value has one row")
+    publish.add_argument("--form", choices=("upsert", "debezium"), default="upsert", help="(default: upsert)")
+    publish.add_argument("--option", action="append", default=[], help="bootstrap.servers=HOST:PORT, and others")
+    publish.add_argument("--once", action="store_true", help="what there is now, and no more")
+    publish.set_defaults(run=_publish)
 
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
@@ -214,6 +225,15 @@ def _subscribe(options: argparse.Namespace) -> int:
     with contextlib.suppress(KeyboardInterrupt), subscription:
         for line in lines(cursor, subscription.schema, options.format, options.progress):
             print(line, flush=True)
+    return 0
+
+
+def _publish(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.publish.kafka import Sink, options_of, publish
+
+    sink = Sink(options.topic, tuple(options.key), options_of(options.option), options.form)
+    with contextlib.suppress(KeyboardInterrupt):
+        publish(_collection(options, options.model), sink, options.once)
     return 0
 
 

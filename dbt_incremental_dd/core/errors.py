@@ -34,6 +34,10 @@ class SourceError(DifferentialError):
     """A source's records, files or relation cannot be read as its envelope says."""
 
 
+class SinkError(DifferentialError):
+    """A collection's changes cannot be written to where they are published."""
+
+
 class FrontierError(DifferentialError):
     """A time lies outside the frontiers that a request needs, or a frontier would go back."""
 

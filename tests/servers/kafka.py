@@ -60,7 +60,7 @@ class Broker:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
-        self._port, controller = _free_ports(2)
+        self._port, controller = free_ports(2)
         text = _PROPERTIES.format(port=self._port, controller=controller, folder=folder)
         (folder / "server.properties").write_text(text)
         (folder / "log4j2.yaml").write_text(_LOGGING)
@@ -148,7 +148,7 @@ def _cluster_id() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     held = [socket.socket() for _ in range(count)]
     for one in held:
         one.bind(("127.0.0.1", 0))

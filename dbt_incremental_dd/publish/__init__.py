@@ -1,0 +1,1 @@
+"""Collections' changes written to where others read them."""

@@ -1,0 +1,84 @@
+"""One time's changes as messages: each key's new row, or an event that tells the old and the new one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.subscribe.plain import plain_rows
+
+Form = Literal["upsert", "debezium"]
+FORMS: tuple[Form, ...] = ("upsert", "debezium")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Message:
+    """A key, and what has become of it; None: it is gone."""
+
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A key's row before and after."""
+
+    key: Row
+    before: Row | None
+    after: Row | None
+
+
+def messages(name: str, updates: pa.Table, t: Time, key: Sequence[str], form: Form, is_first: bool) -> list[Message]:
+    """The updates of one time as messages, a key's in their order. ``is_first``: they are all that there is.
+
+    Raises ConfigError where a key has several rows, or is NULL.
+    """
+    found = changes(name, updates, t, key)
+    if form == "upsert":
+        return [Message(_json(one.key), None if one.after is None else _json(one.after)) for one in found]
+    return [message for one in found for message in _events(name, one, t, is_first)]
+
+
+def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterator[Change]:
+    """What the updates of one time do to each key."""
+    known: dict[bytes, tuple[list[Row], list[Row]]] = {}
+    for row in plain_rows(updates.drop_columns([TIME])):
+        diff = row.pop(DIFF)
+        values = {column: row[column] for column in key}
+        if None in values.values():
+            raise ConfigError(f"{name}: column {_null(values)} of the key is NULL in a row", "Choose another key.")
+        sides = known.setdefault(_json(values), ([], []))
+        sides[diff > 0].extend([row] * abs(diff))
+    for text, (gone, come) in known.items():
+        if len(gone) > 1 or len(come) > 1:
+            raise ConfigError(
+                f"{name}: key {text.decode()} has several rows at {format_time(t)}",
+                "Name columns of which each value has one row.",
+            )
+        yield Change(json.loads(text), gone[0] if gone else None, come[0] if come else None)
+
+
+def _events(name: str, change: Change, t: Time, is_first: bool) -> Iterator[Message]:
+    """As Debezium has them: a delete is followed by a tombstone, so that a compacted topic forgets the key."""
+    op = "d" if change.after is None else "u" if change.before is not None else "r" if is_first else "c"
+    source = {"connector": "dbt-incremental-dd", "name": name, "ts_ms": t, "lsn": t}
+    event = {"before": change.before, "after": change.after, "op": op, "ts_ms": t, "source": source}
+    yield Message(_json(change.key), _json(event))
+    if op == "d":
+        yield Message(_json(change.key), None)
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _null(values: Row) -> str:
+    return next(name for name, value in values.items() if value is None)

@@ -1,0 +1,175 @@
+"""A collection's changes in a Kafka topic, each time's in one transaction, exactly once.
+
+The time that was reached is a message of the same transaction, in a compacted topic beside it: whoever goes on after a
+kill reads there where to begin. A second publisher of the same collection and topic ends the first one.
+"""
+
+from __future__ import annotations
+
+import json
+import time as clock
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.core.errors import ConfigError, SinkError, SourceError
+from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.publish.events import FORMS, Form, Message, messages
+from dbt_incremental_dd.sources.kafka_client import Span, client, extent
+from dbt_incremental_dd.sources.kafka_client import messages as read
+from dbt_incremental_dd.sources.kafka_feed import Feed
+from dbt_incremental_dd.subscribe.keeping import Keeping
+from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscription
+
+PROGRESS = "dbt-dd-progress"
+"""The topic in which publishers note where they are."""
+_ANSWER = 30.0
+"""Seconds for an answer of the brokers, which may be starting again."""
+_TRANSACTION = 600_000
+"""Ms that one transaction may take."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """``key``: columns of which each value has one row; ``options``: of the client, with ``bootstrap.servers``."""
+
+    topic: str
+    key: tuple[str, ...]
+    options: Mapping[str, str] = field(repr=False)
+    form: Form = "upsert"
+    progress: str = PROGRESS
+
+
+def publish(collection: Collection, sink: Sink, once: bool = False) -> None:
+    """Writes what has changed since the last time, at first all that there is; and goes on, unless ``once``.
+
+    Raises ConfigError for settings that cannot be, SinkError where the brokers do not take it: nothing is lost, and
+    nothing will be doubled by calling it again.
+    """
+    _check(collection, sink)
+    kafka = client(collection.name)
+    try:
+        publisher = _Publisher(collection, sink, kafka)
+        with publisher.subscription() as subscription:
+            while True:
+                batch = subscription.poll()
+                if batch is not None:
+                    publisher.write(batch)
+                elif once:
+                    return
+                else:
+                    clock.sleep(POLL)
+    except (kafka.KafkaException, SourceError) as error:
+        told = error.message if isinstance(error, SourceError) else error.args[0].str()
+        raise SinkError(
+            f"{collection.name} cannot be published to topic {sink.topic}: {told}",
+            "Check `bootstrap.servers`, that the topic exists, and what this user may write. Start it again: it goes "
+            "on where it was.",
+        ) from error
+
+
+def _check(collection: Collection, sink: Sink) -> None:
+    if not sink.options.get("bootstrap.servers"):
+        raise ConfigError(f"{collection.name}: publishing needs bootstrap.servers", "Say where the brokers are.")
+    if sink.form not in FORMS:
+        raise ConfigError(f"{collection.name}: the form is {sink.form!r}", f"It may be {', '.join(FORMS)}.")
+    names = collection.schema.names
+    if not sink.key or not set(sink.key) <= set(names):
+        raise ConfigError(
+            f"{collection.name}: the key of what is published is {', '.join(sink.key) or 'missing'}",
+            f"Name columns of which each value has one row, of {', '.join(names)}.",
+        )
+
+
+class _Publisher:
+    def __init__(self, collection: Collection, sink: Sink, kafka: Any) -> None:
+        self._collection = collection
+        self._sink = sink
+        self._feed = Feed(collection.name, sink.progress, "json", (), "json", False, sink.options, None, {}, {})
+        self._id = f"dbt-dd {collection.name} {sink.topic}"
+        self._cluster = self._prepare(kafka)
+        settings = {"log_level": 0, "transaction.timeout.ms": _TRANSACTION, **sink.options}
+        self._producer = kafka.Producer({**settings, "transactional.id": self._id})
+        # Whatever a former one left open is aborted here, so that what is read next is all that was committed.
+        self._producer.init_transactions(_ANSWER)
+
+    def _prepare(self, kafka: Any) -> str:
+        """The cluster's identity; the topic of progress is made where there is none, the other one must be there."""
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        admin = AdminClient({"log_level": 0, **self._sink.options})
+        found = admin.list_topics(timeout=_ANSWER)
+        if self._sink.topic not in found.topics:
+            raise SinkError(
+                f"there is no topic {self._sink.topic} to publish {self._collection.name} to",
+                "Create it, with as many partitions and as long a retention as its readers need.",
+            )
+        if self._sink.progress not in found.topics:
+            made = NewTopic(self._sink.progress, 1, config={"cleanup.policy": "compact"})
+            try:
+                admin.create_topics([made])[self._sink.progress].result(_ANSWER)
+            except kafka.KafkaException as error:
+                if error.args[0].code() != kafka.KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+        return str(found.cluster_id)
+
+    def subscription(self) -> Subscription:
+        """From where the last transaction ended; from the beginning where there has been none."""
+        place, name = self._collection.place, f"kafka {self._cluster} {self._sink.topic}"
+        at = self._reached()
+        if at is None:
+            return Subscription(place, Start(as_of=self._collection.frontiers.last), name=name)
+        remembered = Keeping(place, name).remembered
+        # Times without changes are not noted in the topic.
+        begin = at if remembered is None else max(at, remembered)
+        return Subscription(place, Start(as_of=begin, snapshot=False), name=name)
+
+    def _reached(self) -> Time | None:
+        """The last time that was committed."""
+        found = extent(self._feed)
+        spans = [Span(partition, found.first[partition], end) for partition, end in found.end.items()]
+        latest = None
+        for table in read(self._feed, spans):
+            for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
+                if key == self._id.encode() and value is not None:
+                    latest = int(json.loads(value)["time"])
+        return latest
+
+    def write(self, batch: Batch) -> None:
+        """The batch's times, one after the other."""
+        for one in batch.times():
+            if one.updates.num_rows or batch.after is None:
+                sink, is_first = self._sink, batch.after is None
+                self._commit(
+                    messages(self._collection.name, one.updates, one.timestamp, sink.key, sink.form, is_first),
+                    one.timestamp,
+                )
+
+    def _commit(self, found: Iterable[Message], t: Time) -> None:
+        """All of them and the time, or none."""
+        self._producer.begin_transaction()
+        for message in found:
+            self._send(self._sink.topic, message)
+        self._send(self._sink.progress, Message(self._id.encode(), json.dumps({"time": t}).encode()))
+        self._producer.flush(_ANSWER)
+        reached("publish: sent")
+        self._producer.commit_transaction(_ANSWER)
+        reached("publish: committed")
+
+    def _send(self, topic: str, message: Message) -> None:
+        while True:
+            try:
+                self._producer.produce(topic, message.value, message.key)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+
+def options_of(given: Sequence[str]) -> dict[str, str]:
+    """``NAME=VALUE`` each. Raises ConfigError for what is none."""
+    found = dict(text.partition("=")[::2] for text in given)
+    if "" in found or any("=" not in text for text in given):
+        raise ConfigError(f"an option is NAME=VALUE, not {next(t for t in given if not t.partition('=')[1])}")
+    return found
