@@ -25,8 +25,10 @@ from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscr
 
 PROGRESS = "dbt-dd-progress"
 """The topic in which publishers note where they are."""
+_FIRST = 5.0
+"""Seconds until a broker must have answered at all."""
 _ANSWER = 30.0
-"""Seconds for an answer of the brokers, which may be starting again."""
+"""Seconds for a transaction's steps: a broker may be starting again."""
 _TRANSACTION = 600_000
 """Ms that one transaction may take."""
 
@@ -100,7 +102,7 @@ class _Publisher:
         from confluent_kafka.admin import AdminClient, NewTopic
 
         admin = AdminClient({"log_level": 0, **self._sink.options})
-        found = admin.list_topics(timeout=_ANSWER)
+        found = admin.list_topics(timeout=_FIRST)
         if self._sink.topic not in found.topics:
             raise SinkError(
                 f"there is no topic {self._sink.topic} to publish {self._collection.name} to",

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
@@ -23,7 +22,7 @@ from dbt_incremental_dd.sources.avro_types import spark_struct
 from dbt_incremental_dd.sources.kafka_feed import Feed
 from dbt_incremental_dd.sources.kafka_text import added, with_place
 from dbt_incremental_dd.sources.schema_registry import schema_of_id
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.stored import stored_types
 
 _MAGIC = 0
 _HEADER = 5
@@ -56,7 +55,7 @@ def decoded(feed: Feed, messages: pa.Table, stored: Schema, is_debezium: bool) -
     """The messages' records, with the text of what is malformed."""
     if is_debezium:
         messages = messages.filter(pc.is_valid(messages["value"]))
-    types = pa.struct(list(to_arrow_schema(struct(stored))))
+    types = pa.struct(list(stored_types(stored)))
     pairs = zip(messages["key"].to_pylist(), messages["value"].to_pylist(), strict=True)
     rows: list[dict[str, Any]] = []
     corrupt: list[str | None] = []

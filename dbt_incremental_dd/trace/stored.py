@@ -52,7 +52,7 @@ def updates_schema(place: Place) -> pa.Schema:
 
 
 def _updates_schema(place: Place, log: Log) -> pa.Schema:
-    return _stored_types(Schema((*columns_of(place, log).columns, TIME_COLUMN, DIFF_COLUMN)))
+    return stored_types(Schema((*columns_of(place, log).columns, TIME_COLUMN, DIFF_COLUMN)))
 
 
 def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
@@ -105,7 +105,8 @@ def _sums_by_duckdb(updates: pa.Table) -> pa.Table:
     return found.rename_columns(updates.column_names).cast(schema)
 
 
-def _stored_types(schema: Schema) -> pa.Schema:
+def stored_types(schema: Schema) -> pa.Schema:
+    """The columns in Arrow's types, whatever they nest."""
     found = pa.schema(DeltaSchema.from_json(schema.to_json()).to_arrow())
     return pa.schema([(field.name, nullable(field.type)) for field in found])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -103,6 +104,7 @@ class Writer:
         settings = {"bootstrap.servers": kafka.servers, "log_level": 0, "acks": "all", "enable.idempotence": True}
         self.producer = Producer({**settings, **({"transactional.id": transactional} if transactional else {})})
         self.topic = topic
+        self._kafka = kafka
         if transactional:
             self.producer.init_transactions(30)
 
@@ -116,10 +118,33 @@ class Writer:
         """All of them, or none."""
         self.producer.begin_transaction()
         self.send(*messages)
+        self.end(commit)
+
+    def end(self, commit: bool = True) -> None:
+        """Of a transaction; waits until all brokers' parts of it know."""
         if commit:
             self.producer.commit_transaction(30)
         else:
             self.producer.abort_transaction(30)
+        settle(self._kafka, self.topic)
+
+
+def settle(kafka: Broker, topic: str) -> None:
+    """Waits until no transaction is open in the topic."""
+    from confluent_kafka import IsolationLevel, TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    admin = kafka.admin()
+    partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+
+    def ends(level: IsolationLevel) -> list[int]:
+        wanted = {TopicPartition(topic, one): OffsetSpec.latest() for one in partitions}
+        return [found.result(10).offset for found in admin.list_offsets(wanted, isolation_level=level).values()]
+
+    deadline = time.monotonic() + 30
+    while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+        assert time.monotonic() < deadline, "a transaction stays open"
+        time.sleep(0.02)
 
 
 def _bytes(value: Any) -> bytes | None:

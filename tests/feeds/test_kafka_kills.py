@@ -20,7 +20,7 @@ from dbt_incremental_dd.core.errors import ConfigError, SinkError
 from dbt_incremental_dd.publish.kafka import Sink, publish
 from dbt_incremental_dd.sources.kafka_client import Span, extent, messages
 from dbt_incremental_dd.sources.kafka_feed import feed_of
-from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
+from tests.feeds.kafka import Reader, Writer, kafka, settle, spark, spec_of
 from tests.servers.kafka import Broker
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class Published:
     def sent(self, form: str) -> list[tuple[int, bytes]]:
         """The time of each event that is committed, and its key; tombstones of the form debezium are none."""
         feed = feed_of(self.readers[form].spec)
+        settle(self.kafka, feed.topic)
         found = extent(feed)
         spans = [Span(p, found.first[p], end) for p, end in found.end.items()]
         rows = [row for table in messages(feed, spans) for row in table.to_pylist()]
@@ -117,6 +118,7 @@ class Published:
     def check(self) -> None:
         """What is read back is what was published."""
         for reader in self.readers.values():
+            settle(self.kafka, str(reader.spec.topic))
             reader.take()
             assert reader.rows() == self.source.rows()
 
