@@ -113,8 +113,11 @@ def decoded(feed: Feed, messages: DataFrame, stored: Schema, is_debezium: bool) 
     text = F.make_valid_utf8(F.col("value").cast("string"))
     wanted = struct(stored).add(CORRUPT, StringType())
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **feed.reader}
-    read = F.from_csv(text, wanted.simpleString(), options) if feed.format == "csv" else None
-    record = F.from_json(text, wanted, options) if read is None else read
+    if feed.format == "csv":
+        ddl = ", ".join(f"{quote_name(field.name)} {field.dataType.simpleString()}" for field in wanted.fields)
+        record = F.from_csv(text, ddl, options)
+    else:
+        record = F.from_json(text, wanted, options)
     places = [F.col(name) for name in ("partition", "offset", "key", "value")]
     frame = messages.select(*places, text.alias("text"), record.alias("record"), _key(feed, stored).alias("ids"))
     columns = {name: F.col(f"record.{quote_name(name)}") for name in stored.names}

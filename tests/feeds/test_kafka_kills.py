@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def test_intakes_that_are_ended(spark: SparkSession, kafka: Broker, tmp_path: Pa
         assert run("tests.feeds.kafka_worker", str(tmp_path), kafka.servers, "ended", stop_at=point) == -signal.SIGKILL
     writer.send(*((None, {"id": n, "v": "a", "n": n}) for n in range(sent, sent + 50)))
     reader = Reader(spark, tmp_path, spec_of(kafka.servers, "ended", envelope="append"))
+    shutil.rmtree(tmp_path / "state/scratch")
     reader.time = 10_000
     assert reader.take().rows == 50
     assert reader.rows() == Counter((n, "a", n) for n in range(sent + 50))
@@ -163,6 +165,28 @@ def test_publishers_that_are_ended(spark: SparkSession, kafka: Broker, tmp_path:
         for t, id in zip(table["dd_time"].to_pylist(), table["id"].to_pylist(), strict=True)
     }
     assert {one for one in sent if one[0] > min(t for t, _ in sent)} == expected
+
+
+def test_a_second_publisher_ends_the_first(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
+    published = Published(spark, kafka, tmp_path, "fenced")
+    published.change()
+    with (tmp_path / "first.log").open("wb") as log:
+        command = [sys.executable, "-m", *published.arguments("debezium")]
+        first = subprocess.Popen(command, cwd=ROOT, stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not published.sent("debezium"):
+            assert first.poll() is None and time.monotonic() < deadline
+            time.sleep(0.2)
+        publish(published.collection["s.t"], published.sink("debezium"), once=True)
+        published.change()
+        assert first.wait(60) == 1
+    finally:
+        first.kill()
+    assert "cannot be published" in (tmp_path / "first.log").read_text()
+    publish(published.collection["s.t"], published.sink("debezium"), once=True)
+    sent = published.sent("debezium")
+    assert len(sent) == len(set(sent)) and len({t for t, _ in sent}) == 2
 
 
 def test_what_cannot_be_published(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
