@@ -171,7 +171,6 @@ class _Publisher:
 
 def options_of(given: Sequence[str]) -> dict[str, str]:
     """``NAME=VALUE`` each. Raises ConfigError for what is none."""
-    found = dict(text.partition("=")[::2] for text in given)
-    if "" in found or any("=" not in text for text in given):
-        raise ConfigError(f"an option is NAME=VALUE, not {next(t for t in given if not t.partition('=')[1])}")
-    return found
+    if wrong := next((text for text in given if text.find("=") < 1), None):
+        raise ConfigError(f"an option is NAME=VALUE, not {wrong}")
+    return dict(text.partition("=")[::2] for text in given)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ pytestmark = pytest.mark.kafka
 EVENTS = 1_000_000
 SECONDS = 60
 """That the events take, if nobody is in the way."""
+_FIRST = 20_000
+"""Events that are there before they are followed."""
 _KEYS = 30_000
 _REGIONS = 200
 _SOURCES = """
@@ -121,6 +123,17 @@ class Watching:
                 start_new_session=True,
             )
 
+    def require(self, deadline: float) -> None:
+        """That it is there, and in time."""
+        assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()[-6000:]
+
+    def until_followed(self) -> None:
+        """Its first run is done."""
+        deadline = time.monotonic() + 180
+        while " s)" not in self.log.read_text():
+            self.require(deadline)
+            time.sleep(0.2)
+
     def end(self) -> None:
         """In order, and its JVM with it."""
         self.process.send_signal(signal.SIGINT)
@@ -132,8 +145,9 @@ class Watching:
                 self.process.wait()
 
 
-def produce(own: Broker) -> dict[str, list[tuple[Any, Any]]]:
-    """All events at a steady pace, the broker killed in the middle; what was acknowledged, in each key's order."""
+def produce(own: Broker, until_followed: Callable[[], None]) -> dict[str, list[tuple[Any, Any]]]:
+    """All events at a steady pace once the first are followed, the broker killed in the middle; what was acknowledged,
+    in each key's order."""
     from confluent_kafka import Producer
 
     settings = {"bootstrap.servers": own.servers, "log_level": 0, "acks": "all", "enable.idempotence": True}
@@ -156,6 +170,10 @@ def produce(own: Broker) -> dict[str, list[tuple[Any, Any]]]:
                 break
             except BufferError:
                 producer.poll(0.1)
+        if n == _FIRST:
+            assert producer.flush(60) == 0
+            until_followed()
+            began = time.monotonic()
         if n % 1000 == 0:
             producer.poll(0)
             time.sleep(max(0.0, began + n * SECONDS / EVENTS - time.monotonic()))
@@ -180,19 +198,15 @@ def until_taken(own: Broker, folder: Path, watching: Watching) -> None:
     }
     consumer.close()
     database = dbt_incremental_dd.open(str(folder / ".dbt_incremental_dd"))
+    sources = [database[f"raw.{topic}"] for topic in partitions]
     deadline = time.monotonic() + 240
     while True:
-        assert watching.process.poll() is None and time.monotonic() < deadline, watching.log.read_text()[-6000:]
+        watching.require(deadline)
         time.sleep(0.5)
-        found = {c.name: c for c in database.collections()}
-        sources = [found.get(f"raw.{topic}") for topic in partitions]
-        models = [found.get(f"out.{name}") for name in MODELS]
-        if None in sources or None in models:
-            continue
-        at = [one.manifest.get("progress", {}).get("offsets") for one in sources]
+        at = [one.manifest["progress"]["offsets"] for one in sources]  # type: ignore[index]
         if at == list(ends.values()):
             last = max(e.upper or 0 for one in sources for e in one.history(1000) if e.updates)
-            if all(model.frontiers.upper >= last for model in models):
+            if all(database[f"out.{name}"].frontiers.upper >= last for name in MODELS):
                 return
 
 
@@ -203,7 +217,7 @@ def test_a_million_events_while_the_broker_is_killed(
     watching = Watching(project)
     began = time.monotonic()
     try:
-        acknowledged = produce(own)
+        acknowledged = produce(own, watching.until_followed)
         produced = time.monotonic()
         until_taken(own, project, watching)
         taken = time.monotonic()
@@ -219,6 +233,8 @@ def test_a_million_events_while_the_broker_is_killed(
         assert counted["dd_diff"].unique().to_pylist() == [1]
         found = spark.createDataFrame(counted.drop_columns(["dd_diff"]))
         assert difference(spark.sql(sql.format(**views)), found) == ([], []), name
+    taken_in = [e for e in database["raw.clicks"].history(1000) if e.updates]
+    assert len(taken_in) > 3, "it was not followed"
     runs = [line for line in watching.log.read_text().splitlines() if " s)" in line or "FAILED" in line]
     with capsys.disabled():
         told = f"{EVENTS} events in {produced - began:.0f} s, taken in {taken - produced:.1f} s after the last"

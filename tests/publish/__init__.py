@@ -1,0 +1,1 @@
+"""What is published of a collection's changes."""
