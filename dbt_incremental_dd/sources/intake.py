@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.sources import append, changelog, debezium, snapshot, upsert
+from dbt_incremental_dd.sources import append, changelog, debezium, replica, snapshot, upsert
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors import connector_of
@@ -46,6 +46,7 @@ ENVELOPES: Mapping[str, ModuleType] = {
     "debezium": debezium,
     "changelog": changelog,
     "snapshot": snapshot,
+    "replica": replica,
 }
 
 
@@ -191,6 +192,8 @@ class _Intaking:
         return connector_of(self._spec).arrivals(visit)
 
     def _take(self, arrival: Arrival) -> Intake:
+        if arrival.key is not None:
+            self._spec = replace(self._spec, key=arrival.key)
         records, note = good_records(self._place, self._spec, arrival, self._t)
         record_schema = records.schema.select(record_names(records))
         schema = self._visible(record_schema)
@@ -258,4 +261,4 @@ class _Intaking:
         return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, self._sorted_by())
 
     def _sorted_by(self) -> tuple[str, ...]:
-        return self._spec.key if self._spec.envelope in ("upsert", "debezium") else ()
+        return self._spec.key if self._spec.envelope in ("upsert", "debezium", "replica") else ()

@@ -1,0 +1,7 @@
+"""What the tests of this folder share."""
+
+from __future__ import annotations
+
+from tests.feeds.postgres_fixtures import feed, postgres
+
+__all__ = ["feed", "postgres"]

@@ -1,0 +1,122 @@
+"""A PostgreSQL server of the packages that are installed, run by an unprivileged user."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_USER = "postgres"
+_SECONDS = 60.0
+
+
+def binaries() -> Path | None:
+    """The folder of the newest server's programs; None where there is none."""
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    found += [Path(path).parent for path in [shutil.which("initdb")] if path]
+    return max(found, key=lambda path: [int(part) for part in str(path).split("/") if part.isdigit()], default=None)
+
+
+def free_port() -> int:
+    """A port of this machine's that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Postgres:
+    """A server with its data in a folder; ``start`` and ``kill`` it as often as needed, ``stop`` it at the end."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        found = binaries()
+        assert found is not None, "there is no PostgreSQL server: apt-get install postgresql"
+        self.programs = found
+        self.port = free_port()
+        self._data = folder / "data"
+        self._log = folder / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._settings: dict[str, Any] = {
+            "wal_level": "logical",
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "shared_buffers": "16MB",
+            "max_wal_senders": 10,
+            "max_replication_slots": 10,
+            **settings,
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in [folder, *folder.parents]:  # its user has to come here
+            if path.stat().st_uid == os.getuid() and path != Path("/tmp"):
+                path.chmod(path.stat().st_mode | 0o011)
+        if os.getuid() == 0:
+            shutil.chown(folder, _USER)
+        self._run("initdb", "-D", self._data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync", "--locale=C")
+
+    def url(self, user: str = "postgres", password: str = "", database: str = "postgres") -> str:
+        """Where it is reached; any password will do."""
+        secret = f":{password}" if password else ""
+        return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Starts it, and waits until it answers."""
+        given = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        command = self._command("postgres", "-D", self._data, "-p", str(self.port), *given)
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + _SECONDS
+        while not self._answers():
+            assert self._process.poll() is None and time.monotonic() < deadline, self._log.read_text()[-2000:]
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """Ends it and all its processes as by SIGKILL."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pid in self._others():
+            os.kill(pid, signal.SIGKILL)
+        while self._others():
+            time.sleep(0.02)
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        """Ends it."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def program(self, name: str, *arguments: Any) -> list[str]:
+        """The command line of one of its clients."""
+        return [str(self.programs / name), *map(str, arguments)]
+
+    def _others(self) -> list[int]:
+        """Its processes that are sessions of their own."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if os.readlink(path / "cwd") == str(self._data) and "Z" not in _state(path):
+                    found.append(int(path.name))
+            except OSError:
+                continue
+        return found
+
+    def _answers(self) -> bool:
+        ready = [str(self.programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(ready, check=False).returncode == 0
+
+    def _command(self, name: str, *arguments: Any) -> Sequence[str]:
+        own = [str(self.programs / name), *map(str, arguments)]
+        return ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--init-groups", *own] if os.getuid() == 0 else own
+
+    def _run(self, name: str, *arguments: Any) -> None:
+        done = subprocess.run(self._command(name, *arguments), capture_output=True, text=True, check=False, cwd="/")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _state(path: Path) -> str:
+    return (path / "stat").read_text().rsplit(")", 1)[1][:3]
