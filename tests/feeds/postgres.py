@@ -70,15 +70,15 @@ class Feed:
             counts[tuple(_plain(row[column]) for column in names)] += row["dd_diff"]
         return counts
 
-    def actual(self, name: str) -> Counter[tuple[Any, ...]]:
+    def actual(self, name: str, columns: str = "*") -> Counter[tuple[Any, ...]]:
         """The server's rows."""
-        found = self.connection.execute(f'SELECT * FROM "{name}"').fetchall()
+        found = self.connection.execute(f'SELECT {columns} FROM "{name}"').fetchall()
         return Counter(tuple(map(_plain, row)) for row in found)
 
-    def check(self, *names: str) -> None:
+    def check(self, *names: str, columns: str = "*") -> None:
         """What is stored is what the server has."""
         for name in names:
-            stored, actual = self.rows(name), self.actual(name)
+            stored, actual = self.rows(name), self.actual(name, columns)
             assert stored == actual, f"{name}: missing {actual - stored}, too many {stored - actual}"
 
     def progress(self, name: str) -> dict[str, Any]:
@@ -105,4 +105,4 @@ class Feed:
 
 
 def _plain(value: Any) -> Any:
-    return repr(value) if isinstance(value, float) else value
+    return repr(value + 0.0) if isinstance(value, float) else value

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server; the test is skipped where none is installed, except in CI."""
     if binaries() is None and os.environ.get("CI") != "true":
         pytest.skip("there is no PostgreSQL server")
-    server = Postgres(tmp_path_factory.mktemp("postgres"))
+    server = Postgres()
     server.start()
     yield server
     server.stop()

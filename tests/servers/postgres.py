@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,13 +32,16 @@ def free_port() -> int:
 
 
 class Postgres:
-    """A server with its data in a folder; ``start`` and ``kill`` it as often as needed, ``stop`` it at the end."""
+    """A server with its data in a folder of its own; ``start`` and ``kill`` it as often as needed, ``stop`` it at the
+    end."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         found = binaries()
         assert found is not None, "there is no PostgreSQL server: apt-get install postgresql"
         self.programs = found
         self.port = free_port()
+        # Not pytest's: its user could not come there.
+        self._folder = folder = Path(tempfile.mkdtemp(prefix="dd_postgres_"))
         self._data = folder / "data"
         self._log = folder / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -50,10 +54,6 @@ class Postgres:
             "max_replication_slots": 10,
             **settings,
         }
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in [folder, *folder.parents]:  # its user has to come here
-            if path.stat().st_uid == os.getuid() and path != Path("/tmp"):
-                path.chmod(path.stat().st_mode | 0o011)
         if os.getuid() == 0:
             shutil.chown(folder, _USER)
         self._run("initdb", "-D", self._data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync", "--locale=C")
@@ -86,9 +86,10 @@ class Postgres:
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:
-        """Ends it."""
+        """Ends it, and removes its data."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
+        shutil.rmtree(self._folder)
 
     def program(self, name: str, *arguments: Any) -> list[str]:
         """The command line of one of its clients."""

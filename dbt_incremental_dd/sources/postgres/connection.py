@@ -111,7 +111,8 @@ def scrubbed(url: str, text: str) -> str:
     inside = re.search(r"://[^:@]*:(.*)@", url, re.DOTALL)
     found = {inside[1], unquote(inside[1])} if inside else set()
     found |= {part for secret in list(found) for part in re.split(r"[:@/?#]", secret)}
-    found |= {unquote(match) for match in re.findall(r"(?:password|sslpassword)=([^&\s]+)", url)}
+    given = re.findall(r"(?:password|sslpassword)=([^&\s]+)", url)
+    found |= {form for secret in given for form in (secret, unquote(secret))}
     for secret in sorted(filter(None, found), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text

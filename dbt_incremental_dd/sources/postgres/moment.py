@@ -132,7 +132,7 @@ class _Making:
         least = min((self._followers or {}).values(), default=0)
         if self._state is not None and least > self._state.confirmed:
             reached("slot: before")
-            slots.advance(self._connection, self._feed.slot, least)
+            slots.patiently(lambda: slots.advance(self._connection, self._feed.slot, least))
             reached("slot: advanced")
 
     def _tables(self) -> dict[str, Table]:
@@ -216,7 +216,9 @@ class _Making:
             return Stream({}, frozenset(), 0)
         feed = self._feed
         followed = {oid: Followed(tables[name], known[name].position) for oid, name in names.items()}
-        return follow(self._connection, feed.storage, feed.slot, feed.publication, followed, position)
+        return slots.patiently(
+            lambda: follow(self._connection, feed.storage, feed.slot, feed.publication, followed, position)
+        )
 
     def _progress(self, position: int, marks: list[Any]) -> dict[str, Any]:
         return {

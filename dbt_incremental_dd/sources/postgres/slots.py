@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbt_incremental_dd.sources.postgres.connection import Trouble, connected
 from dbt_incremental_dd.sources.postgres.tables import Table, quote_identifier
@@ -13,9 +14,13 @@ from dbt_incremental_dd.sources.postgres.tables import Table, quote_identifier
 if TYPE_CHECKING:
     from dbt_incremental_dd.sources.postgres.connection import Connection
 
+T = TypeVar("T")
+
 _OLDEST = 130000
 _PATIENCE = 120.0
 """Seconds to wait for transactions that are open when a consistent point is sought."""
+_IN_USE = 15.0
+"""Seconds to wait for another reader of the slot."""
 _SERVER = """
 SELECT current_setting('server_version_num')::int, current_setting('wal_level'), pg_is_in_recovery(),
 (SELECT system_identifier::text FROM pg_control_system()), current_database()::text,
@@ -117,6 +122,20 @@ def consistent_point(url: str, name: str, is_temporary: bool) -> Iterator[tuple[
         found = connection.execute(command).fetchone()
         assert found is not None
         yield lsn(str(found[1])), str(found[2])
+
+
+def patiently(act: Callable[[], T]) -> T:
+    """Does it again for some seconds where the slot is in use: another run may be reading it."""
+    import psycopg
+
+    deadline = time.monotonic() + _IN_USE
+    while True:
+        try:
+            return act()
+        except psycopg.errors.ObjectInUse:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def advance(connection: Connection, name: str, position: int) -> None:

@@ -82,6 +82,9 @@ def converted(texts: pa.ChunkedArray, name: str, base: str, dtype: str) -> pa.Ch
 def _cast(texts: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_timestamp(wanted):
         return texts.cast(pa.timestamp("us")).cast(wanted)
+    if pa.types.is_floating(wanted):
+        # Both zeros are equal, there and in Spark, and only one of them can be found again by its value.
+        return pc.add(texts.cast(wanted), pa.scalar(0, wanted))
     return texts.cast(wanted)
 
 
