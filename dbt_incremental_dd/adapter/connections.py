@@ -12,6 +12,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.object_store import require_safe
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +42,7 @@ def _session(credentials: Any) -> SparkSession:
     folder = _invocation_dir()
     with _LOCK:
         try:
-            return open_session(credentials.root(folder), settings)
+            return open_session(credentials.root(folder), settings, credentials.storage_options)
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 
@@ -59,7 +60,9 @@ def project_dir(config: Any) -> str:
 
 def storage_of(credentials: Any, folder: str) -> Storage:
     """The state root that the profile names."""
-    return Storage(credentials.root(folder), dict(credentials.storage_options))
+    root, options = credentials.root(folder), dict(credentials.storage_options)
+    require_safe(root, options)
+    return Storage(root, options)
 
 
 __all__ = ["DifferentialConnectionManager", "project_dir", "storage_of"]

@@ -13,10 +13,11 @@ DEFAULT_STATE_ROOT = ".dbt_incremental_dd"
 
 @dataclass
 class DifferentialCredentials(SparkCredentials):
-    """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs."""
+    """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs,
+    from which what pyarrow and Spark need is derived; never shown."""
 
     state_root: str = DEFAULT_STATE_ROOT
-    storage_options: dict[str, str] = field(default_factory=dict)
+    storage_options: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:

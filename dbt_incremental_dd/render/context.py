@@ -17,6 +17,7 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import if_few
 from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.write import describe_folder
 
 if TYPE_CHECKING:
@@ -76,11 +77,11 @@ class Context:
         uri = self.storage.scratch("delta")
         self._scratch.append(uri)
         schema = rows.frame.schema
-        rows.frame.write.parquet(uri)
+        rows.frame.write.parquet(spark_uri(uri))
         files = describe_folder(self.storage, uri)
         frame = self.spark.createDataFrame([], schema)
         if files:
-            frame = self.spark.read.schema(schema).parquet(*(f"{uri}/{file.path}" for file in files))
+            frame = self.spark.read.schema(schema).parquet(*(spark_uri(f"{uri}/{file.path}") for file in files))
         return replace(rows, source=frame, estimate=sum(file.rows for file in files))
 
     def empty(self, types: Sequence[tuple[str, str]]) -> DataFrame:

@@ -27,6 +27,7 @@ from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.links import follow, forget, link_all, shows
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.manifest import columns_of
+from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import quote_name
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _updates_sql(log: Log, files: Sequence[DataFile], schema: Schema, folder: st
         nulls = [f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema]
         nulls += [f"CAST(NULL AS BIGINT) AS {TIME}", f"CAST(NULL AS BIGINT) AS {DIFF}"]
         return f"SELECT * FROM (SELECT {', '.join(nulls)} LIMIT 0)"
-    paths = _escaped(folder) if folder else _glob(log.uri, files)
+    paths = _escaped(folder) if folder else _glob(spark_uri(log.uri), files)
     return f"SELECT {_columns(schema)}, {TIME}, {DIFF} FROM parquet.{quote_name(paths)}"
 
 

@@ -10,31 +10,67 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.runtime.metastore import wait_for
+from dbt_incremental_dd.trace.object_store import MISSING_CLASS, hadoop_settings, is_remote, spark_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _QUIET = "log4j2-quiet.properties"
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
+_REACHED: set[str] = set()
+"""State roots in object storage that this process's Spark has reached."""
 
 
-def open_session(root: str, settings: Mapping[str, str]) -> SparkSession:
-    """The process's session; ``settings`` are the user's and come before the defaults."""
+def open_session(root: str, settings: Mapping[str, str], options: Mapping[str, str] | None = None) -> SparkSession:
+    """The process's session; ``settings`` are the user's and come before the defaults, ``options`` the storage's.
+
+    Raises StateError where it cannot reach the state root.
+    """
+    spark = _open(root, settings, hadoop_settings(root, options or {}))
+    if root not in _REACHED and urlsplit(root).scheme == "s3":
+        _require_reached(spark, root)
+        _REACHED.add(root)
+    return spark
+
+
+def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     _quiet()
-    if is_remote():
+    if is_connect():
         # dbt-spark asks for Hive support with every statement, which a server does not take.
         warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
-        return _configured(SparkSession.builder, settings).getOrCreate()
-    builder = _configured(SparkSession.builder, _local(root, settings))
+        # A server's own configuration is made before: what is told to it holds for this session.
+        return _configured(SparkSession.builder, {**hadoop, **settings}).getOrCreate()
+    given = {**{f"spark.hadoop.{name}": value for name, value in hadoop.items()}, **settings}
+    builder = _configured(SparkSession.builder, _local(root, given))
     if _METASTORE not in settings and SparkSession.getActiveSession() is None:
         wait_for(f"{local_folder(root)}/metastore_db", lambda line: print(line, file=sys.stderr))
     with _stderr_to(f"{local_folder(root)}/spark.log"):
         return builder.enableHiveSupport().getOrCreate()
+
+
+def _require_reached(spark: SparkSession, root: str) -> None:
+    """By a path at which there is nothing; no job is run."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        spark.read.parquet(spark_uri(f"{root}/scratch/nothing-is-here"))
+    except Exception as error:
+        if MISSING_CLASS in str(error):
+            raise StateError(
+                f"Spark cannot reach state_root {root}: {MISSING_CLASS} is not on its class path",
+                "Set spark.jars.packages to org.apache.hadoop:hadoop-aws:<the version of Spark's hadoop-client> among "
+                "the profile's server_side_parameters, or on the Spark Connect server.",
+            ) from error
+        if not isinstance(error, AnalysisException) and is_foreign(error):
+            remedy = "Check `storage_options` and that Spark's machines can reach the store."
+            raise StateError(f"Spark cannot reach state_root {root}: {reason(error)}", remedy) from error
 
 
 def _quiet() -> None:
@@ -65,7 +101,7 @@ def local_folder(root: str) -> str:
 
     Raises StateError where it cannot be written.
     """
-    local = root if "://" not in root else os.path.join(os.getcwd(), ".dbt_incremental_dd")
+    local = root if not is_remote(root) else os.path.join(os.getcwd(), ".dbt_incremental_dd")
     try:
         os.makedirs(local, exist_ok=True)
         writable = os.access(local, os.W_OK)
@@ -80,7 +116,7 @@ def local_folder(root: str) -> str:
     return local
 
 
-def is_remote() -> bool:
+def is_connect() -> bool:
     """Whether the session is one of Spark Connect."""
     return bool(os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"))
 
@@ -100,22 +136,33 @@ def _local(root: str, settings: Mapping[str, str]) -> dict[str, str]:
         settings.get("spark.driver.extraJavaOptions", ""),
     ]
     java = {"spark.driver.extraJavaOptions": " ".join(option for option in options if option)}
-    return {**_defaults(local), **settings, **java}
+    return {**_defaults(root, local, settings), **settings, **java}
 
 
-def _defaults(local: str) -> dict[str, str]:
+def _defaults(root: str, local: str, settings: Mapping[str, str]) -> dict[str, str]:
     cores = os.cpu_count() or 2
+    master = settings.get("spark.master") or os.environ.get("SPARK_MASTER", f"local[{cores}]")
+    defaults = _common(local, master)
+    if not is_remote(root):
+        # Files are named one by one: a job that looks at them takes longer than looking.
+        defaults["spark.sql.sources.parallelPartitionDiscovery.threshold"] = "10000"
+        defaults["spark.sql.warehouse.dir"] = f"{local}/warehouse"
+    else:  # tables that dbt makes itself, seeds among them, are written by workers
+        defaults["spark.sql.warehouse.dir"] = spark_uri(f"{root}/warehouse")
+    if master.startswith("local"):
+        defaults["spark.sql.shuffle.partitions"] = str(max(cores, 2))
+    return defaults
+
+
+def _common(local: str, master: str) -> dict[str, str]:
     metastore = f"jdbc:derby:;databaseName={local}/metastore_db;create=true"
     return {
-        "spark.master": os.environ.get("SPARK_MASTER", f"local[{cores}]"),
+        "spark.master": master,
         "spark.app.name": "dbt-incremental-dd",
         "spark.driver.memory": f"{_driver_memory()}m",
         _METASTORE: metastore,
-        "spark.sql.warehouse.dir": f"{local}/warehouse",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": str(max(cores, 2)),
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.ansi.enabled": "false",
         # Larger tables from the driver stay in Arrow until a task reads them; as local relations they become rows at

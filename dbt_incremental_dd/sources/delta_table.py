@@ -22,6 +22,7 @@ from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.paths import check, look_every
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import quote_name, struct
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _read(
     groups: dict[tuple[Any, ...], list[str]] = {}
     for path, values in files.items():
         key = tuple(values["partition"].get(name) for name in partitions)
-        groups.setdefault(key, []).append(f"{spec.path}/{path}")
+        groups.setdefault(key, []).append(spark_uri(f"{spec.path}/{path}"))
     inside = struct(Schema(tuple(column for column in schema if column.name not in partitions)))
     frames = []
     for key, paths in groups.items():

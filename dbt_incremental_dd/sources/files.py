@@ -22,6 +22,7 @@ from dbt_incremental_dd.sources.paths import check, look_every
 from dbt_incremental_dd.sources.reader import as_spark_writes, read, read_few
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import schema_of
 
 __all__ = ["arrivals", "check", "listing", "look_every", "sight"]
@@ -102,7 +103,7 @@ def _uri(spec: SourceSpec, name: str) -> str:
     """A listed file as Spark reads it: the name is taken literally, glob characters and all."""
     escaped = "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in name)
     if spec.path and "://" in spec.path:
-        return spec.path.split("://", 1)[0] + "://" + escaped
+        return spark_uri(spec.path.split("://", 1)[0] + "://" + escaped)
     return escaped
 
 

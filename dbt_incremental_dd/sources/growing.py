@@ -20,6 +20,7 @@ from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.reader import read
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +61,7 @@ def arrivals(
         scratch = storage.scratch("tail")
         lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
         prefix = _hash(file, end)
-    frame = read(spark, spec, [f"{scratch}/tail.txt"] if end > offset else [], stored)
+    frame = read(spark, spec, [spark_uri(f"{scratch}/tail.txt")] if end > offset else [], stored)
     return Arrival(Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(scratch,))
 
 
@@ -96,7 +97,7 @@ def _end_of_lines(file: BinaryIO, start: int, size: int) -> int:
 def _copy(storage: Storage, uri: str, header: bytes, file: BinaryIO, start: int, end: int) -> int:
     """Copies a part of the file; the number of its lines."""
     filesystem, path = storage.filesystem(uri)
-    filesystem.create_dir(path.rsplit("/", 1)[0], recursive=True)
+    make_folder(filesystem, path.rsplit("/", 1)[0])
     lines = 0
     with filesystem.open_output_stream(path) as out:
         out.write(header)

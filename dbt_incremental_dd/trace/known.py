@@ -1,4 +1,4 @@
-"""What is known of a Delta log on a local disk, as long as no commit has come after it.
+"""What is known of a Delta log, as long as no commit has come after it.
 
 A commit's file is never changed, so the last one tells whether the log is still the one that was read, and the absence
 of the next one that nothing is new.
@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote
 
 T = TypeVar("T")
 _MOST = 2_000
@@ -21,7 +24,7 @@ _MOST = 2_000
 class _Known(Generic[T]):
     value: T
     version: int
-    commit: tuple[int, ...]
+    commit: Hashable
 
 
 class Known(Generic[T]):
@@ -31,18 +34,26 @@ class Known(Generic[T]):
         self._known: OrderedDict[str, _Known[T]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def newest(self, folder: str) -> T | None:
+    def newest(self, folder: str, options: Mapping[str, str]) -> T | None:
         """What was read of the log, if that is still all of it."""
         with self._lock:
             known = self._known.get(folder)
-        if known is None or _identity(folder, known.version) != known.commit:
+        if known is None:
             return None
-        return None if os.path.exists(_commit(folder, known.version + 1)) else known.value
+        try:
+            if _identity(_commit(folder, known.version), options) != known.commit:
+                return None
+            return known.value if _identity(_commit(folder, known.version + 1), options) is None else None
+        except OSError:  # it cannot be told, so it is read
+            return None
 
-    def remember(self, folder: str, version: int, value: T) -> None:
-        """Keeps what was read of the log's ``version``, if it is on a local disk."""
-        commit = None if "://" in folder else _identity(folder, version)
-        if commit is None:
+    def remember(self, folder: str, options: Mapping[str, str], version: int, value: T) -> None:
+        """Keeps what was read of the log's ``version``."""
+        try:
+            commit = _identity(_commit(folder, version), options)
+        except OSError:
+            return
+        if not commit:
             return
         with self._lock:
             self._known[folder] = _Known(value, version, commit)
@@ -55,9 +66,20 @@ def _commit(folder: str, version: int) -> str:
     return f"{folder}/_delta_log/{version:020d}.json"
 
 
-def _identity(folder: str, version: int) -> tuple[int, ...] | None:
+def _identity(path: str, options: Mapping[str, str]) -> Hashable | None:
+    """What another file of that name would differ in, empty where that cannot be told; None where there is none."""
     try:
-        found = os.stat(_commit(folder, version))
-    except OSError:
+        return _tag(path, options) if is_remote(path) else _node(os.stat(path))
+    except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _node(found: os.stat_result) -> Hashable:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _tag(path: str, options: Mapping[str, str]) -> Hashable:
+    """An object's entity tag, by one request."""
+    filesystem, name = filesystem_of(path, options)
+    with filesystem.open_input_file(name) as file:
+        return str((file.metadata() or {}).get("ETag", ""))

@@ -29,6 +29,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote, make_folder
 
 FORMAT_VERSION = 1
 
@@ -63,15 +64,12 @@ class Storage:
 
     def filesystem(self, uri: str) -> tuple[pafs.FileSystem, str]:
         """pyarrow's file system for a path under the root, and the path in its terms."""
-        if "://" in uri:
-            filesystem, path = pafs.FileSystem.from_uri(uri)
-            return filesystem, path
-        return pafs.LocalFileSystem(), uri
+        return filesystem_of(uri, self.options)
 
     @property
     def is_local(self) -> bool:
         """Whether files can be renamed and listed as on a local disk."""
-        return "://" not in self.root
+        return not is_remote(self.root)
 
     def scratch(self, label: str) -> str:
         """A new path for a running job's files."""
@@ -80,16 +78,17 @@ class Storage:
     def read_small(self, path: str) -> str | None:
         """The text of a small file under the root; None where there is none."""
         filesystem, full = self.filesystem(f"{self.root}/{path}")
-        if filesystem.get_file_info(full).type != pafs.FileType.File:
+        try:
+            with filesystem.open_input_stream(full) as stream:
+                return bytes(stream.read()).decode()
+        except FileNotFoundError:
             return None
-        with filesystem.open_input_stream(full) as stream:
-            return bytes(stream.read()).decode()
 
     def write_small(self, path: str, text: str) -> None:
         """Replaces a small file under the root, at once."""
         filesystem, full = self.filesystem(f"{self.root}/{path}")
         folder, name = full.rsplit("/", 1)
-        filesystem.create_dir(folder, recursive=True)
+        make_folder(filesystem, folder)
         # Elsewhere a file shows when it is whole.
         made = f"{folder}/.{name}-{uuid.uuid4().hex}" if self.is_local else full
         with filesystem.open_output_stream(made) as out:
@@ -110,15 +109,18 @@ class Storage:
         """Raises StateError unless a file can be written under the root."""
         try:
             filesystem, path = self.filesystem(self.root)
-            filesystem.create_dir(path, recursive=True)
-            probe = f"{path}/.writable-{uuid.uuid4().hex}"
+            make_folder(filesystem, path)
+            # Elsewhere it stays: to remove it would take as many requests again.
+            probe = f"{path}/.writable-{uuid.uuid4().hex}" if self.is_local else f"{path}/.writable"
             with filesystem.open_output_stream(probe) as out:
                 out.write(b"")
-            filesystem.delete_file(probe)
+            if self.is_local:
+                filesystem.delete_file(probe)
         except OSError as error:
             raise StateError(
                 f"state_root {self.root} cannot be written: {error}",
-                "Give a folder that this user may write, as `state_root` in the profile.",
+                "Give a folder that this user may write, as `state_root` in the profile; for object storage also "
+                "`storage_options`.",
             ) from error
 
 
@@ -189,7 +191,7 @@ class Place:
         number = time.time_ns()
         reached("manifest: before")
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests")
-        filesystem.create_dir(path, recursive=True)
+        make_folder(filesystem, path)
         with filesystem.open_output_stream(f"{path}/{number}.json") as out:
             out.write(json.dumps({"format": FORMAT_VERSION, **manifest}, sort_keys=True).encode())
         reached("manifest: written")

@@ -8,6 +8,7 @@ frontier conflict, and the second gets CommitConflict: compare-and-swap.
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.known import Known
+from dbt_incremental_dd.trace.object_store import is_remote
 
 UPPER, SINCE, MANIFEST = "dd:upper", "dd:since", "dd:manifest"
 
@@ -51,6 +53,7 @@ class Commit:
 
 
 _SETTINGS = {
+    # In object storage each entry since the last checkpoint takes several requests to read.
     "delta.checkpointInterval": "50",
     # Bounds of all columns; those of `dd_time`, which is among the last, are what reads begin with.
     "delta.dataSkippingNumIndexedCols": "-1",
@@ -67,27 +70,30 @@ class Log:
         table: DeltaTable,
         options: Mapping[str, str] | None = None,
         files: tuple[DataFile, ...] | None = None,
+        moved: Mapping[str, int | None] | None = None,
     ) -> None:
-        """``files``: all live ones, where that is known."""
+        """``files``: all live ones; ``moved``: the versions of its transactions; where they are known."""
         self.name = name
         self.uri = uri
         self._options = options
-        self._table = table
+        self._table: DeltaTable | None = table
+        self._lock = threading.Lock()
         self.version = int(table.version())
         """The Delta table's version."""
         self.schema = Schema.from_json(table.schema().to_json())
         """All stored columns, ``dd_time`` and diffs included."""
-        self.frontiers = Frontiers(since=self._transaction(SINCE) or 0, upper=self._transaction(UPPER) or 0)
+        self._moved = moved or {name: _transaction(table, name) for name in (UPPER, SINCE, MANIFEST)}
+        self.frontiers = Frontiers(since=self._moved[SINCE] or 0, upper=self._moved[UPPER] or 0)
         """``since`` and ``upper`` as of this version."""
-        self.manifest = self._transaction(MANIFEST)
+        self.manifest = self._moved[MANIFEST]
         """The number of the manifest that belongs to this version."""
-        self.files = self._live() if files is None else files
+        self.files = _live(table, self.schema) if files is None else files
         """All live files, oldest updates first."""
 
     @staticmethod
     def load(name: str, uri: str, storage_options: Mapping[str, str] | None = None) -> Log | None:
         """The log's newest version; None where there is no such trace. Raises StateError where it is damaged."""
-        known = _KNOWN.newest(uri)
+        known = _KNOWN.newest(uri, storage_options or {})
         if known is not None and known.name == name:
             return known
         try:
@@ -99,7 +105,7 @@ class Log:
                 f"the log of {name} at {uri} cannot be read: {error}",
                 _REBUILD,
             ) from error
-        _KNOWN.remember(uri, log.version, log)
+        _KNOWN.remember(uri, storage_options or {}, log.version, log)
         return log
 
     @staticmethod
@@ -121,7 +127,7 @@ class Log:
                 uri,
                 DeltaSchema.from_json(schema.to_json()),
                 [],
-                configuration=_SETTINGS,
+                configuration=_settings(uri),
                 storage_options=dict(storage_options or {}),
                 commit_properties=CommitProperties(app_transactions=start),
             )
@@ -137,14 +143,6 @@ class Log:
         if made is None:
             raise StateError(f"{name} was stored at {uri} but cannot be found there", "Check `state_root`.")
         return made
-
-    def _transaction(self, name: str) -> int | None:
-        version = self._table.transaction_version(name)
-        return None if version is None else int(version)
-
-    def _live(self) -> tuple[DataFile, ...]:
-        table = pa.table(self._table.get_add_actions(flatten=True))
-        return _in_order(_data_file(row, self.schema) for row in table.to_pylist())
 
     def commit(self, commit: Commit) -> Log:
         """The log with ``commit`` on top. Raises CommitConflict where another writer came first.
@@ -165,19 +163,32 @@ class Log:
                 for file in commit.remove
             ]
         reached("commit: before")
-        try:
-            self._table.create_write_transaction(
-                actions,
-                "overwrite" if commit.replace_all else "append",
-                DeltaSchema.from_json((schema if commit.replace_all else self.schema).to_json()),
-                commit_properties=CommitProperties(app_transactions=_transactions(commit), max_commit_retries=15),
-            )
-        except CommitFailedError as error:
-            raise self._conflict(error) from error
-        except (DeltaError, OSError) as error:
-            raise StateError(f"{self.name} at {self.uri} cannot be written: {error}", "Check `state_root`.") from error
-        reached("commit: done")
-        return self._after(commit)
+        with self._lock:
+            table = self._open()
+            try:
+                table.create_write_transaction(
+                    actions,
+                    "overwrite" if commit.replace_all else "append",
+                    DeltaSchema.from_json((schema if commit.replace_all else self.schema).to_json()),
+                    commit_properties=CommitProperties(app_transactions=_transactions(commit), max_commit_retries=15),
+                )
+            except CommitFailedError as error:
+                raise self._conflict(error) from error
+            except (DeltaError, OSError) as error:
+                what = f"{self.name} at {self.uri} cannot be written: {error}"
+                raise StateError(what, "Check `state_root`.") from error
+            reached("commit: done")
+            self._table = None  # it goes on to the log after this one
+        return self._after(commit, table)
+
+    def _open(self) -> DeltaTable:
+        """The table at this version, whatever has been committed since."""
+        if self._table is None:
+            try:
+                self._table = DeltaTable(self.uri, version=self.version, storage_options=dict(self._options or {}))
+            except (DeltaError, OSError) as error:
+                raise self._conflict(error) from error
+        return self._table
 
     def holding(self, files: Iterable[DataFile], schema: Schema | None = None) -> Log:
         """The log after a commit that makes exactly these files live; ``schema``: wider than so far. Raises
@@ -205,23 +216,25 @@ class Log:
         except CommitFailedError as error:
             raise self._conflict(error) from error
         reached("columns: added")
-        made = self._after(Commit())
+        made = self._after(Commit(), table)
         if made.version != self.version + 1:
             raise self._conflict(made.version)
         return made
 
-    def _after(self, commit: Commit) -> Log:
-        """The log with that commit, which has just been made; and with those of others that came before it."""
+    def _after(self, commit: Commit, table: DeltaTable) -> Log:
+        """The log with that commit, which has just been made of ``table``; and with those of others that came before
+        it."""
         try:
-            table = DeltaTable(self.uri, storage_options=dict(self._options or {}))
+            table.update_incremental()
         except (DeltaError, OSError) as error:
             raise StateError(f"{self.name} is gone from {self.uri}: {error}", "Check `state_root`.") from error
-        files = None
+        files = moved = None
         if int(table.version()) == self.version + 1:
             gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
             files = _in_order((*(file for file in self.files if file.path not in gone), *commit.add))
-        made = Log(self.name, self.uri, table, self._options, files)
-        _KNOWN.remember(self.uri, made.version, made)
+            moved = {**self._moved, **{one.app_id: one.version for one in _transactions(commit)}}
+        made = Log(self.name, self.uri, table, self._options, files, moved)
+        _KNOWN.remember(self.uri, self._options or {}, made.version, made)
         return made
 
     def _conflict(self, reason: object) -> CommitConflict:
@@ -233,11 +246,26 @@ class Log:
     def checkpoint(self) -> None:
         """Sums the log up to this version in one file, from which it can be loaded without the entries before."""
         reached("checkpoint: before")
-        self._table.create_checkpoint()
+        with self._lock:
+            self._open().create_checkpoint()
         reached("checkpoint: written")
 
 
 _KNOWN: Known[Log] = Known()
+
+
+def _settings(uri: str) -> dict[str, str]:
+    return {**_SETTINGS, "delta.checkpointInterval": "10"} if is_remote(uri) else _SETTINGS
+
+
+def _transaction(table: DeltaTable, name: str) -> int | None:
+    version = table.transaction_version(name)
+    return None if version is None else int(version)
+
+
+def _live(table: DeltaTable, schema: Schema) -> tuple[DataFile, ...]:
+    actions = pa.table(table.get_add_actions(flatten=True))
+    return _in_order(_data_file(row, schema) for row in actions.to_pylist())
 
 
 def _in_order(files: Iterable[DataFile]) -> tuple[DataFile, ...]:

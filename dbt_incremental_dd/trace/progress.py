@@ -17,14 +17,15 @@ EVERY = 10.0
 
 @contextmanager
 def progress(storage: Storage, uri: str, what: str, report: Callable[[str], None]) -> Iterator[None]:
-    """While the block runs, reports ``what``, the seconds, and the bytes written under ``uri`` since it began."""
+    """While the block runs, reports ``what``, the seconds, and on a local disk the bytes written under ``uri``."""
     done = threading.Event()
     began, started = time.time_ns(), time.monotonic()
 
     def tell() -> None:
         while not done.wait(EVERY):
-            written = size_text(_written(storage, uri, began))
-            report(f"{what}: {time.monotonic() - started:.0f} s, {written} written")
+            # In object storage it would take as many requests as there are files.
+            written = f", {size_text(_written(storage, uri, began))} written" if storage.is_local else ""
+            report(f"{what}: {time.monotonic() - started:.0f} s{written}")
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

@@ -15,6 +15,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.trace.object_store import spark_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -59,7 +60,7 @@ def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Sc
     wanted = struct(schema)
     if not files:
         return spark.createDataFrame([], wanted)
-    frame = spark.read.schema(wanted).parquet(*(f"{uri}/{file.path}" for file in files))
+    frame = spark.read.schema(wanted).parquet(*(spark_uri(f"{uri}/{file.path}") for file in files))
     return frame.coalesce(1) if sum(file.bytes for file in files) <= _ONE_TASK else frame
 
 

@@ -20,6 +20,7 @@ from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.pages import write_pages
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _LONGEST_BOUND = 256
 def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bounded: Sequence[str] = ()) -> DataFile:
     """One file of a small table that is on the driver already; no Spark job."""
     filesystem, root = storage.filesystem(uri)
-    filesystem.create_dir(f"{root}/data", recursive=True)
+    make_folder(filesystem, f"{root}/data")
     path = f"data/{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
     table = nullable_inside(table).replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
@@ -76,7 +77,7 @@ def write_spark(
         writer = writer.option("parquet.page.row.count.limit", ROWS_PER_PAGE)
         writer = writer.option("parquet.dictionary.page.size", _BYTES_PER_DICTIONARY)
     reached("files: before")
-    writer.parquet(f"{uri}/{folder}")
+    writer.parquet(spark_uri(f"{uri}/{folder}"))
     reached("files: written")
     return describe_folder(storage, uri, folder, bounded, is_arranged)
 

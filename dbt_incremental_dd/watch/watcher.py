@@ -126,7 +126,7 @@ class Watched:
         if self._storage is None:
             return False
         try:
-            for _ in compact(open_session(self._storage.root, {}), self._storage):
+            for _ in compact(open_session(self._storage.root, {}, self._storage.options), self._storage):
                 pass
         except DifferentialError as error:
             self.tell(f"{format_time(now())}  compaction FAILED  {error}")

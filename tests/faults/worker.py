@@ -32,7 +32,7 @@ from dbt_incremental_dd.core import points
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
-from dbt_incremental_dd.runtime.session import is_remote, open_session
+from dbt_incremental_dd.runtime.session import is_connect, open_session
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.trace import links
 from dbt_incremental_dd.trace.layout import Storage
@@ -63,7 +63,7 @@ class Worker:
         self._feed = Feed(folder)
         given = {"spark.master": "local[2]", "spark.driver.memory": "1g", **(settings or {})}
         own = {name: value for name, value in SETTINGS.items() if name.startswith("spark.sql.")}
-        self._spark: SparkSession = open_session(str(folder / "state"), own if is_remote() else {**own, **given})
+        self._spark: SparkSession = open_session(str(folder / "state"), own if is_connect() else {**own, **given})
         self._spark.sql("CREATE DATABASE IF NOT EXISTS m")
         links.STILL_READ = -1.0
 
