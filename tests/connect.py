@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,8 +22,9 @@ def connect_server(tmp_path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """The Connect server that pyspark ships, with its warehouse and metastore in the folder; its address."""
+def serving(folder: Path, own: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The Connect server that pyspark ships, with its warehouse and metastore in the folder; its address. ``own``:
+    settings that come before the usual ones."""
     import importlib.util
 
     with socket.socket() as free:
@@ -39,11 +40,12 @@ def serving(folder: Path) -> Iterator[str]:
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        **(own or {}),
     }
     arguments = [
         str(submit),
         "--master",
-        "local[2]",
+        settings.pop("spark.master", "local[2]"),
         "--class",
         "org.apache.spark.sql.connect.service.SparkConnectServer",
     ]

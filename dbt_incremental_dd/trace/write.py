@@ -9,6 +9,7 @@ import datetime
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -43,6 +44,8 @@ _PAGED: Mapping[str, Any] = {
     "max_rows_per_page": ROWS_PER_PAGE,
     "dictionary_pagesize_limit": _BYTES_PER_DICTIONARY,
 }
+_AT_ONCE = 8
+"""Footers that are read at a time: in object storage each takes as long as a request."""
 _LONGEST_BOUND = 256
 """Characters; longer strings get no bounds."""
 
@@ -56,11 +59,13 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     table = nullable_inside(table).replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
     is_large = table.num_rows > ROWS_PER_GROUP
     how = _PAGED if is_large else {}
-    file = f"{root}/{path}"
+    footers: list[pq.FileMetaData] = []
     reached("file: before")
-    pq.write_table(table, file, row_group_size=ROWS_PER_GROUP, filesystem=filesystem, compression="zstd", **how)
+    with filesystem.open_output_stream(f"{root}/{path}") as out:
+        pq.write_table(table, out, row_group_size=ROWS_PER_GROUP, compression="zstd", metadata_collector=footers, **how)
+        size = out.tell()
     reached("file: written")
-    return describe(filesystem, root, path, bounded, is_paged=is_large)
+    return _described(filesystem, root, path, footers[0], size, bounded, is_paged=is_large)
 
 
 def write_spark(
@@ -90,8 +95,9 @@ def describe_folder(
     written = filesystem.get_file_info(pafs.FileSelector(f"{root}/{folder}" if folder else root))
     names = sorted(info.base_name for info in written if info.base_name.endswith(".parquet"))
     paths = (f"{folder}/{name}" if folder else name for name in names)
-    described = (describe(filesystem, root, path, bounded, is_paged) for path in paths)
-    return tuple(file for file in described if file.rows)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        described = pool.map(lambda path: describe(filesystem, root, path, bounded, is_paged), paths)
+        return tuple(file for file in described if file.rows)
 
 
 def describe(
@@ -100,6 +106,18 @@ def describe(
     """A data file's rows, bytes and bounds, from its Parquet footer; ``is_paged``: its pages are indexed."""
     footer = pq.read_metadata(f"{root}/{path}", filesystem=filesystem)
     size = filesystem.get_file_info(f"{root}/{path}").size
+    return _described(filesystem, root, path, footer, size, bounded, is_paged)
+
+
+def _described(
+    filesystem: pafs.FileSystem,
+    root: str,
+    path: str,
+    footer: pq.FileMetaData,
+    size: int,
+    bounded: Sequence[str],
+    is_paged: bool,
+) -> DataFile:
     if footer.num_rows == 0:
         return DataFile(path, 0, size, 0, 0, 0, 0)
     if is_paged and footer.num_rows > ROWS_PER_GROUP:

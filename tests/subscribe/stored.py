@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,8 +22,8 @@ _VISIBLE = Schema((Column("k", "long"), Column("v", "string")))
 class Stored:
     """``m.kept`` with columns ``k`` and ``v``."""
 
-    def __init__(self, root: Path) -> None:
-        self.place = Storage(str(root)).collection("m.kept")
+    def __init__(self, root: Path | str, options: Mapping[str, str] | None = None) -> None:
+        self.place = Storage(str(root), options or {}).collection("m.kept")
         self.place.create(Schema((*_VISIBLE.columns, TIME_COLUMN, DIFF_COLUMN)))
         self.collection = Collection(self.place.storage, "m.kept")
 

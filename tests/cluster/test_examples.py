@@ -1,0 +1,40 @@
+"""Example projects on two workers that share no disk with the driver, with sources and state in S3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.project import Moved, require_exact
+from tests.connect import serving as connect
+from tests.servers.cluster import Cluster, on_class_path, serving
+from tests.servers.s3 import S3
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the driver works; the workers find it empty."""
+    return tmp_path_factory.mktemp("projects")
+
+
+@pytest.fixture(scope="module")
+def cluster(projects: Path) -> Iterator[Cluster]:
+    with serving(projects) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("name", "size"), [("payments", 3_000), ("wikirecent", 4_000)])
+def test_a_project_on_the_cluster_is_exact(name: str, size: int, cluster: Cluster, s3: S3, projects: Path) -> None:
+    moved = Moved(name, projects, s3, cluster.settings)
+    require_exact(moved.rounds(2, size), 2)
+
+
+def test_a_project_over_connect_is_exact(cluster: Cluster, s3: S3, projects: Path, tmp_path: Path) -> None:
+    settings = {name: value for name, value in cluster.settings.items() if name != "spark.executor.extraClassPath"}
+    with connect(tmp_path, {**settings, **on_class_path()}) as remote:
+        moved = Moved("clickstream", projects, s3, {})
+        require_exact(moved.rounds(2, 3_000, {"SPARK_REMOTE": remote}), 2)

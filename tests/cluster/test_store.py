@@ -1,0 +1,138 @@
+"""Everything that needs no Spark, on a state root in S3: reading, following, querying, looking after it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import dbt_incremental_dd
+from dbt_incremental_dd.core.errors import CommitConflict, StateError
+from dbt_incremental_dd.query.session import Session
+from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.trace.compact import merge_recent
+from dbt_incremental_dd.trace.damage import damage
+from dbt_incremental_dd.trace.declared import declare, declared
+from dbt_incremental_dd.trace.holds import held_by, hold, release
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import Commit
+from tests.servers.s3 import S3
+from tests.subscribe.stored import Stored, rows_of
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def stored(s3: S3, request: pytest.FixtureRequest) -> Stored:
+    made = Stored(f"{s3.root}/{request.node.name}", s3.options)
+    made.commit({10: Counter({(1, "a"): 1, (2, "b"): 3})}, 11)
+    made.commit({20: Counter({(2, "b"): -1, (3, None): 1})}, 31)
+    return made
+
+
+def test_small_files(s3: S3) -> None:
+    storage = Storage(f"{s3.root}/small", s3.options)
+    storage.require_writable()
+    assert storage.read_small("a/b.json") is None
+    for text in ("one", "another"):
+        storage.write_small("a/b.json", text)
+        assert storage.read_small("a/b.json") == text
+    storage.remove(f"{storage.root}/a")
+    assert storage.read_small("a/b.json") is None
+
+
+def test_reading_following_and_asking(stored: Stored, s3: S3) -> None:
+    root = stored.place.storage.root
+    database = dbt_incremental_dd.open(root, storage_options=s3.options)
+    (status,) = database.status()
+    assert (status.name, status.updates, status.upper) == ("m.kept", 4, 31)
+    kept = database["m.kept"]
+    assert rows_of(kept.as_of()) == Counter({(1, "a"): 1, (2, "b"): 2, (3, None): 1})
+    assert rows_of(kept.as_of(15)) == Counter({(1, "a"): 1, (2, "b"): 3})
+    assert [entry.upper for entry in kept.history()] == [0, 11, 31]
+    batches = iter(kept.subscribe(name="reader"))
+    assert rows_of(next(batches).updates) == rows_of(kept.as_of())
+    stored.commit({40: Counter({(4, "d"): 1})}, 41)
+    assert rows_of(next(batches).updates) == Counter({(4, "d"): 1})
+    session = Session(Storage(root, s3.options))
+    for sql, wanted in (("select count(*) from kept", 5), ("select k from m.kept where v = 'd'", 4)):
+        found = [tuple(row.values()) for batch in session.select(sql).batches for row in batch.to_pylist()]
+        assert found == [(wanted,)]
+
+
+def test_what_readers_and_schedulers_say(stored: Stored) -> None:
+    place = stored.place
+    assert declared(place) is None
+    assert declare(place, 50) == 50
+    assert declare(place, 40) == declared(place) == 50
+    hold(place, "r", 10, "somebody", until=1 << 60)
+    held = held_by(place, "r")
+    assert held is not None and held.at == 10
+    release(place, "r")
+    assert held_by(place, "r") is None
+
+
+def test_a_log_is_known_until_somebody_commits(stored: Stored, s3: S3) -> None:
+    place = stored.place
+    known = place.log()
+    assert known is not None and place.log() is known
+    code = (
+        "import json, sys; from dbt_incremental_dd.trace.layout import Storage; "
+        "from dbt_incremental_dd.trace.log import Commit; "
+        "log = Storage(sys.argv[1], json.loads(sys.argv[2])).collection('m.kept').log(); log.commit(Commit(upper=99))"
+    )
+    subprocess.run([sys.executable, "-c", code, place.storage.root, json.dumps(s3.options)], check=True)
+    with pytest.raises(CommitConflict):
+        known.commit(Commit(upper=60))
+    log = place.log()
+    assert log is not None and log is not known and log.frontiers.upper == 99
+    place.remove()
+    assert place.log() is None
+
+
+def test_many_commits_stay_cheap_to_read_and_are_vacuumed(stored: Stored) -> None:
+    for t in range(40, 64):
+        stored.commit({t: Counter({(t, "x"): 1})}, t + 1)
+    place = stored.place
+    before = rows_of(stored.collection.as_of())
+    log = place.log()
+    assert log is not None
+    assert len(merge_recent(place.storage, log).files) < len(log.files)
+    told = list(vacuum(place.storage, older_than=0))
+    assert told[0].startswith("m.kept: ") and not told[0].startswith("m.kept: 0 ")
+    log = Storage(place.storage.root, place.storage.options).collection("m.kept").log()
+    assert log is not None and damage(place.storage, log) is None
+    assert rows_of(stored.collection.as_of()) == before
+
+
+def test_a_store_that_refuses_is_named_without_its_credentials(s3: S3) -> None:
+    wrong = {**s3.options, "AWS_SECRET_ACCESS_KEY": "not-the-credential-of-it"}
+    for act in (lambda storage: storage.require_writable(), lambda storage: storage.collection("m.t").log()):
+        with pytest.raises((StateError, OSError)) as error:
+            act(Storage(f"{s3.root}/refused", wrong))
+        assert f"{s3.root}/refused" in str(error.value)
+        assert "not-the-credential" not in str(error.value)
+
+
+def test_tables_of_any_types_are_read_as_they_were_written(s3: S3, tmp_path: Path) -> None:
+    from dbt_incremental_dd.trace.local import read_local
+    from dbt_incremental_dd.trace.read import schema_of
+    from dbt_incremental_dd.trace.write import write_arrow
+
+    table = pa.table({"k": pa.array(range(50_000), pa.int64()), "v": [str(n % 7) for n in range(50_000)]})
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    schema = schema_of(StructType([StructField("k", LongType()), StructField("v", StringType())]))
+    found = []
+    for root, options in ((f"{s3.root}/typed", s3.options), (str(tmp_path), {})):
+        storage = Storage(root, options)
+        file = write_arrow(storage, root, table, schema, ("k",))
+        wanted = read_local(storage, root, (file,), schema, {"k": [3, 49_999]})
+        found.append((file.rows, file.bytes, file.bounds, wanted.sort_by("k").to_pylist()))
+    assert found[0] == found[1]
+    assert found[0][3] == [{"k": 3, "v": "3"}, {"k": 49_999, "v": str(49_999 % 7)}]
