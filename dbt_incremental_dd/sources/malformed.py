@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
@@ -33,6 +34,11 @@ def good_records(place: Place, spec: SourceSpec, arrival: Arrival, t: Time) -> t
         return good, ""
     files = table[FILE].to_pylist() if FILE in table.column_names else [spec.path] * table.num_rows
     texts = _readable(table[CORRUPT]).to_pylist()
+    if table.num_rows > limits.MALFORMED_ROWS:
+        raise SourceError(
+            f"source {spec.name}: more than {limits.MALFORMED_ROWS:,} records do not fit its columns",
+            "Check its format and its columns: so many are not set aside.",
+        )
     if spec.malformed == "error":
         shown = "\n".join(
             f"    {file}: {record[:_WIDTH]}" for file, record in list(zip(files, texts, strict=True))[:_SHOWN]
@@ -53,7 +59,8 @@ def _split(records: Records, nothing: tuple[str, ...]) -> tuple[Records, pa.Tabl
     if table is None:
         # All columns are read: Spark refuses to read the corrupt text alone.
         bad = records.frame.where(F.col(CORRUPT).isNotNull() & ~F.trim(CORRUPT).isin(*nothing))
-        return records.where(F.col(CORRUPT).isNull()).select(kept), bad.toArrow()
+        found = bad.limit(limits.MALFORMED_ROWS + 1).toArrow()
+        return records.where(F.col(CORRUPT).isNull()).select(kept), found
     texts = pc.utf8_trim_whitespace(_readable(table[CORRUPT]))
     says = pc.invert(pc.fill_null(pc.is_in(texts, pa.array(nothing)), False))
     is_bad = pc.and_(pc.is_valid(texts), says)

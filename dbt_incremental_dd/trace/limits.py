@@ -8,6 +8,8 @@ TASK_ROWS = 100_000
 """Rows in Spark of at most so many are one task's, so that what is computed of them needs no exchange."""
 TAKEN_ROWS = 200_000
 """Records of a source of which at most so many are taken in on the driver."""
+MALFORMED_ROWS = 1_000_000
+"""Records of one intake of which at most so many are set aside because they do not fit."""
 PROBED_ROWS = 100_000_000
 """Stored rows that are filtered by keys on the driver at most."""
 PROBED_BYTES = 4 << 30

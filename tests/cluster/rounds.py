@@ -13,8 +13,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pyarrow import fs as pafs
-
 
 def main(folder: Path, project: str, rounds: int, size: int) -> None:
     """A line of JSON for each round: which models were exact, and what strategies brought them there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from tests.cluster.project import Moved, require_exact
 from tests.connect import serving as connect
-from tests.servers.cluster import Cluster, on_class_path, serving
+from tests.servers.cluster import Cluster, add_worker, on_class_path, serving
 from tests.servers.s3 import S3
 
 pytestmark = pytest.mark.cluster
@@ -38,3 +40,19 @@ def test_a_project_over_connect_is_exact(cluster: Cluster, s3: S3, projects: Pat
     with connect(tmp_path, {**settings, **on_class_path()}) as remote:
         moved = Moved("clickstream", projects, s3, {})
         require_exact(moved.rounds(2, 3_000, {"SPARK_REMOTE": remote}), 2)
+
+
+def test_a_worker_that_is_killed_during_a_run(cluster: Cluster, s3: S3, projects: Path) -> None:
+    moved = Moved("clickstream", projects, s3, cluster.settings, "killed")
+    running = moved.start(1, 3_000)
+    deadline = time.monotonic() + 120
+    while not cluster.executors() and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(10)  # into the first load
+    assert running.poll() is None
+    cluster.kill_worker()
+    told, _ = running.communicate(timeout=400)
+    if running.returncode == 0:
+        require_exact([json.loads(line) for line in told.splitlines() if line.startswith('{"round"')], 1)
+    add_worker(cluster, 2, projects)
+    require_exact(moved.rounds(2, 3_000), 2)
