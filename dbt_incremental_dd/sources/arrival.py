@@ -42,7 +42,7 @@ class Arrival:
     progress: Mapping[str, Any]
     whole: bool = False
     key: tuple[str, ...] | None = None
-    removed: DataFrame | None = None
+    removed: DataFrame | Records | None = None
     scratch: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     confirm: Callable[[], None] = lambda: None

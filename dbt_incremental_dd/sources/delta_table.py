@@ -1,121 +1,202 @@
-"""A Delta table as a source: its log tells which files were added and removed between two versions.
+"""A Delta table as a source: its log tells which rows' files came and went between two versions.
 
-Only those files are read. Records of an added file are +1, of a removed one -1.
+Only those are read, and of a file whose deletion vector changed only the rows that were marked or are not any more.
+Commits that say of themselves that they change no data (compaction, sorting) cost nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
+import pyarrow.parquet as pq
 from pyarrow import fs as pafs
-from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.data_files import Part, filesystem_of, read_parts
+from dbt_incremental_dd.sources.delta_log import DeltaLog, Gone, Head, LoggedFile, net
+from dbt_incremental_dd.sources.delta_schema import columns_of, is_by_id, physical_columns, physical_ids, physical_partitions
+from dbt_incremental_dd.sources.lake import refuse_other_columns, whole_or_error
 from dbt_incremental_dd.sources.paths import check, look_every
+from dbt_incremental_dd.sources.positions import inline_vector, positions, read_vector, vector_file
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import quote_name, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyroaring import BitMap64
 
-__all__ = ["arrivals", "check", "look_every", "sight"]
+__all__ = ["arrivals", "changes", "check", "look_every", "sight"]
+
+_READ = {
+    "columnMapping",
+    "deletionVectors",
+    "timestampNtz",
+    "typeWidening",
+    "typeWidening-preview",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+}
+"""Features of tables that are understood here; those of writers alone change nothing for who reads."""
 
 
 def sight(storage: Storage, spec: SourceSpec) -> Hashable:
     """The log's last entry."""
     filesystem, path = storage.filesystem(str(spec.path))
     entries = filesystem.get_file_info(pafs.FileSelector(f"{path}/_delta_log"))
-    return max((entry.base_name for entry in entries if entry.base_name.endswith(".json")), default="")
+    found = ((e.base_name, e.size, e.mtime_ns) for e in entries if e.base_name.endswith(".json"))
+    return max(found, default="")
 
 
 def arrivals(visit: Visit) -> Arrival | None:
-    """Records added and removed since the version taken in last; None where the version is the same."""
-    spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
-    table = _open(storage, spec, None)
-    _require_plain(spec, table)
-    before = progress.get("version")
-    if before == table.version() and stored is not None:
-        return None
-    schema = Schema.from_json(table.schema().to_json())
-    if stored is not None and stored != schema:
-        raise SourceError(
-            f"source {spec.name}: the columns of the Delta table at {spec.path} changed",
-            "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
-        )
-    now = _files(table)
-    then = _files(_open(storage, spec, int(before))) if before is not None else {}
-    added = {path: values for path, values in now.items() if path not in then}
-    removed = {path: values for path, values in then.items() if path not in now}
-    rows = sum(values["rows"] for values in added.values())
-    gone = _read(spark, spec, schema, table, removed) if removed else None
-    progress = {"version": table.version()}
-    return Arrival(Records(spark, _read(spark, spec, schema, table, added), rows), progress, removed=gone)
+    """Records added and removed since the version taken in last; None where nothing is new."""
+    return changes(visit, str(visit.spec.path))
 
 
-def _open(storage: Storage, spec: SourceSpec, version: int | None) -> DeltaTable:
-    assert spec.path is not None
+def changes(visit: Visit, uri: str) -> Arrival | None:
+    """As ``arrivals``, of the table in a folder."""
     try:
-        return DeltaTable(spec.path, version=version, storage_options=dict(storage.options))
-    except TableNotFoundError as error:
-        raise SourceError(f"source {spec.name}: there is no Delta table at {spec.path}", "Check `path`.") from error
-    except (DeltaError, OSError) as error:
+        return _Table(visit, uri).arrival()
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise SourceError(
-            f"source {spec.name}: the Delta table at {spec.path} cannot be read at version {version}: {error}",
-            "If its log was cleaned up, take the source in anew: remove its folder under state_root.",
+            f"source {visit.spec.name}: the Delta table at {uri} cannot be read: {error}",
+            "Check that its files are there, and that they may be read.",
         ) from error
 
 
-def _require_plain(spec: SourceSpec, table: DeltaTable) -> None:
-    features = set(table.protocol().reader_features or ())
-    unread = features & {"deletionVectors", "columnMapping"}
-    if unread:
-        raise SourceError(
-            f"source {spec.name}: the Delta table at {spec.path} uses {', '.join(sorted(unread))}",
-            "Register it in Spark's catalog and read it as a relation with envelope snapshot.",
-        )
+class _Table:
+    """The table as one visit finds it."""
 
+    def __init__(self, visit: Visit, uri: str) -> None:
+        self._visit = visit
+        self._uri = uri.rstrip("/")
+        self._filesystem, self._folder = filesystem_of(visit.storage, self._uri)
+        self._log = DeltaLog(self._filesystem, self._folder)
+        self._name = visit.spec.name
+        if self._log.version < 0:
+            raise SourceError(f"source {self._name}: there is no Delta table at {uri}", "Check `path`.")
 
-def _files(table: DeltaTable) -> dict[str, dict[str, Any]]:
-    rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-    return {
-        row["path"]: {
-            "rows": row["num_records"] or 0,
-            "partition": {name[10:]: value for name, value in row.items() if name.startswith("partition.")},
-        }
-        for row in rows
-    }
+    def arrival(self) -> Arrival | None:
+        """What is new."""
+        visit, log = self._visit, self._log
+        mark, before = log.mark(log.version), visit.progress
+        if visit.stored is not None and before.get("version") == log.version and before.get("mark") == mark:
+            return None
+        if visit.stored is None:
+            return self._whole(mark)
+        try:
+            return self._since(before, mark)
+        except Gone as reason:
+            return self._whole(mark, whole_or_error(visit.spec, str(reason)))
 
+    def _whole(self, mark: str | None, *notes: str) -> Arrival:
+        """All that is live."""
+        head, live = self._log.snapshot()
+        schema, columns = self._columns(head)
+        parts = [self._part(file, columns) for file in live]
+        self._require_names(head, parts)
+        records = read_parts(self._visit.spark, self._visit.storage, schema, parts)
+        return Arrival(records, self._progress(head, mark), whole=bool(notes), notes=notes)
 
-def _read(
-    spark: SparkSession, spec: SourceSpec, schema: Schema, table: DeltaTable, files: Mapping[str, Mapping[str, Any]]
-) -> DataFrame:
-    """The files' records; partition columns, which the files do not hold, come from the log."""
-    partitions = table.metadata().partition_columns
-    if not files:
-        return spark.createDataFrame([], struct(schema))
-    types = {field.name: field.dataType for field in struct(schema)}
-    groups: dict[tuple[Any, ...], list[str]] = {}
-    for path, values in files.items():
-        key = tuple(values["partition"].get(name) for name in partitions)
-        groups.setdefault(key, []).append(spark_uri(f"{spec.path}/{path}"))
-    inside = struct(Schema(tuple(column for column in schema if column.name not in partitions)))
-    frames = []
-    for key, paths in groups.items():
-        frame = spark.read.schema(inside).parquet(*paths)
-        for name, value in zip(partitions, key, strict=True):
-            frame = frame.withColumn(name, F.lit(value).cast(types[name]))
-        frames.append(frame.select(*(quote_name(name) for name in schema.names)))
-    result = frames[0]
-    for frame in frames[1:]:
-        result = result.unionByName(frame)
-    return result
+    def _since(self, before: Mapping[str, Any], mark: str | None) -> Arrival:
+        """What commits after the version taken in last have done. Raises Gone where that cannot be told."""
+        version = int(before["version"])
+        if version > self._log.version or "mark" not in before or before["mark"] != self._log.mark(version):
+            raise Gone(f"version {version} is not in its log any more, or it is another table in the same place")
+        found = dict(before["head"])
+
+        def note(action: Mapping[str, Any]) -> None:
+            found["metadata"] = action.get("metaData") or found["metadata"]
+            found["protocol"] = action.get("protocol") or found["protocol"]
+
+        counts = net(self._log.between(version, self._log.version), note)
+        then, head = Head(**before["head"]), Head(**found)
+        schema, columns = self._columns(head)
+        self._refuse_moved(then, columns)
+        partitions = set(physical_partitions(head.metadata))
+        if any(not partitions <= dict(file.partition).keys() for file in counts):
+            raise Gone("its log does not say in which partition a removed file was")
+        came, went = self._parts(counts, columns)
+        self._require_names(head, [*came, *went])
+        spark, storage = self._visit.spark, self._visit.storage
+        gone = read_parts(spark, storage, schema, went) if went else None
+        return Arrival(read_parts(spark, storage, schema, came), self._progress(head, mark), removed=gone)
+
+    def _columns(self, head: Head) -> tuple[Schema, StructType]:
+        """The table's columns, and what files call them. Raises SourceError for tables that are not understood."""
+        features = set(head.protocol.get("readerFeatures") or ())
+        if features - _READ or int(head.protocol.get("minReaderVersion", 1)) > 3:
+            raise SourceError(
+                f"source {self._name}: the Delta table at {self._uri} uses {', '.join(sorted(features - _READ))}",
+                "Register it in Spark's catalog, make a view of it, and read that with envelope snapshot.",
+            )
+        schema = columns_of(self._name, head.metadata)
+        refuse_other_columns(self._visit, schema)
+        return schema, physical_columns(head.metadata)
+
+    def _require_names(self, head: Head, parts: Sequence[Part]) -> None:
+        """Raises SourceError where columns are found by numbers, and a file has them under other names than the log."""
+        if not is_by_id(head.metadata):
+            return
+        wanted = physical_ids(head.metadata)
+        for part in parts:
+            filesystem, path = filesystem_of(self._visit.storage, part.uri)
+            for field in pq.read_schema(path, filesystem=filesystem):
+                number = int((field.metadata or {}).get(b"PARQUET:field_id", -1))
+                if wanted.get(number, field.name) != field.name:
+                    raise SourceError(
+                        f"source {self._name}: {part.uri} calls column {wanted[number]} {field.name}",
+                        "Register the table in Spark's catalog, make a view of it, and read that.",
+                    )
+
+    def _refuse_moved(self, then: Head, columns: StructType) -> None:
+        """Raises Gone where a column is not that of the same name any more, without a change of files."""
+        now = {field.name: field.dataType for field in columns}
+        if any(now.get(field.name) != field.dataType for field in physical_columns(then.metadata)):
+            raise Gone("a column was dropped and another one of its name added")
+
+    def _parts(self, counts: Mapping[LoggedFile, int], columns: StructType) -> tuple[list[Part], list[Part]]:
+        """What came and what went; of a file that did both with different vectors, the rows in which these differ."""
+        came: list[Part] = []
+        went: list[Part] = []
+        by_path: dict[str, tuple[list[LoggedFile], list[LoggedFile]]] = {}
+        for file, count in counts.items():
+            by_path.setdefault(file.path, ([], []))[count < 0].extend([file] * abs(count))
+        for plus, minus in by_path.values():
+            pairs = min(len(plus), len(minus))
+            for new, old in zip(plus[:pairs], minus[:pairs], strict=True):
+                now, then = self._vector(new) or positions(), self._vector(old) or positions()
+                went += [self._part(new, columns, now - then)] if now - then else []
+                came += [self._part(new, columns, then - now)] if then - now else []
+            came += [self._part(file, columns) for file in plus[pairs:]]
+            went += [self._part(file, columns) for file in minus[pairs:]]
+        return came, went
+
+    def _part(self, file: LoggedFile, columns: StructType, only: BitMap64 | None = None) -> Part:
+        uri = file.path if "://" in file.path or file.path.startswith(("/", "file:")) else f"{self._uri}/{file.path}"
+        but = self._vector(file) if only is None else None
+        return Part(uri, file.rows, columns, file.partition, only, but)
+
+    def _vector(self, file: LoggedFile) -> BitMap64 | None:
+        """The positions of the file's deleted rows."""
+        vector = dict(file.vector)
+        if not vector:
+            return None
+        kind, text = vector["storageType"], vector["pathOrInlineDv"]
+        if kind == "i":
+            return inline_vector(text, int(vector["sizeInBytes"]))
+        filesystem, path = self._filesystem, f"{self._folder}/{vector_file(text)}" if kind == "u" else text
+        if kind == "p":
+            filesystem, path = filesystem_of(self._visit.storage, text)
+        return read_vector(filesystem, path, int(vector["offset"] or 0))
+
+    def _progress(self, head: Head, mark: str | None) -> dict[str, Any]:
+        kept = ("id", "schemaString", "partitionColumns", "configuration")
+        metadata = {key: head.metadata.get(key) for key in kept}
+        metadata["configuration"] = dict(head.metadata.get("configuration") or {})
+        protocol = {key: head.protocol.get(key) for key in ("minReaderVersion", "readerFeatures")}
+        return {"version": self._log.version, "mark": mark, "head": {"metadata": metadata, "protocol": protocol}}

@@ -232,6 +232,7 @@ class _Intaking:
             upper=self._t + 1,
             since=self._t if self._log is None else None,
             manifest=self._place.write_manifest(manifest),
+            schema=stored,
         )
         notes = "; ".join(n for n in (*arrival.notes, *change.notes, note) if n)
         if notes:

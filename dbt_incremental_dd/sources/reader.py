@@ -76,7 +76,7 @@ def read_few(
             table = file.read().cast(found).replace_schema_metadata(None)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
     table = pa.concat_tables(tables)
-    if any(_is_ancient(table[name], first) for name, first in _old_dates(stored)):
+    if any(is_ancient(table[column.name], column.type) for column in stored):
         return None
     return Records(spark, Local(spark, table, Schema((*stored.columns, Column(FILE, "string")))))
 
@@ -104,9 +104,7 @@ def as_spark_writes(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, forms.get(str(field.type), field.type)) for field in schema])
 
 
-def _old_dates(stored: Schema) -> list[tuple[str, Any]]:
-    return [(column.name, _FIRST_DATE[column.type]) for column in stored if column.type in _FIRST_DATE]
-
-
-def _is_ancient(column: pa.ChunkedArray, first: Any) -> bool:
-    return bool(pc.any(pc.less(column, pa.scalar(first, column.type))).as_py())
+def is_ancient(column: pa.ChunkedArray, dtype: str) -> bool:
+    """Whether values of a Spark type are so old that Spark may see others than Arrow."""
+    first = _FIRST_DATE.get(dtype)
+    return first is not None and bool(pc.any(pc.less(column, pa.scalar(first, column.type))).as_py())

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sources.arrival import ADDED, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.trace.arrow import is_plain
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.local import Local, consolidate_local
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.read import consolidate
 
@@ -64,8 +65,11 @@ class Taking:
         updates = self.records.select(names).counted(1)
         if self.arrival.removed is None:
             return updates
-        gone = Records(self.spark, self.arrival.removed).select(names).counted(-1)
-        return self.changed(consolidate(updates.frame.unionByName(gone.frame)))
+        removed = self.arrival.removed
+        gone = (removed if isinstance(removed, Records) else Records(self.spark, removed)).select(names).counted(-1)
+        if updates.local is not None and gone.local is not None and is_plain(self.schema):
+            return updates.replaced(consolidate_local(pa.concat_tables([updates.local, gone.local]), [DIFF]))
+        return self.changed(consolidate(updates.frame.unionByName(gone.frame)), updates.estimate + gone.estimate)
 
 
 def refuse_null_keys(spec: SourceSpec, counts: Mapping[str, int]) -> None:

@@ -1,0 +1,1 @@
+"""Lake tables that Spark's own connectors write."""
