@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.partitions import Partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +30,8 @@ ADDED = (FILE, CORRUPT, ORDER, GONE, KEPT, WAS)
 
 @dataclass(frozen=True)
 class Arrival:
-    """New records (``whole``: all that there are), and the progress that is made by taking them in.
+    """New records (``whole``: all that there are, or with ``within`` all of these partitions), and the progress that is
+    made by taking them in.
 
     ``key``: the columns that identify a row, where the feed itself says so.
 
@@ -42,6 +44,7 @@ class Arrival:
     progress: Mapping[str, Any]
     whole: bool = False
     key: tuple[str, ...] | None = None
+    within: tuple[Partition, ...] | None = None
     removed: DataFrame | Records | None = None
     scratch: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())

@@ -15,7 +15,7 @@ from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot", "replica"]
 FORMATS = ("parquet", "json", "csv", "delta", "avro")
 _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
-CONNECTORS = ("files", "delta", "table", "kafka", "postgres")
+CONNECTORS = ("files", "delta", "iceberg", "table", "kafka", "postgres")
 _ENVELOPES = {"postgres": "replica"}
 """Of connectors of which the envelope follows."""
 _KEYS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Protocol
 
-from dbt_incremental_dd.sources import delta_table, files, kafka, table
+from dbt_incremental_dd.sources import delta_table, files, iceberg, kafka, table
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.postgres import connector as postgres
@@ -32,6 +32,7 @@ class Connector(Protocol):
 _CONNECTORS: Mapping[str, Connector] = {
     "files": files,
     "delta": delta_table,
+    "iceberg": iceberg,
     "table": table,
     "kafka": kafka,
     "postgres": postgres,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -19,13 +18,14 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.partitions import Unclear, value_of
 from dbt_incremental_dd.sources.reader import as_spark_writes, is_ancient
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local, local_frame
-from dbt_incremental_dd.trace.read import quote_name, quoted, struct
+from dbt_incremental_dd.trace.read import quoted, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -104,7 +104,7 @@ def _read(spark: SparkSession, schema: Schema, parts: Sequence[Part]) -> DataFra
     inside = StructType([field for field in physical if field.name not in constants])
     uris = dict.fromkeys(_escaped(part.uri) for part in parts)
     frame = spark.read.schema(inside).parquet(*uris)
-    is_marked = any(part.only is not None or part.but is not None for part in parts)
+    is_marked = any(part.only is not None or part.but for part in parts)
     if constants or is_marked:
         path = F.regexp_replace(F.col("_metadata.file_path"), _SCHEME, "")
         frame = frame.select("*", path.alias(_PATH), F.col("_metadata.row_index").alias(_ROW))
@@ -114,7 +114,9 @@ def _read(spark: SparkSession, schema: Schema, parts: Sequence[Part]) -> DataFra
         frame = frame.join(marked if count > _BROADCAST else F.broadcast(marked), [_PATH, _ROW], how)
     if constants:
         texts = {name: [dict(part.constants)[name] or None for part in parts] for name in constants}
-        table = pa.table({_PATH: [_plain(part.uri) for part in parts], **{n: pa.array(v, pa.string()) for n, v in texts.items()}})
+        table = pa.table(
+            {_PATH: [_plain(part.uri) for part in parts], **{n: pa.array(v, pa.string()) for n, v in texts.items()}}
+        )
         names = {name: f"dd_constant{i}" for i, name in enumerate(constants)}
         table = table.rename_columns([_PATH, *names.values()])
         kind = StructType().add(_PATH, "string")
@@ -135,7 +137,7 @@ def _marks(spark: SparkSession, parts: Sequence[Part]) -> tuple[DataFrame, int]:
     rows: list[pa.Array] = []
     for part in parts:
         marked = part.only if part.only is not None else part.but
-        if marked is not None:
+        if marked:
             rows.append(pa.array(marked, pa.int64()))
             paths.append(pa.repeat(pa.scalar(_plain(part.uri)), len(marked)))
     table = pa.table({_PATH: pa.chunked_array(paths), _ROW: pa.chunked_array(rows)})
@@ -183,8 +185,9 @@ def _few(storage: Storage, schema: Schema, part: Part) -> pa.Table | None:
     for own, column in zip(part.columns, schema, strict=True):
         dtype = arrow_type(column.type)
         if own.name in constants:
-            value = _constant(constants[own.name], column.type)
-            if value is _UNCLEAR:
+            try:
+                value = value_of(constants[own.name] or None, column.type)
+            except Unclear:
                 return None
             columns.append(pa.chunked_array([pa.repeat(pa.scalar(value, dtype), table.num_rows)]))
         elif own.name in found:
@@ -204,16 +207,14 @@ def _types(file: pq.ParquetFile) -> dict[str, pa.DataType]:
     return {field.name: utc if field.name in int96 else field.type for field in as_spark_writes(file.schema_arrow)}
 
 
-def _rows(
-    file: pq.ParquetFile, filesystem: pafs.FileSystem, path: str, part: Part, names: Sequence[str]
-) -> pa.Table:
+def _rows(file: pq.ParquetFile, filesystem: pafs.FileSystem, path: str, part: Part, names: Sequence[str]) -> pa.Table:
     """The part's rows with some of the file's columns; of no column, as many rows of none."""
     if part.only is not None:
         if isinstance(filesystem, pafs.LocalFileSystem) and names and not set("*?[]{}\\") & set(path):
             return _by_position(path, names, part.only)
         return _of_row_groups(file, names, part.only)
     table = file.read(columns=list(names))
-    if part.but is None:
+    if not part.but:
         return table
     return table.take(pa.array([row for row in range(table.num_rows) if row not in part.but], pa.int64()))
 
@@ -238,20 +239,3 @@ def _of_row_groups(file: pq.ParquetFile, names: Sequence[str], only: BitMap64) -
             tables.append(file.read_row_group(number, columns=list(names)).take(inside))
         first += rows
     return pa.concat_tables(tables)
-
-
-_UNCLEAR = object()
-_PARSERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "string": (r".*", str),
-    **dict.fromkeys(("byte", "short", "integer", "long"), (r"-?[0-9]{1,18}", int)),
-    "boolean": (r"true|false", lambda text: text == "true"),
-    "date": (r"[0-9]{4}-[0-9]{2}-[0-9]{2}", datetime.date.fromisoformat),
-}
-
-
-def _constant(text: str | None, dtype: str) -> Any:
-    """A column's value by its text, where that is plain; an empty one is NULL."""
-    if not text:
-        return None
-    pattern, parse = _PARSERS.get(dtype, (r"", str))
-    return parse(text) if re.fullmatch(pattern, text, re.DOTALL) else _UNCLEAR

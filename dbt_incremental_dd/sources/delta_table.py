@@ -20,10 +20,16 @@ from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.data_files import Part, filesystem_of, read_parts
 from dbt_incremental_dd.sources.delta_log import DeltaLog, Gone, Head, LoggedFile, net
-from dbt_incremental_dd.sources.delta_schema import columns_of, is_by_id, physical_columns, physical_ids, physical_partitions
-from dbt_incremental_dd.sources.lake import refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.delta_schema import (
+    columns_of,
+    is_by_id,
+    physical_columns,
+    physical_ids,
+    physical_partitions,
+)
+from dbt_incremental_dd.sources.lake import differing, refuse_other_columns, whole_or_error
 from dbt_incremental_dd.sources.paths import check, look_every
-from dbt_incremental_dd.sources.positions import inline_vector, positions, read_vector, vector_file
+from dbt_incremental_dd.sources.positions import inline_vector, read_vector, vector_file
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -97,7 +103,7 @@ class _Table:
         """All that is live."""
         head, live = self._log.snapshot()
         schema, columns = self._columns(head)
-        parts = [self._part(file, columns) for file in live]
+        parts = [self._part(file, columns, None, self._vector(file)) for file in live]
         self._require_names(head, parts)
         records = read_parts(self._visit.spark, self._visit.storage, schema, parts)
         return Arrival(records, self._progress(head, mark), whole=bool(notes), notes=notes)
@@ -167,22 +173,18 @@ class _Table:
         for file, count in counts.items():
             by_path.setdefault(file.path, ([], []))[count < 0].extend([file] * abs(count))
         for plus, minus in by_path.values():
-            pairs = min(len(plus), len(minus))
-            for new, old in zip(plus[:pairs], minus[:pairs], strict=True):
-                now, then = self._vector(new) or positions(), self._vector(old) or positions()
-                went += [self._part(new, columns, now - then)] if now - then else []
-                came += [self._part(new, columns, then - now)] if then - now else []
-            came += [self._part(file, columns) for file in plus[pairs:]]
-            went += [self._part(file, columns) for file in minus[pairs:]]
+            found = differing(list(map(self._vector, plus)), list(map(self._vector, minus)))
+            file = (plus or minus)[0]
+            for parts, rows in zip((came, went), found, strict=True):
+                parts += [self._part(file, columns, only, but) for only, but in rows]
         return came, went
 
-    def _part(self, file: LoggedFile, columns: StructType, only: BitMap64 | None = None) -> Part:
+    def _part(self, file: LoggedFile, columns: StructType, only: BitMap64 | None, but: BitMap64 | None) -> Part:
         uri = file.path if "://" in file.path or file.path.startswith(("/", "file:")) else f"{self._uri}/{file.path}"
-        but = self._vector(file) if only is None else None
         return Part(uri, file.rows, columns, file.partition, only, but)
 
     def _vector(self, file: LoggedFile) -> BitMap64 | None:
-        """The positions of the file's deleted rows."""
+        """The positions of the file's deleted rows, if any."""
         vector = dict(file.vector)
         if not vector:
             return None

@@ -1,10 +1,12 @@
 """Files as a source: a directory whose new files are read once, or one file of lines that grows (``growing``).
 
-Progress is each file's size and modification time.
+Progress is each file's size and modification time. Of a snapshot in partitions only those whose files changed are read
+and compared.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ from dbt_incremental_dd.sources import growing
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.partitions import Partition, Unclear, is_partitioned, partition_of, value_of, without
 from dbt_incremental_dd.sources.paths import check, look_every
 from dbt_incremental_dd.sources.reader import as_spark_writes, read, read_few
 from dbt_incremental_dd.sources.visit import Visit
@@ -49,18 +52,24 @@ def arrivals(visit: Visit) -> Arrival | None:
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
     if found == seen and stored is not None:
         return None
-    new = sorted(found) if whole else _new_files(spec, found, seen)
+    base = _base(spec, info, found)
+    changed = _changed_partitions(spec, found, seen, stored) if base is not None and whole else None
+    if changed is not None:
+        new = sorted(name for name in found if partition_of(name) in changed)
+    else:
+        new = sorted(found) if whole else _new_files(spec, found, seen)
     if not new and stored is not None and not whole:
         return None
-    fresh = [f"{root}/{name}" for name in new]
+    fresh = {f"{root}/{name}": partition_of(name) if base is not None else () for name in new}
     uris = [_uri(spec, name) for name in fresh]
     kept = found if whole else {**seen, **{name: found[name] for name in new}}
     size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
     few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
-    records = few or Records(spark, read(spark, spec, uris, stored), _count(spec, filesystem, fresh, size))
-    return Arrival(records, {"files": {n: list(s) for n, s in kept.items()}}, whole=whole)
+    records = few or Records(spark, read(spark, spec, uris, stored, base), _count(spec, filesystem, [*fresh], size))
+    progress = {"files": {n: list(s) for n, s in kept.items()}}
+    return Arrival(records, progress, whole=whole, within=None if changed is None else tuple(changed))
 
 
 def sight(storage: Storage, spec: SourceSpec) -> Hashable:
@@ -85,6 +94,34 @@ def listing(filesystem: pafs.FileSystem, info: pafs.FileInfo, root: str) -> dict
         and not item.path.endswith((".tmp", ".crc"))
         and not any(part.startswith(("_", ".")) for part in item.path[len(root) :].split("/") if part)
     }
+
+
+def _base(spec: SourceSpec, info: pafs.FileInfo, found: Mapping[str, tuple[int, int]]) -> str | None:
+    """The source's folder where names of folders in it give columns' values."""
+    return spec.path if info.type == pafs.FileType.Directory and is_partitioned(found) else None
+
+
+def _changed_partitions(
+    spec: SourceSpec,
+    found: Mapping[str, tuple[int, int]],
+    seen: Mapping[str, tuple[Any, ...]],
+    stored: Schema | None,
+) -> set[Partition] | None:
+    """The partitions whose files are others than before; None where rows cannot be told apart by them."""
+    if stored is None or not seen:
+        return None
+    layouts = {tuple(key for key, _ in partition_of(name)) for name in (*found, *seen)}
+    columns = {column.name: column.type for column in stored}
+    if len(layouts) != 1 or not layouts <= {tuple(name for name in layout if name in columns) for layout in layouts}:
+        return None
+    changed = {name for name in (*found, *seen) if found.get(name) != seen.get(name)}
+    partitions = {partition_of(name) for name in changed}
+    try:
+        for key, text in itertools.chain.from_iterable(partitions):
+            value_of(text, columns[key])
+    except Unclear:
+        return None
+    return partitions
 
 
 def _new_files(
@@ -113,11 +150,13 @@ def _count(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequence[str], 
     return size // _SMALLEST_ROW + 1
 
 
-def _check_parquet(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequence[str], stored: Schema) -> None:
+def _check_parquet(
+    spec: SourceSpec, filesystem: pafs.FileSystem, files: Mapping[str, Partition], stored: Schema
+) -> None:
     """Every new file has the stored columns, in their types."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    for name in names:
+    for name, partition in files.items():
         try:
             arrow = as_spark_writes(pq.read_schema(name, filesystem=filesystem))
             own = {c.name: c.type for c in schema_of(from_arrow_schema(arrow))}
@@ -125,7 +164,7 @@ def _check_parquet(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequenc
             raise SourceError(
                 f"source {spec.name}: {name} is not a Parquet file: {error}", "Remove or replace it."
             ) from error
-        for column in stored:
+        for column in without(stored, partition):
             if column.name not in own:
                 if column.name in spec.key:
                     raise SourceError(

@@ -1,4 +1,4 @@
-"""What connectors of files have in common."""
+"""What connectors have in common about paths."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ def check(spec: SourceSpec) -> None:
         raise ConfigError(
             f"source {spec.name}: connector {spec.connector} needs differential.path",
             "Give the folder or the file, as a path relative to the project or as a URI.",
+        )
+
+
+def require_relation(spec: SourceSpec) -> None:
+    """Raises ConfigError where a relation is read, and there is a path as well."""
+    if spec.path is not None:
+        raise ConfigError(
+            f"source {spec.name}: connector {spec.connector} reads relation {spec.relation}, and path is {spec.path}",
+            "Leave one of them out.",
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,11 +19,12 @@ from dbt_incremental_dd.sources import json_lines
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.local import Local
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.read import quoted, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,9 +33,15 @@ _FIRST_DATE = {"date": datetime.date(1582, 10, 15), "timestamp": datetime.dateti
 """Older ones are a matter of calendars, which Spark settles by what wrote the file."""
 
 
-def read(spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Schema | None) -> DataFrame:
-    """The files' records in the stored columns, or the declared ones, or those that Spark finds in them."""
+def read(
+    spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Schema | None, base: str | None = None
+) -> DataFrame:
+    """The files' records in the stored columns, or the declared ones, or those that Spark finds in them.
+
+    ``base``: the folder below which folders' names give columns' values.
+    """
     reader = spark.read.options(**dict(spec.options))
+    reader = reader if base is None else reader.option("basePath", base)
     wanted = declared(spark, spec) if stored is None else struct(stored)
     if wanted is None:
         if not uris:
@@ -54,26 +61,46 @@ def read(spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Sch
     else:
         reader = reader.schema(wanted)
     frame = reader.format(str(spec.format)).load(list(uris))
-    return frame.select("*", F.col("_metadata.file_path").alias(FILE))
+    corrupt = [quoted(CORRUPT)] if spec.format in ("json", "csv") else []
+    columns = [quoted(field.name).alias(field.name) for field in wanted]
+    return frame.select(*columns, *corrupt, F.col("_metadata.file_path").alias(FILE))
 
 
 def read_few(
-    spark: SparkSession, spec: SourceSpec, filesystem: pafs.FileSystem, paths: Sequence[str], stored: Schema
+    spark: SparkSession,
+    spec: SourceSpec,
+    filesystem: pafs.FileSystem,
+    files: Mapping[str, Partition],
+    stored: Schema,
 ) -> Records | None:
-    """The records of small files, without a Spark job; None where that might not be what Spark reads."""
-    if spec.format == "json":
-        return _few_lines(spark, spec, filesystem, paths, stored)
+    """The records of small files, each of a partition, without a Spark job; None where that might not be what Spark
+    reads."""
+    try:
+        if spec.format == "json":
+            return _few_lines(spark, spec, filesystem, files, stored)
+        return _few_rows(spark, spec, filesystem, files, stored)
+    except Unclear:
+        return None
+
+
+def _few_rows(
+    spark: SparkSession,
+    spec: SourceSpec,
+    filesystem: pafs.FileSystem,
+    files: Mapping[str, Partition],
+    stored: Schema,
+) -> Records | None:
     if spec.format != "parquet" or spec.options or not is_readable(stored):
         return None
-    wanted = [(column.name, arrow_type(column.type)) for column in stored]
     tables, rows = [], 0
-    for path in paths:
+    for path, partition in files.items():
+        wanted = [(column.name, arrow_type(column.type)) for column in without(stored, partition)]
         with pq.ParquetFile(path, filesystem=filesystem) as file:
             rows += file.metadata.num_rows
             found = as_spark_writes(file.schema_arrow)
             if rows > limits.TAKEN_ROWS or [(field.name, field.type) for field in found] != wanted:
                 return None
-            table = file.read().cast(found).replace_schema_metadata(None)
+            table = completed(file.read().cast(found).replace_schema_metadata(None), stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
     table = pa.concat_tables(tables)
     if any(is_ancient(table[column.name], column.type) for column in stored):
@@ -82,17 +109,22 @@ def read_few(
 
 
 def _few_lines(
-    spark: SparkSession, spec: SourceSpec, filesystem: pafs.FileSystem, paths: Sequence[str], stored: Schema
+    spark: SparkSession,
+    spec: SourceSpec,
+    filesystem: pafs.FileSystem,
+    files: Mapping[str, Partition],
+    stored: Schema,
 ) -> Records | None:
-    size = sum(info.size or 0 for info in filesystem.get_file_info(list(paths)))
+    size = sum(info.size or 0 for info in filesystem.get_file_info(list(files)))
     if spec.options or size > json_lines.MOST_BYTES:
         return None
     tables = []
-    for path in paths:
+    for path, partition in files.items():
         with filesystem.open_input_file(path) as file:
-            table = json_lines.parse(file.read(), stored)
+            table = json_lines.parse(file.read(), without(stored, partition))
         if table is None:
             return None
+        table = completed(table, stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
     return Records(spark, Local(spark, pa.concat_tables(tables), Schema((*stored.columns, Column(FILE, "string")))))
 

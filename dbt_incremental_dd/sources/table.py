@@ -1,20 +1,23 @@
 """A relation of the catalog as a source: seeds, tables, views, models of other materializations.
 
-A table's data files (names, sizes, times) tell whether it can have changed at all; a view is always read.
+A table whose format keeps a history of changes (Delta, Iceberg) is read by that. Of others the data files (names,
+sizes, times) tell whether it can have changed at all; a view is always read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from pyspark.errors import AnalysisException
 
-from dbt_incremental_dd.core.errors import ConfigError, SourceError, UnsupportedSQL
+from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
+from dbt_incremental_dd.sources import delta_table, iceberg
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.paths import require_relation
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
@@ -25,11 +28,7 @@ if TYPE_CHECKING:
 
 def check(spec: SourceSpec) -> None:
     """Raises ConfigError for a path."""
-    if spec.path is not None:
-        raise ConfigError(
-            f"source {spec.name}: connector table reads the relation {spec.relation}, and path is {spec.path}",
-            "Leave one of them out.",
-        )
+    require_relation(spec)
 
 
 def sight(storage: Storage, spec: SourceSpec) -> None:
@@ -45,6 +44,11 @@ def arrivals(visit: Visit) -> Arrival | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
     spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
     frame = _open(spark, spec)
+    provider, location = _described(spark, spec)
+    if provider == "delta" and location is not None:
+        return delta_table.changes(visit, location)
+    if provider == "iceberg":
+        return iceberg.arrivals(visit)
     try:
         columns = schema_of(frame.schema)
     except UnsupportedSQL as error:
@@ -79,6 +83,26 @@ def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
             f"source {spec.name}: relation {spec.relation} cannot be read: {str(error).splitlines()[0]}",
             "Create it, give the source a `path`, or check its name.",
         ) from error
+
+
+def _described(spark: SparkSession, spec: SourceSpec) -> tuple[str | None, str | None]:
+    """The relation's provider, and where it lies; None for what is no table, or does not say."""
+    try:
+        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {spec.relation}").collect()
+    except AnalysisException:
+        return None, None
+    told = {row["col_name"]: row["data_type"] for row in rows[len(rows) - _details(rows) :]}
+    is_view = told.get("Type") in ("VIEW", "TEMPORARY")
+    return (None if is_view else str(told.get("Provider", "")).lower()), told.get("Location")
+
+
+def _details(rows: Sequence[Any]) -> int:
+    """How many rows at the end describe the table and not its columns."""
+    names = [row["col_name"] for row in rows]
+    return len(rows) - names.index(_TABLE) if _TABLE in names else 0
+
+
+_TABLE = "# Detailed Table Information"
 
 
 def _fingerprint(

@@ -75,7 +75,11 @@ MAPPED = "'delta.columnMapping.mode' = 'name'"
     [
         (VECTORS, "", True),
         ("'delta.enableDeletionVectors' = 'false'", "PARTITIONED BY (g)", True),
-        (f"{VECTORS}, {MAPPED}, 'delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '3'", "PARTITIONED BY (v, d)", False),
+        (
+            f"{VECTORS}, {MAPPED}, 'delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '3'",
+            "PARTITIONED BY (v, d)",
+            False,
+        ),
         (f"{VECTORS}, 'delta.columnMapping.mode' = 'id'", "", False),
     ],
 )
