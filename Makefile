@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Processes that run the tests; each has a Spark session of its own.
 WORKERS ?= 2
-# The newest pyspark for which Spark's connectors to Kafka, Delta and Iceberg are published.
+# The newest pyspark for which Spark's connectors to Kafka and Delta are published.
 CONNECTED := .venv-4.2
+# The newest pyspark for which Iceberg's connector is published.
+ICEBERG := .venv-4.1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo live test test-slow torture kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
@@ -63,12 +65,19 @@ $(CONNECTED)/.installed: $(STAMP)
 	$(BIN)/python -m uv pip install --quiet --python $(CONNECTED)/bin/python -e '.[dev]' 'pyspark[connect]==4.2.*'
 	@touch $@
 
-kafka postgres lake cluster: java $(CONNECTED)/.installed
+$(ICEBERG)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(ICEBERG)
+	$(BIN)/python -m uv pip install --quiet --python $(ICEBERG)/bin/python -e '.[dev]' 'pyspark[connect]==4.1.*'
+	@touch $@
+
+kafka postgres cluster: java $(CONNECTED)/.installed
 	$(CONNECTED)/bin/python -m pytest -m $@
 
 kafka: ## runs the tests against a real Kafka broker
 postgres: ## runs the tests against a real PostgreSQL server
-lake: ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
+lake: java $(CONNECTED)/.installed $(ICEBERG)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
+	$(CONNECTED)/bin/python -m pytest -m lake tests/lake
+	$(ICEBERG)/bin/python -m pytest -m lake tests/lake
 cluster: ## runs the tests on a Spark cluster with two workers, over Spark Connect, and on object storage
 
 fuzz: setup ## random queries over random changes, each compared with Spark's batch answer: CASES=2000 SEED=
@@ -91,5 +100,5 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.recursion --edges 200000 --nodes 80000
 
 clean: ## removes what was generated, and the environment
-	rm -rf $(VENV) $(CONNECTED) .jars build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(CONNECTED) $(ICEBERG) .jars build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf example_project/*/data example_project/*/state example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs

@@ -11,14 +11,17 @@ VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.
 AIRFLOW = ["apache-airflow>=3.0,<4"]
 SERVE = ["fastapi>=0.115", "fastapi-offline>=1.7", "uvicorn>=0.30", "websockets>=13"]
 KAFKA = ["confluent-kafka>=2.6,<3", "fastavro>=1.10,<2"]
+LAKE = ["fastavro>=1.10,<2", "pyroaring>=1.0"]
 POSTGRES = ["psycopg[binary]>=3.2"]
 LIVE = [*SERVE, "vl-convert-python>=1.7"]
 DEV = [
     "apache-airflow>=3.3,<4",  # what is developed with; resolvers may take an older one for the sake of others
     *KAFKA,
+    *LAKE,
     *LIVE,
     *POSTGRES,
     "astronomer-cosmos>=1.11",
+    "chdb>=3.0",
     "httpx>=0.27",
     "hypothesis>=6.100",
     "import-linter>=2.0",
@@ -77,6 +80,7 @@ setup(
         "live": LIVE,
         "kafka": KAFKA,
         "postgres": POSTGRES,
+        "lake": LAKE,
     },
     entry_points={
         "console_scripts": ["dbt-dd=dbt_incremental_dd.cli:main"],

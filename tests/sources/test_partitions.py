@@ -67,7 +67,7 @@ def test_columns_of_folders(
     folder.write(other)
     taken, found = folder.take()
     assert taken.rows == len(ODD)
-    assert {name: kind for name, kind in found.dtypes} == TYPES
+    assert dict(found.dtypes) == TYPES
     assert difference(one.union(other).select(found.columns), found) == ([], [])
 
 
