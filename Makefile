@@ -60,14 +60,10 @@ format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(CONNECTED)/.installed: $(STAMP)
-	$(PYTHON) -m venv $(CONNECTED)
-	$(BIN)/python -m uv pip install --quiet --python $(CONNECTED)/bin/python -e '.[dev]' 'pyspark[connect]==4.2.*'
-	@touch $@
-
-$(ICEBERG)/.installed: $(STAMP)
-	$(PYTHON) -m venv $(ICEBERG)
-	$(BIN)/python -m uv pip install --quiet --python $(ICEBERG)/bin/python -e '.[dev]' 'pyspark[connect]==4.1.*'
+# An environment with another pyspark: .venv-4.1, .venv-4.2. One of the readers of collections is for tests alone.
+.venv-%/.installed: $(STAMP)
+	$(PYTHON) -m venv .venv-$*
+	$(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python -e '.[dev]' chdb 'pyspark[connect]==$*.*'
 	@touch $@
 
 kafka postgres cluster: java $(CONNECTED)/.installed

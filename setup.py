@@ -21,7 +21,6 @@ DEV = [
     *LIVE,
     *POSTGRES,
     "astronomer-cosmos>=1.11",
-    "chdb>=3.0",
     "httpx>=0.27",
     "hypothesis>=6.100",
     "import-linter>=2.0",
