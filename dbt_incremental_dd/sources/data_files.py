@@ -25,6 +25,7 @@ from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local, local_frame
+from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import quoted, struct
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _read(spark: SparkSession, schema: Schema, parts: Sequence[Part]) -> DataFra
     """Parts with the same columns and names of constants, which all have ``only`` or all have none."""
     physical, constants = parts[0].columns, [name for name, _ in parts[0].constants]
     inside = StructType([field for field in physical if field.name not in constants])
-    uris = dict.fromkeys(_escaped(part.uri) for part in parts)
+    uris = dict.fromkeys(spark_uri(_escaped(part.uri)) for part in parts)
     frame = spark.read.schema(inside).parquet(*uris)
     is_marked = any(part.only is not None or part.but for part in parts)
     if constants or is_marked:

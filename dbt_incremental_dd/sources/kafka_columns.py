@@ -13,6 +13,7 @@ from dbt_incremental_dd.sources import kafka_avro
 from dbt_incremental_dd.sources.kafka_client import Span, messages
 from dbt_incremental_dd.sources.kafka_feed import Feed
 from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:
@@ -58,11 +59,11 @@ def _of_lines(visit: Visit, feed: Feed, values: Sequence[bytes]) -> StructType:
     """What Spark finds in a file of them."""
     uri = visit.storage.scratch("first")
     filesystem, path = visit.storage.filesystem(uri)
-    filesystem.create_dir(path, recursive=True)
+    make_folder(filesystem, path)
     try:
         with filesystem.open_output_stream(f"{path}/messages.json") as out:
             for value in values:
                 out.write(b" ".join(value.splitlines()) + b"\n")
-        return visit.spark.read.options(**feed.reader).json(f"{uri}/messages.json").schema
+        return visit.spark.read.options(**feed.reader).json(spark_uri(f"{uri}/messages.json")).schema
     finally:
         visit.storage.remove(uri)

@@ -22,6 +22,7 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.read import struct
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ class _Taking:
         scratch = scratch or storage.scratch("topic")
         try:
             records = kafka_text.decoded(self._feed, frame, self._stored, self._is_debezium)
-            records.write.parquet(f"{scratch}/records")
-            kept = spark.read.schema(records.schema).parquet(f"{scratch}/records")
+            records.write.parquet(spark_uri(f"{scratch}/records"))
+            kept = spark.read.schema(records.schema).parquet(spark_uri(f"{scratch}/records"))
         except BaseException:
             storage.remove(scratch)
             raise
@@ -120,12 +121,12 @@ def _filed(spark: SparkSession, storage: Storage, uri: str, tables: Iterable[pa.
     written = list(_written(storage, uri, tables))
     if not written:
         return spark.createDataFrame([], struct(schema))
-    return spark.read.schema(struct(schema)).parquet(*written)
+    return spark.read.schema(struct(schema)).parquet(*map(spark_uri, written))
 
 
 def _written(storage: Storage, uri: str, tables: Iterable[pa.Table]) -> Iterator[str]:
     filesystem, path = storage.filesystem(uri)
-    filesystem.create_dir(path, recursive=True)
+    make_folder(filesystem, path)
     for number, table in enumerate(tables):
         pq.write_table(nullable_inside(table), f"{path}/{number:06}.parquet", filesystem=filesystem)
         yield f"{uri}/{number:06}.parquet"

@@ -21,6 +21,7 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.read import struct
 
 if TYPE_CHECKING:
@@ -76,12 +77,12 @@ class Spool:
         if self._last is not None:
             self._write(self._last)
             self._last = None
-        return Records(spark, spark.read.schema(struct(self.schema)).parquet(*self._paths), self.rows)
+        return Records(spark, spark.read.schema(struct(self.schema)).parquet(*map(spark_uri, self._paths)), self.rows)
 
     def _write(self, table: pa.Table) -> None:
         self.folder = self.folder or self.storage.scratch("rows")
         filesystem, path = self.storage.filesystem(self.folder)
-        filesystem.create_dir(path, recursive=True)
+        make_folder(filesystem, path)
         name = f"{len(self._paths)}.parquet"
         pq.write_table(table, f"{path}/{name}", filesystem=filesystem, compression="zstd")
         self._paths.append(f"{self.folder}/{name}")
