@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.sources.kafka_client import Span
 from dbt_incremental_dd.sources.kafka_feed import Feed
@@ -37,8 +37,6 @@ def read(spark: SparkSession, feed: Feed, spans: Sequence[Span]) -> DataFrame | 
     try:
         frame = spark.read.format("kafka").options(**options).load()
         frame.schema  # noqa: B018 - under Spark Connect a missing connector shows only when it is analysed
-    except PySparkException as error:
-        if error.getCondition() not in ("DATA_SOURCE_NOT_FOUND", None):
-            raise
+    except AnalysisException:
         return None
     return frame.select("partition", "offset", "key", "value")
