@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce as fold
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +24,10 @@ from dbt_incremental_dd.trace.arrow import is_plain
 from dbt_incremental_dd.trace.local import consolidate_local
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import consolidate, quoted, updates
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame
 
 _NOWHERE = '{"fields":[{"metadata":{},"name":"dd_none","nullable":true,"type":"integer"}],"type":"struct"}'
 _POSITION = Column(POSITION, _NOWHERE)
@@ -75,38 +81,37 @@ def _completed(taking: Taking) -> Records:
     """The records with the values that they have from stored rows."""
     records, key = taking.records, taking.spec.key
     names = tuple(name for name in records.schema.names if name not in (KEPT, WAS))
-    local = records.local
-    if local is not None and local[KEPT].null_count == local.num_rows:
+    if taking.arrival.whole or not _has_kept(records):
         return records.select(names)
-    assert taking.log is not None
-    frame = records.frame
-    schema = Schema((*taking.schema, DIFF_COLUMN))
-    stored = consolidate(updates(taking.spark, taking.log.uri, taking.log.files, schema))
-    was = {name: f"dd_was_{i}" for i, name in enumerate(key)}
-    wanted = frame.where(F.col(KEPT).isNotNull()).select(*(F.col(WAS)[name].alias(own) for name, own in was.items()))
-    found = _sought(taking, wanted.distinct(), was, stored)
-    on = [F.col(WAS)[name] == F.col(own) for name, own in was.items()]
-    condition = F.col(KEPT).isNotNull()
-    for one in on:
-        condition = condition & one
-    joined = frame.join(found, condition, "left")
+    frame, is_kept = records.frame, F.col(KEPT).isNotNull()
+    was = {name: f"dd_was_{place}" for place, name in enumerate(key)}
+    wanted = frame.where(is_kept).select(*(F.col(WAS)[name].alias(own) for name, own in was.items())).distinct()
+    on = fold(lambda one, other: one & other, (F.col(WAS)[name] == F.col(own) for name, own in was.items()))
+    joined = frame.join(_sought(taking, wanted, was), is_kept & on, "left")
+    kept = [_kept(taking, place, name) for place, name in enumerate(taking.schema.names)]
+    return taking.changed(joined.select(*kept, *map(quoted, names[len(kept) :])), records.estimate)
+
+
+def _kept(taking: Taking, place: int, name: str) -> Expression:
+    """A column of the records, or the stored row's."""
     missing = F.raise_error(F.lit(f"a row of {taking.spec.name} that the log goes on from is not stored"))
-    columns = []
-    for name in names:
-        if name not in taking.schema.names:
-            columns.append(quoted(name))
-            continue
-        place = str(taking.schema.names.index(name))
-        is_kept = F.array_contains(F.split(KEPT, ","), place)
-        old = F.when(F.col("dd_old").isNotNull(), F.col("dd_old")[name]).otherwise(missing)
-        columns.append(F.when(is_kept, old).otherwise(quoted(name)).alias(name))
-    return taking.changed(joined.select(*columns), records.estimate)
+    old = F.when(F.col("dd_old").isNotNull(), F.col("dd_old")[name]).otherwise(missing)
+    return F.when(F.array_contains(F.split(KEPT, ","), str(place)), old).otherwise(quoted(name)).alias(name)
 
 
-def _sought(taking: Taking, wanted, was: Mapping[str, str], stored):  # type: ignore[no-untyped-def]
-    """The stored rows of those keys: the key's columns, and ``dd_old``."""
-    rows = stored.select(
-        *(quoted(name).alias(own) for name, own in was.items()),
-        F.struct(*map(quoted, taking.schema.names)).alias("dd_old"),
-    )
-    return rows.join(wanted, list(was.values()), "left_semi")
+def _sought(taking: Taking, wanted: DataFrame, was: Mapping[str, str]) -> DataFrame:
+    """The stored rows of the wanted keys: the key's columns, and ``dd_old``."""
+    assert taking.log is not None
+    schema = Schema((*taking.schema, DIFF_COLUMN))
+    stored = updates(taking.spark, taking.log.uri, taking.log.files, schema)
+    on = fold(lambda one, other: one & other, (quoted(name) == F.col(own) for name, own in was.items()))
+    rows = consolidate(stored.join(wanted, on, "left_semi"))
+    keys = (quoted(name).alias(own) for name, own in was.items())
+    return rows.select(*keys, F.struct(*map(quoted, taking.schema.names)).alias("dd_old"))
+
+
+def _has_kept(records: Records) -> bool:
+    """Whether any record has a value from a stored row."""
+    if records.local is not None:
+        return bool(records.local[KEPT].null_count < records.local.num_rows)
+    return not records.frame.where(F.col(KEPT).isNotNull()).isEmpty()

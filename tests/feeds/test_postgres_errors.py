@@ -114,7 +114,7 @@ def test_tables_that_cannot_be_followed(feed: Feed, ddl: str, words: str) -> Non
 def test_permissions(feed: Feed) -> None:
     feed.sql(
         "DROP ROLE IF EXISTS plain", "DROP ROLE IF EXISTS follower", "CREATE ROLE plain LOGIN", "CREATE ROLE follower LOGIN REPLICATION",
-        "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)",
+        "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1); GRANT SELECT ON t TO plain",
     )  # fmt: skip
     spec = feed.spec(
         "t", options={"url": feed.server.url("plain", SECRET.split("@")[0], feed.database), "publication": "p"}
@@ -137,7 +137,8 @@ def test_permissions(feed: Feed) -> None:
     feed.sql("CREATE TABLE u (a int PRIMARY KEY); GRANT SELECT ON u TO follower")
     other = feed.spec("u", options={"url": feed.server.url("follower", database=feed.database), "publication": "p"})
     with pytest.raises(SourceError, match=r"ALTER PUBLICATION \"p\" ADD TABLE"):
-        feed.run(other)
+        feed.run(spec, other)
+    feed.check("t")
     feed.sql("ALTER PUBLICATION p ADD TABLE u WHERE (a > 5)", "INSERT INTO t VALUES (2)")
     with pytest.raises(SourceError, match="row filter"):
         feed.run(spec, other)
@@ -146,6 +147,26 @@ def test_permissions(feed: Feed) -> None:
     with pytest.raises(SourceError, match="leaves out some kinds of changes"):
         feed.run(spec)
     feed.sql("ALTER PUBLICATION p SET (publish = 'insert, update, delete, truncate')")
+
+
+@pg
+def test_what_is_wrong_with_one_table_is_not_the_others_trouble(feed: Feed) -> None:
+    feed.sql(*(f"CREATE TABLE {name} (a int PRIMARY KEY, d date)" for name in ("fine", "bad")))
+    fine, bad = feed.spec("fine"), feed.spec("bad")
+    feed.sql("INSERT INTO bad VALUES (1, 'infinity')", "INSERT INTO fine VALUES (1, NULL)")
+    with pytest.raises(SourceError, match=r"public\.bad: column d"):
+        feed.run(fine, bad)
+    feed.check("fine")
+    feed.sql("DELETE FROM bad")
+    feed.run(fine, bad)
+    feed.sql("INSERT INTO bad VALUES (1, 'infinity')", "INSERT INTO fine VALUES (2, NULL)")
+    for _ in range(2):
+        with pytest.raises(SourceError, match=r"public\.bad: column d"):
+            feed.run(fine, bad)
+        feed.check("fine")
+    feed.sql("UPDATE bad SET d = '2024-01-01'")
+    feed.run(fine, bad)
+    feed.check("fine", "bad")
 
 
 @pg

@@ -175,13 +175,13 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         server.stop()
 
 
-@pytest.mark.timeout(560)
+@pytest.mark.timeout(900)
 def test_the_pipeline_is_exact_whatever_is_killed(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     rng = random.Random(8)
     bench.bench()
     bench.watch()
     killed: Counter[str] = Counter()
-    until(lambda: bench.commits() > 1, 150, bench)
+    until(lambda: bench.commits() > 0, 300, bench)
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         time.sleep(rng.uniform(1, 8))

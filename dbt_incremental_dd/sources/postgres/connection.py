@@ -29,6 +29,13 @@ _SETTINGS = {
     "statement_timeout": "0",
 }
 """On which the text of values depends; a copy that row-level security would thin out is an error."""
+_DEFAULTS = {
+    "application_name": "dbt-incremental-dd",
+    "connect_timeout": _SECONDS,
+    "keepalives_idle": 30,
+    "tcp_user_timeout": 60_000,
+}
+"""Where the url does not say otherwise; a connection whose other end has vanished is noticed."""
 
 
 class Trouble(Exception):
@@ -76,8 +83,7 @@ def connect(url: str, lock_timeout: float = 0, **options: Any) -> Connection:
     settings = {**_SETTINGS, "lock_timeout": str(int(lock_timeout * 1000))}
     words = [f"-c {name}={value}" for name, value in settings.items()]
     given["options"] = " ".join([str(given.get("options") or ""), *words]).strip()
-    given.setdefault("application_name", "dbt-incremental-dd")
-    given.setdefault("connect_timeout", _SECONDS)
+    given = {**_DEFAULTS, **given}
     try:
         return psycopg.connect(**{**given, "client_encoding": "UTF8", **options}, autocommit=True)
     except psycopg.Error as error:

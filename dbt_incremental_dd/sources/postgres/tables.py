@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.sources.postgres.connection import Connection
 
 _RELATION = """
-SELECT c.oid::bigint, n.nspname, c.relname, c.relkind, c.relreplident, c.relpersistence
+SELECT c.oid::bigint, n.nspname, c.relname, c.relkind, c.relreplident, c.relpersistence,
+has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)
 """
 _COLUMNS = """
@@ -121,9 +122,11 @@ def describe(connection: Connection, name: str, declared: Schema | None) -> Tabl
         ) from None
     if found is None:
         raise Trouble(f"there is no table {name}", "Set differential.table, or create it.")
-    oid, schema, table, kind, identity, persistence = found
+    oid, schema, table, kind, identity, persistence, may_read = found
     if kind not in ("r", "p") or persistence != "p":
         raise Trouble(f"{name} is no ordinary table, so the log does not have it", "Read the tables beneath it.")
+    if not may_read:
+        raise Trouble(f"permission denied for table {name}", f"Run: GRANT SELECT ON {name} TO the user of options.url.")
     columns = _columns(connection, oid, name, declared)
     key = _key(connection, oid, name, identity)
     parts = _parts(connection, oid, name, identity) if kind == "p" else ()
