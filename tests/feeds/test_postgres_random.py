@@ -114,6 +114,9 @@ def test_a_run_that_is_killed_loses_nothing(feed: Feed) -> None:
         assert worker(feed, point) == -signal.SIGKILL, point
         feed.sql(*(transaction(rng) for _ in range(5)))
     specs = [feed.spec(name) for name in TABLES]
+    # One row of each, so that all of them come further than the slot is.
+    feed.sql("INSERT INTO one VALUES (99); INSERT INTO two VALUES (99, ''); INSERT INTO bag VALUES (99)")
+    feed.sql("INSERT INTO part VALUES (99, 1)")
     feed.run(*specs)
     feed.check(*TABLES)
     for point in ("slot: advanced", "log: read", "source: committed#2"):
