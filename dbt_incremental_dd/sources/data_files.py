@@ -80,6 +80,15 @@ def read_parts(spark: SparkSession, storage: Storage, schema: Schema, parts: Seq
     return Records(spark, reduce(lambda one, other: one.unionAll(other), frames), rows)
 
 
+def missing(storage: Storage, parts: Sequence[Part]) -> str | None:
+    """A file that is not there any more; None where all are."""
+    for uri in dict.fromkeys(part.uri for part in parts):
+        filesystem, path = filesystem_of(storage, uri)
+        if filesystem.get_file_info(path).type != pafs.FileType.File:
+            return uri
+    return None
+
+
 def filesystem_of(storage: Storage, uri: str) -> tuple[pafs.FileSystem, str]:
     """The file system of a data file's URI, as Hadoop writes it, and the path there."""
     parsed = urlparse(uri) if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:/", uri) else None
@@ -142,7 +151,7 @@ def _marks(spark: SparkSession, parts: Sequence[Part]) -> tuple[DataFrame, int]:
             rows.append(pa.array(marked, pa.int64()))
             paths.append(pa.repeat(pa.scalar(_plain(part.uri)), len(marked)))
     table = pa.table({_PATH: pa.chunked_array(paths), _ROW: pa.chunked_array(rows)})
-    return local_frame(spark, table, StructType().add(_PATH, "string").add(_ROW, "bigint")), table.num_rows
+    return local_frame(spark, table, StructType().add(_PATH, "string").add(_ROW, "long")), table.num_rows
 
 
 def _plain(uri: str) -> str:

@@ -18,7 +18,7 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.data_files import Part, filesystem_of, read_parts
+from dbt_incremental_dd.sources.data_files import Part, filesystem_of, missing, read_parts
 from dbt_incremental_dd.sources.delta_log import DeltaLog, Gone, Head, LoggedFile, net
 from dbt_incremental_dd.sources.delta_schema import (
     columns_of,
@@ -96,7 +96,7 @@ class _Table:
             return self._whole(mark)
         try:
             return self._since(before, mark)
-        except Gone as reason:
+        except (Gone, FileNotFoundError) as reason:
             return self._whole(mark, whole_or_error(visit.spec, str(reason)))
 
     def _whole(self, mark: str | None, *notes: str) -> Arrival:
@@ -127,10 +127,13 @@ class _Table:
         if any(not partitions <= dict(file.partition).keys() for file in counts):
             raise Gone("its log does not say in which partition a removed file was")
         came, went = self._parts(counts, columns)
+        gone = missing(self._visit.storage, went)
+        if gone is not None:
+            raise Gone(f"file {gone}, of which rows went, is not there any more")
         self._require_names(head, [*came, *went])
         spark, storage = self._visit.spark, self._visit.storage
-        gone = read_parts(spark, storage, schema, went) if went else None
-        return Arrival(read_parts(spark, storage, schema, came), self._progress(head, mark), removed=gone)
+        removed = read_parts(spark, storage, schema, went) if went else None
+        return Arrival(read_parts(spark, storage, schema, came), self._progress(head, mark), removed=removed)
 
     def _columns(self, head: Head) -> tuple[Schema, StructType]:
         """The table's columns, and what files call them. Raises SourceError for tables that are not understood."""

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.data_files import Part, filesystem_of, read_parts
+from dbt_incremental_dd.sources.data_files import Part, filesystem_of, missing, read_parts
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.iceberg_metadata import Deletes, File, Metadata, Positions, Unclear
 from dbt_incremental_dd.sources.iceberg_schema import columns_in, numbers
@@ -93,8 +93,7 @@ class _Table:
         if snapshot is None:
             return Records(visit.spark, visit.spark.createDataFrame([], struct(self._schema)))
         frame = visit.spark.sql(f"SELECT * FROM {visit.spec.relation} VERSION AS OF {snapshot}")
-        rows = sum(file.rows for file in self._metadata.files(snapshot).values())
-        return Records(visit.spark, self._named(frame, snapshot), rows)
+        return Records(visit.spark, self._named(frame, snapshot), self._metadata.rows_of(snapshot))
 
     def _named(self, frame: DataFrame, snapshot: int) -> DataFrame:
         """A snapshot's columns as the table has them now: they may have come or changed their names since."""
@@ -129,6 +128,9 @@ class _Table:
                 for only, but in found:
                     columns = columns or self._columns(path)
                     parts.append(Part(path, count, columns, (), only, but))
+        gone = missing(self._visit.storage, [*came, *went])
+        if gone is not None:
+            raise Unclear(f"file {gone} is not there any more")
         return came, went
 
     def _changes(self, one: int | None, other: int | None) -> list[tuple[File, BitMap64 | None, BitMap64 | None]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -22,6 +23,11 @@ _DATA, _POSITIONS, _EQUALITY = 0, 1, 2
 _DELETED = 2
 _PATH_ID = 2147483546
 """The number of the column ``file_path`` in files of position deletes."""
+
+
+_GZIP = b"\x1f\x8b"
+_MOST_KNOWN = 4096
+_MANY = 1 << 40
 
 
 class Unclear(Exception):
@@ -61,8 +67,10 @@ class Metadata:
     def __init__(self, storage: Storage, uri: str) -> None:
         self._storage = storage
         filesystem, path = filesystem_of(storage, uri)
-        with filesystem.open_input_stream(path, compression="detect") as stream:
-            self._json: Mapping[str, Any] = json.loads(stream.read())
+        with filesystem.open_input_stream(path, compression=None) as stream:
+            content = bytes(stream.read())
+        text = gzip.decompress(content) if content.startswith(_GZIP) else content
+        self._json: Mapping[str, Any] = json.loads(text)
         self._snapshots = {int(one["snapshot-id"]): one for one in self._json.get("snapshots") or ()}
 
     @property
@@ -89,6 +97,10 @@ class Metadata:
         found = {one.get("schema-id"): one for one in self._json.get("schemas") or ()}
         schema: Mapping[str, Any] = found.get(number) or self._json["schema"]
         return list(schema["fields"])
+
+    def rows_of(self, snapshot: int) -> int:
+        """How many rows it has, about; many, where it does not say."""
+        return int((self._snapshots[snapshot].get("summary") or {}).get("total-records", _MANY))
 
     def intervals(self, before: int | None, after: int | None) -> list[tuple[int | None, int | None]]:
         """Pairs of snapshots between which rows may have changed: what lies between them says of itself that it only
@@ -143,10 +155,20 @@ class Metadata:
             entry
             for manifest in _records(self._storage, uri)
             if int(manifest.get("content") or 0) == content
-            for entry in _manifest(
-                self._storage, str(manifest["manifest_path"]), int(manifest.get("sequence_number") or 0)
-            )
+            for entry in self._live(str(manifest["manifest_path"]), int(manifest.get("sequence_number") or 0))
         ]
+
+    def _live(self, uri: str, sequence: int) -> tuple[Mapping[str, Any], ...]:
+        """A manifest's live files; kept, since manifests never change."""
+        if uri not in _KNOWN:
+            found = _live_files(_records(self._storage, uri), sequence)
+            if len(_KNOWN) >= _MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[uri] = found
+        return _KNOWN[uri]
+
+
+_KNOWN: dict[str, tuple[Mapping[str, Any], ...]] = {}
 
 
 class Positions:
@@ -171,11 +193,10 @@ class Positions:
         return {row["file_path"]: positions(row["pos_list"]) for row in grouped.to_pylist()}
 
 
-@lru_cache(maxsize=4096)
-def _manifest(storage: Storage, uri: str, sequence: int) -> tuple[Mapping[str, Any], ...]:
-    """A manifest's live files; manifests never change."""
+def _live_files(entries: Iterable[Mapping[str, Any]], sequence: int) -> tuple[Mapping[str, Any], ...]:
+    """Those of a manifest's entries that are live; ``sequence``: of entries that take the manifest's own."""
     live = []
-    for entry in _records(storage, uri):
+    for entry in entries:
         if entry["status"] == _DELETED:
             continue
         file = entry["data_file"]

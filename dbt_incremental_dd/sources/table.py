@@ -6,7 +6,7 @@ sizes, times) tell whether it can have changed at all; a view is always read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
@@ -86,23 +86,16 @@ def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
 
 
 def _described(spark: SparkSession, spec: SourceSpec) -> tuple[str | None, str | None]:
-    """The relation's provider, and where it lies; None for what is no table, or does not say."""
+    """The relation's provider, and where it lies; None where it does not say."""
     try:
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {spec.relation}").collect()
     except AnalysisException:
         return None, None
-    told = {row["col_name"]: row["data_type"] for row in rows[len(rows) - _details(rows) :]}
-    is_view = told.get("Type") in ("VIEW", "TEMPORARY")
-    return (None if is_view else str(told.get("Provider", "")).lower()), told.get("Location")
-
-
-def _details(rows: Sequence[Any]) -> int:
-    """How many rows at the end describe the table and not its columns."""
-    names = [row["col_name"] for row in rows]
-    return len(rows) - names.index(_TABLE) if _TABLE in names else 0
-
-
-_TABLE = "# Detailed Table Information"
+    told: dict[str, str] = {}
+    for row in rows:
+        # Columns come first, and one may be called as what is told of the table.
+        told = {} if row["col_name"] == "# Detailed Table Information" else {**told, row["col_name"]: row["data_type"]}
+    return str(told.get("Provider", "")).lower(), told.get("Location")
 
 
 def _fingerprint(

@@ -16,7 +16,7 @@ from dbt_incremental_dd.sources import data_files
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.intake import Intake
 from dbt_incremental_dd.trace.layout import Storage
-from tests.oracle import difference
+from dbt_incremental_dd.trace.read import consolidate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,8 +60,9 @@ class Reading:
 
     def _same(self, answer: Any, found: Any) -> None:
         assert found.dtypes == answer.dtypes
-        missing, unexpected = difference(answer, found)
-        assert not missing and not unexpected, f"missing {missing[:5]}\nunexpected {unexpected[:5]}\n{self.notes}"
+        both = answer.selectExpr("*", "1L AS dd_diff").unionAll(found.selectExpr("*", "-1L AS dd_diff"))
+        others = consolidate(both).limit(5).collect()
+        assert not others, f"missing (+) and unexpected (-): {others}\n{self.notes}"
 
     def _request(self) -> ModelRequest:
         return ModelRequest(

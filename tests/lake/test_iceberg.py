@@ -21,13 +21,10 @@ pytestmark = [
     pytest.mark.skipif(VERSION != "4.1", reason="the newest Spark for which Iceberg's connector is published is 4.1"),
 ]
 
-COLUMNS = (
-    "id BIGINT, g INT, v STRING, a DECIMAL(12,2), ts TIMESTAMP, n TIMESTAMP_NTZ, d DATE, s STRUCT<x: INT, y: STRING>"
-)
+COLUMNS = "id BIGINT, g INT, v STRING, a DECIMAL(12,2), ts TIMESTAMP, n TIMESTAMP_NTZ, d DATE"
 ROWS = """id, CAST(id % 5 AS INT) AS g, concat('v', id % 7) AS v, CAST(id * 1.25 AS DECIMAL(12,2)) AS a,
   timestamp_millis(1700000000000 + id) AS ts, CAST(timestamp_millis(id * 1000) AS TIMESTAMP_NTZ) AS n,
-  CAST(date_add(DATE '2024-01-01', CAST(id % 30 AS INT)) AS DATE) AS d,
-  named_struct('x', CAST(id % 3 AS INT), 'y', concat('y', id % 4)) AS s"""
+  CAST(date_add(DATE '2024-01-01', CAST(id % 30 AS INT)) AS DATE) AS d"""
 MODEL = "SELECT g, count(*) AS n, sum(a) AS a, max(ts) AS ts, min(v) AS v FROM {t} GROUP BY g"
 T = "ice.db.t"
 
@@ -93,7 +90,7 @@ def test_random_changes(
     reading = Reading(spark, tmp_path, table, MODEL)
     reading.take_exactly()
     rng, done = random.Random(f"{version}{mode}"), []
-    for step in range(7):
+    for step in range(5):
         done += [change(spark, rng, step) for _ in range(rng.choice((1, 1, 2)))]
         reading.take_exactly()
         assert not [note for note in reading.notes if "read whole" in note], (done, reading.notes)
@@ -103,16 +100,16 @@ def test_random_changes(
 @pytest.mark.parametrize("version", [2, 3])
 def test_work_follows_the_change(spark: SparkSession, tmp_path: Path, table: str, version: int) -> None:
     make(spark, version, "merge-on-read", rows=1_000_000)
-    reading = Reading(spark, tmp_path, table, MODEL, connector="iceberg")
-    assert reading.take_exactly().rows == 1_000_000
+    reading = Reading(spark, tmp_path, table, connector="iceberg")
+    assert reading.take().rows == 1_000_000
     spark.sql(f"UPDATE {T} SET v = 'x' WHERE id % 100000 = 7")
-    assert (reading.take_exactly().rows, reading.read) == (20, 20)
+    assert (reading.take().rows, reading.read) == (20, 20)
     spark.sql(f"DELETE FROM {T} WHERE id % 100000 IN (7, 8)")
-    assert (reading.take_exactly().rows, reading.read) == (20, 20), "rows that were marked before are not read"
+    assert (reading.take().rows, reading.read) == (20, 20), "rows that were marked before are not read"
     spark.sql(f"CALL ice.system.rollback_to_snapshot('db.t', {snapshots(spark)[-2]})")
-    assert (reading.take_exactly().rows, reading.read) == (20, 20), "and come back as they go"
+    assert (reading.take().rows, reading.read) == (20, 20), "and come back as they go"
     spark.sql("CALL ice.system.rewrite_data_files(table => 'db.t', options => map('rewrite-all', 'true'))")
-    assert (reading.take_exactly().rows, reading.read) == (0, 0), "compaction changes nothing"
+    assert (reading.take().rows, reading.read) == (0, 0), "compaction changes nothing"
     spark.sql(f"UPDATE {T} SET v = 'y' WHERE id = 5")
     assert (reading.take_exactly().rows, reading.read) == (2, 2)
 
@@ -137,6 +134,9 @@ def test_columns_and_partitions_that_change(spark: SparkSession, tmp_path: Path,
     spark.sql(f"ALTER TABLE {T} REPLACE PARTITION FIELD g WITH truncate(1, v)")
     spark.sql(f"INSERT INTO {T} SELECT {ROWS}, 'n' FROM range(500, 520)")
     assert (reading.take_exactly().rows, reading.read) == (20, 20)
+    spark.sql(f"ALTER TABLE {T} ADD COLUMN s STRUCT<x: INT, y: STRING>")
+    spark.sql(f"INSERT INTO {T} SELECT {ROWS}, 'n', named_struct('x', 1, 'y', 'why') FROM range(600, 603)")
+    assert reading.take_exactly().rows == 3
     spark.sql(f"ALTER TABLE {T} RENAME COLUMN s.y TO z")
     with pytest.raises(SourceError, match=r"other type or name: \['s'\]"):
         reading.take()
