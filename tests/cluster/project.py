@@ -54,7 +54,14 @@ class Moved:
         told, _ = process.communicate(timeout=500)
         assert process.returncode == 0, told[-6000:]
         assert self._s3.secret not in told
+        self._require_secret_kept()
         return [json.loads(line) for line in told.splitlines() if line.startswith('{"round"')]
+
+    def _require_secret_kept(self) -> None:
+        """Nothing that was written, here or in the store, has the credentials; but for the profile itself."""
+        written = [path for folder in (self.folder, self._s3.folder) for path in folder.rglob("*") if path.is_file()]
+        holding = [path.name for path in written if self._s3.secret.encode() in path.read_bytes()]
+        assert holding == ["profiles.yml"] * len(holding), holding
 
 
 def require_exact(told: list[dict[str, dict[str, str]]], rounds: int) -> None:

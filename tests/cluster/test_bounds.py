@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 BOUND = 50
-ROWS = 600
+ROWS = 200
 
 
 def test_nothing_brings_more_rows_to_the_driver_than_the_bounds(
@@ -31,7 +31,7 @@ def test_nothing_brings_more_rows_to_the_driver_than_the_bounds(
     world.model("ranked", "SELECT k, v, row_number() OVER (PARTITION BY k % 7 ORDER BY v, k) AS n FROM {t}")
     brought: list[int] = []
     _watch(spark, monkeypatch, brought)
-    for step in range(3):
+    for step in range(2):
         world.insert("t", [(n, n % 11 + step) for n in range(step, ROWS + step)])
         world.insert("u", [(n, f"{step}") for n in range(step, ROWS + step, 2)])
         if step:
