@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 
 def test_spark_without_hadoop_aws(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StateError, match="spark.jars.packages to org.apache.hadoop:hadoop-aws"):
+    with pytest.raises(StateError, match=r"spark\.jars\.packages to org\.apache\.hadoop:hadoop-aws"):
         open_session("s3://a-bucket/state", {}, {"AWS_REGION": "eu-west-1"})
 
 

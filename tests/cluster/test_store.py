@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dbt_incremental_dd
+from airflow_differential.collections import upper
+from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.runtime.vacuum import vacuum
@@ -136,3 +138,16 @@ def test_tables_of_any_types_are_read_as_they_were_written(s3: S3, tmp_path: Pat
         found.append((file.rows, file.bytes, file.bounds, wanted.sort_by("k").to_pylist()))
     assert found[0] == found[1]
     assert found[0][3] == [{"k": 3, "v": "3"}, {"k": 49_999, "v": str(49_999 % 7)}]
+
+
+def test_commands_and_sensors_take_the_options_of_the_environment(
+    stored: Stored, s3: S3, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in s3.options.items():
+        monkeypatch.setenv(name, value)
+    root = stored.place.storage.root
+    assert main(["--state-root", root, "status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["collection"] == "m.kept"
+    assert main(["--state-root", root, "query", "kept", "--format", "json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert upper(root, "m.kept") == 31
