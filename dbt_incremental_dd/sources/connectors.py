@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Protocol
 
-from dbt_incremental_dd.sources import delta_table, files, iceberg, kafka, table
+from dbt_incremental_dd.sources import files, table
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.kafka import connector as kafka
+from dbt_incremental_dd.sources.lake import delta, iceberg
 from dbt_incremental_dd.sources.postgres import connector as postgres
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
@@ -31,7 +33,7 @@ class Connector(Protocol):
 
 _CONNECTORS: Mapping[str, Connector] = {
     "files": files,
-    "delta": delta_table,
+    "delta": delta,
     "iceberg": iceberg,
     "table": table,
     "kafka": kafka,

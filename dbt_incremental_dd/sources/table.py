@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlparse
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
-from dbt_incremental_dd.sources import delta_table, iceberg
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.lake import delta, iceberg
 from dbt_incremental_dd.sources.paths import require_relation
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
@@ -46,7 +46,7 @@ def arrivals(visit: Visit) -> Arrival | None:
     frame = _open(spark, spec)
     provider, location = _described(spark, spec)
     if provider == "delta" and location is not None:
-        return delta_table.changes(visit, location)
+        return delta.changes(visit, location)
     if provider == "iceberg":
         return iceberg.arrivals(visit)
     try:

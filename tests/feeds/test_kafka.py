@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.sources import kafka_client, kafka_spark
+from dbt_incremental_dd.sources.kafka import client, in_spark
 from dbt_incremental_dd.trace import limits
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker
@@ -27,7 +27,7 @@ WAYS = ("client", "files", "spark")
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How messages are read: by the client alone, by way of files, by Spark's connector."""
     asked: list[str] = []
-    read = kafka_spark.read
+    read = in_spark.read
 
     def noted(*given: Any) -> Any:
         asked.append("spark")
@@ -35,11 +35,11 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         assert found is not None, "the session has no connector"
         return found if request.param == "spark" else None
 
-    monkeypatch.setattr(kafka_spark, "read", noted)
+    monkeypatch.setattr(in_spark, "read", noted)
     if request.param != "client":
         for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS"):
             monkeypatch.setattr(limits, name, 1)
-        monkeypatch.setattr(kafka_client, "_AT_A_TIME", 5)
+        monkeypatch.setattr(client, "_AT_A_TIME", 5)
     yield request.param
     assert bool(asked) is (request.param != "client")
 
@@ -261,7 +261,7 @@ def test_large_messages_do_not_gather_on_the_driver(
     spark: SparkSession, kafka: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few, and yet written to files as they come."""
-    monkeypatch.setattr(kafka_client, "_BYTES_AT_A_TIME", 100_000)
+    monkeypatch.setattr(client, "_BYTES_AT_A_TIME", 100_000)
     name = topic(kafka, "large", 2)
     reader = Reader(spark, tmp_path, spec_of(kafka.servers, name, envelope="append"))
     writer = Writer(kafka, name)

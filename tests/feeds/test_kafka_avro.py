@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources import kafka_client
+from dbt_incremental_dd.sources.kafka import client
 from dbt_incremental_dd.trace import limits
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker
@@ -44,7 +44,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """By the client alone, or by way of files."""
     if request.param == "files":
         monkeypatch.setattr(limits, "TAKEN_ROWS", 1)
-        monkeypatch.setattr(kafka_client, "_AT_A_TIME", 5)
+        monkeypatch.setattr(client, "_AT_A_TIME", 5)
     return str(request.param)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
-from dbt_incremental_dd.sources.kafka_client import Span
-from dbt_incremental_dd.sources.kafka_feed import Feed
+from dbt_incremental_dd.sources.kafka.client import Span
+from dbt_incremental_dd.sources.kafka.feed import Feed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,18 +18,18 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.data_files import Part, filesystem_of, missing, read_parts
-from dbt_incremental_dd.sources.delta_log import DeltaLog, Gone, Head, LoggedFile, net
-from dbt_incremental_dd.sources.delta_schema import (
+from dbt_incremental_dd.sources.lake.data_files import Part, filesystem_of, missing, read_parts
+from dbt_incremental_dd.sources.lake.delta_log import DeltaLog, Gone, Head, LoggedFile, net
+from dbt_incremental_dd.sources.lake.delta_schema import (
     columns_of,
     is_by_id,
     physical_columns,
     physical_ids,
     physical_partitions,
 )
-from dbt_incremental_dd.sources.lake import differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.lake.following import differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.lake.positions import inline_vector, read_vector, vector_file
 from dbt_incremental_dd.sources.paths import check, look_every
-from dbt_incremental_dd.sources.positions import inline_vector, read_vector, vector_file
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 

@@ -12,9 +12,9 @@ from typing import Any
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.kafka_client import Extent, Span, extent, lost
-from dbt_incremental_dd.sources.kafka_feed import Feed, feed_of
-from dbt_incremental_dd.sources.kafka_records import Taken, taken
+from dbt_incremental_dd.sources.kafka.client import Extent, Span, extent, lost
+from dbt_incremental_dd.sources.kafka.feed import Feed, feed_of
+from dbt_incremental_dd.sources.kafka.records import Taken, taken
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 

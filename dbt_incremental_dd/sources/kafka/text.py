@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.sources import json_lines
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, GONE, ORDER
-from dbt_incremental_dd.sources.kafka_feed import Feed
+from dbt_incremental_dd.sources.kafka.feed import Feed
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.read import quote_name, struct
 

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources import kafka_avro, kafka_spark, kafka_text
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.kafka_client import MESSAGES, Span, messages, no_messages
-from dbt_incremental_dd.sources.kafka_columns import record_columns
-from dbt_incremental_dd.sources.kafka_feed import Feed
+from dbt_incremental_dd.sources.kafka import avro, in_spark, text
+from dbt_incremental_dd.sources.kafka.client import MESSAGES, Span, messages, no_messages
+from dbt_incremental_dd.sources.kafka.columns import record_columns
+from dbt_incremental_dd.sources.kafka.feed import Feed
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import nullable_inside
@@ -63,7 +63,7 @@ class _Taking:
     def records(self) -> Taken:
         feed, spark = self._feed, self._visit.spark
         if not feed.reads_avro and self._count > limits.TAKEN_ROWS:
-            frame = kafka_spark.read(spark, feed, self._spans)
+            frame = in_spark.read(spark, feed, self._spans)
             if frame is not None:
                 return self._kept_by_spark(frame)
         tables: Iterator[pa.Table] = messages(feed, self._spans)
@@ -79,12 +79,12 @@ class _Taking:
         """Of messages that are on the driver."""
         spark = self._visit.spark
         if self._feed.reads_avro:
-            found, schema = kafka_avro.decoded(self._feed, table, self._stored, self._is_debezium)
+            found, schema = avro.decoded(self._feed, table, self._stored, self._is_debezium)
             return Records(spark, Local(spark, found, schema))
-        rows = kafka_text.parsed(self._feed, table, self._stored, self._is_debezium)
+        rows = text.parsed(self._feed, table, self._stored, self._is_debezium)
         if rows is not None:
-            return Records(spark, Local(spark, rows, self._stored + kafka_text.added(self._feed)))
-        frame = kafka_text.decoded(self._feed, Local(spark, table, MESSAGES).frame, self._stored, self._is_debezium)
+            return Records(spark, Local(spark, rows, self._stored + text.added(self._feed)))
+        frame = text.decoded(self._feed, Local(spark, table, MESSAGES).frame, self._stored, self._is_debezium)
         return Records(spark, frame, table.num_rows)
 
     def _many(self, tables: Iterable[pa.Table]) -> Taken:
@@ -93,8 +93,8 @@ class _Taking:
         scratch = storage.scratch("topic")
         try:
             if self._feed.reads_avro:
-                schema = kafka_avro.schema_of_records(self._feed, self._stored)
-                made = (kafka_avro.decoded(self._feed, one, self._stored, self._is_debezium)[0] for one in tables)
+                schema = avro.schema_of_records(self._feed, self._stored)
+                made = (avro.decoded(self._feed, one, self._stored, self._is_debezium)[0] for one in tables)
                 return Taken(Records(spark, _filed(spark, storage, scratch, made, schema), self._count), (scratch,))
             raw = _filed(spark, storage, f"{scratch}/raw", tables, MESSAGES)
             return self._kept_by_spark(raw, scratch)
@@ -107,7 +107,7 @@ class _Taking:
         storage, spark = self._visit.storage, self._visit.spark
         scratch = scratch or storage.scratch("topic")
         try:
-            records = kafka_text.decoded(self._feed, frame, self._stored, self._is_debezium)
+            records = text.decoded(self._feed, frame, self._stored, self._is_debezium)
             records.write.parquet(spark_uri(f"{scratch}/records"))
             kept = spark.read.schema(records.schema).parquet(spark_uri(f"{scratch}/records"))
         except BaseException:

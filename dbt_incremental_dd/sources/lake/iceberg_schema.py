@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from dbt_incremental_dd.sources.iceberg_metadata import Unclear
+from dbt_incremental_dd.sources.lake.iceberg_metadata import Unclear
 
 _FLAT = ("boolean", "int", "long", "float", "double", "date", "timestamp", "timestamptz", "string", "binary")
 """Types that Spark's own reader of Parquet files sees as Iceberg's does; and decimals."""

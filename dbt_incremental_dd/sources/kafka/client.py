@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.sources.kafka_feed import Feed
+from dbt_incremental_dd.sources.kafka.feed import Feed
 
 MESSAGES = Schema(
     (Column("partition", "integer"), Column("offset", "long"), Column("key", "binary"), Column("value", "binary"))

@@ -9,9 +9,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources import kafka_avro
-from dbt_incremental_dd.sources.kafka_client import Span, messages
-from dbt_incremental_dd.sources.kafka_feed import Feed
+from dbt_incremental_dd.sources.kafka import avro
+from dbt_incremental_dd.sources.kafka.client import Span, messages
+from dbt_incremental_dd.sources.kafka.feed import Feed
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.read import schema_of
@@ -39,7 +39,7 @@ def _found(visit: Visit, feed: Feed, spans: Sequence[Span]) -> StructType:
             f"source {feed.source}: there are no messages in topic {feed.topic} yet, and no columns are declared",
             "Declare the source's columns with their data_type, or wait for the first message.",
         )
-    found = kafka_avro.columns(feed, values[0]) if feed.format == "avro" else _of_lines(visit, feed, values)
+    found = avro.columns(feed, values[0]) if feed.format == "avro" else _of_lines(visit, feed, values)
     row = inferred(visit.spec, found)
     known = {field.name.lower() for field in row.fields}
     extra = [StructField(name, StringType()) for name in feed.key if name.lower() not in known]

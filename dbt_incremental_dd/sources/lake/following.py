@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.positions import positions
+from dbt_incremental_dd.sources.lake.positions import positions
 from dbt_incremental_dd.sources.visit import Visit
 
 if TYPE_CHECKING:

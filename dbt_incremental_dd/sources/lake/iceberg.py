@@ -16,13 +16,13 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.data_files import Part, filesystem_of, missing, read_parts
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.iceberg_metadata import Deletes, File, Metadata, Positions, Unclear
-from dbt_incremental_dd.sources.iceberg_schema import columns_in, numbers
-from dbt_incremental_dd.sources.lake import differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.lake.data_files import Part, filesystem_of, missing, read_parts
+from dbt_incremental_dd.sources.lake.following import differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.lake.iceberg_metadata import Deletes, File, Metadata, Positions, Unclear
+from dbt_incremental_dd.sources.lake.iceberg_schema import columns_in, numbers
+from dbt_incremental_dd.sources.lake.positions import positions
 from dbt_incremental_dd.sources.paths import require_relation
-from dbt_incremental_dd.sources.positions import positions
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of, struct

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.sources.data_files import filesystem_of
-from dbt_incremental_dd.sources.positions import positions, read_vector
+from dbt_incremental_dd.sources.lake.data_files import filesystem_of
+from dbt_incremental_dd.sources.lake.positions import positions, read_vector
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:

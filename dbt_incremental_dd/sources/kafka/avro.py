@@ -18,10 +18,10 @@ from pyspark.sql.types import StructType
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.sources.arrival import CORRUPT
-from dbt_incremental_dd.sources.avro_types import spark_struct
-from dbt_incremental_dd.sources.kafka_feed import Feed
-from dbt_incremental_dd.sources.kafka_text import added, with_place
-from dbt_incremental_dd.sources.schema_registry import schema_of_id
+from dbt_incremental_dd.sources.kafka.avro_types import spark_struct
+from dbt_incremental_dd.sources.kafka.feed import Feed
+from dbt_incremental_dd.sources.kafka.registry import schema_of_id
+from dbt_incremental_dd.sources.kafka.text import added, with_place
 from dbt_incremental_dd.trace.stored import stored_types
 
 _MAGIC = 0

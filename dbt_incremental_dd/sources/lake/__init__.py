@@ -1,0 +1,1 @@
+"""Lake tables as sources: Delta and Iceberg, by what their own logs say."""
