@@ -27,6 +27,8 @@ _PATIENCE = 30.0
 _AT_A_TIME = 50_000
 """Messages that are held as a table; fewer where they are large."""
 _BYTES_AT_A_TIME = 32 << 20
+_TURN = 0.05
+"""Seconds for which messages are waited for at a time."""
 _QUIET = {"log_level": 0}
 _READING = {
     "group.id": "dbt-incremental-dd",
@@ -114,6 +116,7 @@ class _Reading:
         self._consumer = consumer
         self._left = {span.partition: span.end for span in spans if span.start < span.end}
         self._starts = {span.partition: span.start for span in spans}
+        self._most = sum(span.end - span.start for span in spans)
         self._rows: list[tuple[int, int, bytes | None, bytes | None]] = []
         self._bytes = 0
         self._why: Any = None
@@ -123,7 +126,9 @@ class _Reading:
         self._consumer.assign(where)
         heard = time.monotonic()
         while self._left:
-            were_wanted = [self._take(message) for message in self._consumer.consume(_AT_A_TIME // 5, 0.5)]
+            # It waits for as many as it is asked for; there may be fewer, where transactions have their markers.
+            got = self._consumer.consume(min(self._most, _AT_A_TIME // 5), _TURN)
+            were_wanted = [self._take(message) for message in got]
             if any(were_wanted):
                 heard = time.monotonic()
             if len(self._rows) >= _AT_A_TIME or self._bytes >= _BYTES_AT_A_TIME:
@@ -145,6 +150,7 @@ class _Reading:
         if offset < end:
             key, value = message.key(), message.value()
             self._rows.append((partition, offset, key, value))
+            self._most = max(self._most - 1, 1)
             self._bytes += len(key or b"") + len(value or b"")
         if offset >= end - 1:
             self._finish(partition)
