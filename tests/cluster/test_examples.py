@@ -46,11 +46,13 @@ def test_a_project_over_connect_is_exact(cluster: Cluster, s3: S3, projects: Pat
 def test_a_worker_that_is_killed_during_a_run(cluster: Cluster, s3: S3, projects: Path) -> None:
     moved = Moved("clickstream", projects, s3, cluster.settings, "killed")
     running = moved.start(1, 2_000)
-    deadline = time.monotonic() + 120
-    while not cluster.executors() and running.poll() is None and time.monotonic() < deadline:
+    log = moved.folder / "logs" / "dbt.log"
+    deadline = time.monotonic() + 180
+    while not (log.exists() and "START sql differential" in log.read_text()) and time.monotonic() < deadline:
+        assert running.poll() is None
         time.sleep(0.2)
-    time.sleep(10)  # into the first load
-    assert running.poll() is None
+    time.sleep(3)  # into the first load, on both workers
+    assert "OK created" not in log.read_text()
     cluster.kill_worker()
     told, _ = running.communicate(timeout=400)
     if running.returncode == 0:

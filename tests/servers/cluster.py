@@ -56,14 +56,6 @@ class Cluster:
             **on_class_path(),
         }
 
-    def executors(self) -> list[int]:
-        """The processes that run tasks."""
-        found = []
-        for worker in self.workers:
-            children = subprocess.run(["pgrep", "-P", str(worker.pid)], capture_output=True, text=True, check=False)
-            found += [int(pid) for pid in children.stdout.split()]
-        return found
-
     def kill_worker(self) -> None:
         """A machine goes, with what runs on it."""
         worker = self.workers.pop()
