@@ -58,4 +58,4 @@ def test_a_worker_that_is_killed_during_a_run(cluster: Cluster, s3: S3, projects
     if running.returncode == 0:
         require_exact([json.loads(line) for line in told.splitlines() if line.startswith('{"round"')], 1)
     add_worker(cluster, 2, projects)
-    require_exact(moved.rounds(2, 2_000), 2)
+    require_exact(moved.rounds(1, 2_000), 1)
