@@ -83,6 +83,7 @@ class _Table:
         self._filesystem, self._folder = filesystem_of(visit.storage, self._uri)
         self._log = DeltaLog(self._filesystem, self._folder)
         self._name = visit.spec.name
+        self._partitions: tuple[str, ...] = ()
         if self._log.version < 0:
             raise SourceError(f"source {self._name}: there is no Delta table at {uri}", "Check `path`.")
 
@@ -123,8 +124,7 @@ class _Table:
         then, head = Head(**before["head"]), Head(**found)
         schema, columns = self._columns(head)
         self._refuse_moved(then, columns)
-        partitions = set(physical_partitions(head.metadata))
-        if any(not partitions <= dict(file.partition).keys() for file in counts):
+        if self._partitions and any(file.partition is None for file in counts):
             raise Gone("its log does not say in which partition a removed file was")
         came, went = self._parts(counts, columns)
         gone = missing(self._visit.storage, went)
@@ -145,6 +145,7 @@ class _Table:
             )
         schema = columns_of(self._name, head.metadata)
         refuse_other_columns(self._visit, schema)
+        self._partitions = physical_partitions(head.metadata)
         return schema, physical_columns(head.metadata)
 
     def _require_names(self, head: Head, parts: Sequence[Part]) -> None:
@@ -184,7 +185,8 @@ class _Table:
 
     def _part(self, file: LoggedFile, columns: StructType, only: BitMap64 | None, but: BitMap64 | None) -> Part:
         uri = file.path if "://" in file.path or file.path.startswith(("/", "file:")) else f"{self._uri}/{file.path}"
-        return Part(uri, file.rows, columns, file.partition, only, but)
+        constants = {**dict.fromkeys(self._partitions), **dict(file.partition or ())}
+        return Part(uri, file.rows, columns, tuple(constants.items()), only, but)
 
     def _vector(self, file: LoggedFile) -> BitMap64 | None:
         """The positions of the file's deleted rows, if any."""

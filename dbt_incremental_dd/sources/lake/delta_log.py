@@ -31,11 +31,12 @@ class Gone(Exception):
 @dataclass(frozen=True)
 class LoggedFile:
     """A data file as the log has it. ``path``: below the table's folder, or whole. ``vector``: what marks its deleted
-    rows; files with the same path and another vector are other rows. ``partition``: its values as text."""
+    rows; files with the same path and another vector are other rows. ``partition``: its values as text, without those
+    that are NULL perhaps; None where the log does not say."""
 
     path: str
     vector: tuple[tuple[str, Any], ...]
-    partition: tuple[tuple[str, str | None], ...]
+    partition: tuple[tuple[str, str | None], ...] | None
     rows: int
 
 
@@ -135,13 +136,13 @@ class DeltaLog:
 
 def logged_file(action: Mapping[str, Any]) -> LoggedFile:
     """The file that an ``add`` or a ``remove`` names."""
-    vector = action.get("deletionVector") or {}
+    vector, values = action.get("deletionVector") or {}, action.get("partitionValues")
     wanted = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
     rows = _ROWS.search(action.get("stats") or "")
     return LoggedFile(
         path=unquote(action["path"]),
         vector=tuple((key, vector.get(key)) for key in wanted) if vector else (),
-        partition=tuple(sorted(dict(action.get("partitionValues") or {}).items())),
+        partition=None if values is None else tuple(sorted(dict(values).items())),
         rows=int(rows[1]) if rows else int(action.get("size") or 0) // _SMALLEST_ROW + 1,
     )
 
