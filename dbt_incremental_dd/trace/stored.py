@@ -114,7 +114,14 @@ def stored_types(schema: Schema) -> pa.Schema:
 def _cast(table: pa.Table, columns: pa.Schema) -> pa.Table:
     """The table with these columns, in these types."""
     arrays = [
-        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
+        _zeros(table[field.name].cast(field.type))
+        if field.name in table.column_names
+        else pa.nulls(len(table), field.type)
         for field in columns
     ]
     return pa.table(arrays, columns)
+
+
+def _zeros(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with one zero: to Spark -0.0 is 0.0, so that an update may take away the one as the other."""
+    return pc.add(column, pa.scalar(0.0, column.type)) if pa.types.is_floating(column.type) else column
