@@ -307,8 +307,8 @@ def test_statements_are_canceled_by_their_key_alone(server: Server) -> None:
 
 def test_a_select_is_canceled(server: Server) -> None:
     with server.connect() as connection:
-        threading.Timer(0.3, connection.cancel_safe).start()
         began = time.monotonic()
+        threading.Timer(0.3, connection.cancel_safe).start()
         with pytest.raises(psycopg.errors.QueryCanceled):
             connection.execute(SLOW)
         assert 0.3 <= time.monotonic() - began < 5
