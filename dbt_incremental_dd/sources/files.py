@@ -21,7 +21,7 @@ from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, is_partitioned, partition_of, value_of, without
-from dbt_incremental_dd.sources.paths import check, look_every
+from dbt_incremental_dd.sources.paths import check, literal, look_every
 from dbt_incremental_dd.sources.reader import as_spark_writes, read, read_few
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
@@ -138,10 +138,9 @@ def _new_files(
 
 def _uri(spec: SourceSpec, name: str) -> str:
     """A listed file as Spark reads it: the name is taken literally, glob characters and all."""
-    escaped = "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in name)
     if spec.path and "://" in spec.path:
-        return spark_uri(spec.path.split("://", 1)[0] + "://" + escaped)
-    return escaped
+        return spark_uri(spec.path.split("://", 1)[0] + "://" + literal(name))
+    return literal(name)
 
 
 def _count(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequence[str], size: int) -> int:

@@ -18,13 +18,9 @@ def check(spec: SourceSpec) -> None:
         )
 
 
-def require_relation(spec: SourceSpec) -> None:
-    """Raises ConfigError where a relation is read, and there is a path as well."""
-    if spec.path is not None:
-        raise ConfigError(
-            f"source {spec.name}: connector {spec.connector} reads relation {spec.relation}, and path is {spec.path}",
-            "Leave one of them out.",
-        )
+def literal(uri: str) -> str:
+    """A file as Spark reads it: the name is taken literally, glob characters and all."""
+    return "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in uri)
 
 
 def look_every(spec: SourceSpec) -> float:

@@ -17,7 +17,7 @@ from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.lake import delta, iceberg
-from dbt_incremental_dd.sources.paths import require_relation
+from dbt_incremental_dd.sources.relations import check, look_every, sight
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
@@ -25,19 +25,7 @@ from dbt_incremental_dd.trace.read import quoted, schema_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-
-def check(spec: SourceSpec) -> None:
-    """Raises ConfigError for a path."""
-    require_relation(spec)
-
-
-def sight(storage: Storage, spec: SourceSpec) -> None:
-    """Only a run can tell."""
-
-
-def look_every(spec: SourceSpec) -> float:
-    """There is nothing to see."""
-    return 0.0
+__all__ = ["arrivals", "check", "look_every", "sight"]
 
 
 def arrivals(visit: Visit) -> Arrival | None:

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.partitions import Unclear, value_of
+from dbt_incremental_dd.sources.paths import literal
 from dbt_incremental_dd.sources.reader import as_spark_writes, is_ancient
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
@@ -112,7 +113,7 @@ def _read(spark: SparkSession, schema: Schema, parts: Sequence[Part]) -> DataFra
     """Parts with the same columns and names of constants, which all have ``only`` or all have none."""
     physical, constants = parts[0].columns, [name for name, _ in parts[0].constants]
     inside = StructType([field for field in physical if field.name not in constants])
-    uris = dict.fromkeys(spark_uri(_escaped(part.uri)) for part in parts)
+    uris = dict.fromkeys(spark_uri(literal(part.uri)) for part in parts)
     frame = spark.read.schema(inside).parquet(*uris)
     is_marked = any(part.only is not None or part.but for part in parts)
     if constants or is_marked:
@@ -158,11 +159,6 @@ def _plain(uri: str) -> str:
     """A file's path as Spark tells it, without the scheme."""
     text = re.sub(_SCHEME, "", uri)
     return "".join(char if ord(char) > 127 else quote(char, safe=_PLAIN_URI) for char in text)
-
-
-def _escaped(uri: str) -> str:
-    """A file as Spark reads it: the name is taken literally, glob characters and all."""
-    return "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in uri)
 
 
 # On the driver

@@ -15,35 +15,21 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.sources.arrival import Arrival
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.lake.data_files import Part, filesystem_of, missing, read_parts
 from dbt_incremental_dd.sources.lake.following import differing, refuse_other_columns, whole_or_error
 from dbt_incremental_dd.sources.lake.iceberg_metadata import Deletes, File, Metadata, Positions, Unclear
 from dbt_incremental_dd.sources.lake.iceberg_schema import columns_in, numbers
 from dbt_incremental_dd.sources.lake.positions import positions
-from dbt_incremental_dd.sources.paths import require_relation
+from dbt_incremental_dd.sources.relations import check, look_every, sight
 from dbt_incremental_dd.sources.visit import Visit
-from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
     from pyspark.sql import DataFrame
 
-
-def check(spec: SourceSpec) -> None:
-    """Raises ConfigError for a path."""
-    require_relation(spec)
-
-
-def sight(storage: Storage, spec: SourceSpec) -> None:
-    """Only a run can tell: the catalog knows where the metadata is."""
-
-
-def look_every(spec: SourceSpec) -> float:
-    """There is nothing to see."""
-    return 0.0
+__all__ = ["arrivals", "check", "look_every", "sight"]
 
 
 def arrivals(visit: Visit) -> Arrival | None:
