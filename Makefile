@@ -12,7 +12,7 @@ CONNECTED := .venv-4.2
 ICEBERG := .venv-4.1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test test-slow torture kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test test-slow torture servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -65,6 +65,8 @@ format: setup ## formats the code
 	$(PYTHON) -m venv .venv-$*
 	$(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python -e '.[dev]' chdb 'pyspark[connect]==$*.*'
 	@touch $@
+
+servers: kafka postgres lake cluster ## all tests against real servers; `make -j2 servers` for two at a time
 
 kafka postgres cluster: java $(CONNECTED)/.installed
 	$(CONNECTED)/bin/python -m pytest -m $@

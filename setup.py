@@ -34,6 +34,7 @@ DEV = [
     "pytest-xdist>=3.6",
     "ruff>=0.12",
     "tpchgen-cli>=4.0",
+    "types-PyYAML>=6",
 ]
 
 setup(
@@ -69,6 +70,7 @@ setup(
         "duckdb>=1.2,<3",
         "pyarrow>=18",
         "pandas>=2.2,<3",
+        "pyyaml>=6",
         "sqlglot>=30.0,<31",
     ],
     extras_require={

@@ -151,53 +151,83 @@ class AdvanceFrontierOperator(BaseOperator):
         return advance(self, context, self.state_root, self.source, self.up_to, self.first)
 
 
-class CompactOperator(_Commanding):
+class _Keeping(_Commanding):
+    """An operator that calls ``dbt-dd`` for collections: those of a state root, or of a dbt project, whose profile also
+    says how Spark and the storage are reached. Both may be given. Raises ValueError where neither is."""
+
+    template_fields: Sequence[str] = (
+        "state_root",
+        "project_dir",
+        "profiles_dir",
+        "target",
+        "names",
+        "spark_remote",
+        "env",
+    )
+
+    def __init__(
+        self,
+        *,
+        state_root: str | None = None,
+        project_dir: str | None = None,
+        profiles_dir: str | None = None,
+        target: str | None = None,
+        names: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if state_root is None and project_dir is None:
+            raise ValueError("there is neither state_root nor project_dir. Say where the collections are.")
+        self.state_root = state_root
+        self.project_dir = project_dir
+        self.profiles_dir = profiles_dir or project_dir
+        self.target = target
+        self.names = names
+
+    def dbt_dd(self, verb: str, *arguments: str) -> list[str]:
+        """Calls it; the lines that it has written."""
+        where: list[str] = []
+        for name in ("state_root", "project_dir", "profiles_dir", "target"):
+            value = getattr(self, name)
+            where += [f"--{name.replace('_', '-')}", value] if value is not None else []
+        return self.call(self.executable or executable("dbt-dd"), *where, verb, *self.names, *arguments)
+
+
+class CompactOperator(_Keeping):
     """Moves ``since`` of collections to ``upper - retain_history``, never beyond what somebody still has to read,
     merges their files, and removes those that nothing needs any more."""
 
-    template_fields: Sequence[str] = ("state_root", "names", "retain_history", "older_than", "spark_remote", "env")
+    template_fields: Sequence[str] = (*_Keeping.template_fields, "retain_history", "older_than")
     ui_color = "#e8e0ef"
 
     def __init__(
         self,
         *,
-        state_root: str,
-        names: Sequence[str] = (),
         retain_history: str | None = None,
         vacuum: bool = True,
         older_than: str = "1 day",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.state_root = state_root
-        self.names = names
         self.retain_history = retain_history
         self.vacuum = vacuum
         self.older_than = older_than
 
     def execute(self, context: Context) -> list[str]:
-        called = [self.executable or executable("dbt-dd"), "--state-root", self.state_root]
         retain = ["--retain-history", self.retain_history] if self.retain_history else []
-        lines = self.call(*called, "compact", *self.names, *retain)
+        lines = self.dbt_dd("compact", *retain)
         if self.vacuum:
-            lines += self.call(*called, "vacuum", *self.names, "--older-than", self.older_than)
+            lines += self.dbt_dd("vacuum", "--older-than", self.older_than)
         return lines
 
 
-class VerifyOperator(_Commanding):
+class VerifyOperator(_Keeping):
     """Compares models with Spark's batch answer to their SQL, at their own latest time; fails where a row differs."""
 
-    template_fields: Sequence[str] = ("state_root", "names", "spark_remote", "env")
     ui_color = "#f1ead2"
 
-    def __init__(self, *, state_root: str, names: Sequence[str] = (), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.state_root = state_root
-        self.names = names
-
     def execute(self, context: Context) -> list[str]:
-        called = self.executable or executable("dbt-dd")
-        return self.call(called, "--state-root", self.state_root, "verify", *self.names)
+        return self.dbt_dd("verify")
 
 
 def _results(path: Path) -> list[dict[str, Any]]:

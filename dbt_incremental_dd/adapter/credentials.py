@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.spark import SparkCredentials
 
-DEFAULT_STATE_ROOT = ".dbt_incremental_dd"
+from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 
 @dataclass
@@ -16,7 +15,7 @@ class DifferentialCredentials(SparkCredentials):
     """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs,
     from which what pyarrow and Spark need is derived; never shown."""
 
-    state_root: str = DEFAULT_STATE_ROOT
+    state_root: str = DEFAULT_ROOT
     storage_options: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -35,6 +34,4 @@ class DifferentialCredentials(SparkCredentials):
 
     def root(self, project_dir: str) -> str:
         """The state root as an absolute path or a URI."""
-        if "://" in self.state_root:
-            return self.state_root.rstrip("/")
-        return os.path.normpath(os.path.join(project_dir, os.path.expanduser(self.state_root)))
+        return state_root_of(self.state_root, project_dir)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _QUIET = "log4j2-quiet.properties"
+_MEANING = {"spark.sql.ansi.enabled": "false"}
+"""What SQL means: dbt-spark sets it for every run."""
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _REACHED: set[str] = set()
 """State roots in object storage that this process's Spark has reached."""
@@ -46,7 +48,7 @@ def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> 
         # dbt-spark asks for Hive support with every statement, which a server does not take.
         warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
         # A server's own configuration is made before: what is told to it holds for this session.
-        return _configured(SparkSession.builder, {**hadoop, **settings}).getOrCreate()
+        return _configured(SparkSession.builder, {**_MEANING, **hadoop, **settings}).getOrCreate()
     given = {**{f"spark.hadoop.{name}": value for name, value in hadoop.items()}, **settings}
     builder = _configured(SparkSession.builder, _local(root, given))
     if _METASTORE not in settings and SparkSession.getActiveSession() is None:
@@ -164,7 +166,7 @@ def _common(local: str, master: str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.sql.ansi.enabled": "false",
+        **_MEANING,
         # Larger tables from the driver stay in Arrow until a task reads them; as local relations they become rows at
         # once, and a part of each task.
         "spark.sql.execution.arrow.localRelationThreshold": "64KB",

@@ -32,6 +32,15 @@ from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote, make_folder
 
 FORMAT_VERSION = 1
+DEFAULT_ROOT = ".dbt_incremental_dd"
+"""The state root of a project that names none."""
+
+
+def state_root_of(text: str, folder: str) -> str:
+    """A state root as it is written, as an absolute path or a URI; what is relative is below ``folder``."""
+    if "://" in text:
+        return text.rstrip("/")
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(text)))
 
 
 def _folder_of(name: str) -> str:

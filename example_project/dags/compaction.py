@@ -11,13 +11,14 @@ from airflow_differential.operators import CompactOperator, VerifyOperator
 from airflow_differential.sensors import CompactionSensor
 
 EXAMPLES = Path(__file__).resolve().parents[1]
-STATES = {name: str(EXAMPLES / name / "state" / "prod") for name in ("flights", "payments")}
+STATE = str(EXAMPLES / "flights" / "state" / "prod")
 BEGINNING = datetime(2013, 10, 28, tzinfo=UTC)
 
 with DAG("compaction", schedule="0 3 * * *", start_date=BEGINNING, catchup=False, tags=["differential"]):
-    for name, state in STATES.items():
-        compact = CompactOperator(task_id=f"compact_{name}", state_root=state)
-        compact >> VerifyOperator(task_id=f"verify_{name}", state_root=state)
+    for name in ("flights", "payments"):
+        project = str(EXAMPLES / name)
+        compact = CompactOperator(task_id=f"compact_{name}", project_dir=project, target="prod")
+        compact >> VerifyOperator(task_id=f"verify_{name}", project_dir=project, target="prod")
 
 with DAG(
     "compaction_of_flights",
@@ -27,7 +28,5 @@ with DAG(
     max_active_runs=1,
     tags=["differential"],
 ):
-    enough = CompactionSensor(
-        task_id="enough", state_root=STATES["flights"], collection="feed.flights", files=4, poke_interval=10
-    )
-    enough >> CompactOperator(task_id="compact", state_root=STATES["flights"], names=["feed.flights"])
+    enough = CompactionSensor(task_id="enough", state_root=STATE, collection="feed.flights", files=4, poke_interval=10)
+    enough >> CompactOperator(task_id="compact", state_root=STATE, names=["feed.flights"])

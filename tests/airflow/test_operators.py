@@ -113,6 +113,13 @@ def test_compaction_and_vacuum(tmp_path: Path, fake: str) -> None:
     ]
 
 
+def test_a_projects_profile_says_where_collections_are(tmp_path: Path, fake: str) -> None:
+    VerifyOperator(task_id="verify", project_dir="p", target="prod", executable=fake).execute({})
+    assert calls(fake)[0][2] == ["--project-dir", "p", "--profiles-dir", "p", "--target", "prod", "verify"]
+    with pytest.raises(ValueError, match="neither state_root nor project_dir"):
+        VerifyOperator(task_id="nowhere")
+
+
 def test_advancing(tmp_path: Path) -> None:
     operator = AdvanceFrontierOperator(task_id="advance", state_root=str(tmp_path), source="s.t", up_to=DAY)
     assert operator.execute({}) == {"source": "s.t", "complete_up_to": milliseconds(DAY)}

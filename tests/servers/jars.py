@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import re
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -20,22 +22,34 @@ def pyspark_home() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
+def fetched(name: str, fetch: Callable[[Path], None]) -> Path:
+    """A folder of the cache, filled by ``fetch`` where it is not there: by one process at a time."""
+    folder = CACHE / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            fetch(folder)
+            (folder / "complete").touch()
+    return folder
+
+
+def resolve(what: str, *arguments: str) -> None:
+    """Calls the resolver for what is missing."""
+    (ivy,) = (pyspark_home() / "jars").glob("ivy-*.jar")
+    command = ["java", "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(CACHE / "cache"), "-warn", *arguments]
+    done = subprocess.run([*command, "-confs", "default"], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, f"{what} cannot be fetched:\n{done.stdout}\n{done.stderr}"
+
+
 def jars(coordinates: str) -> list[Path]:
     """The jar of ``group:artifact:version`` with all that it needs."""
-    folder = CACHE / re.sub(r"[^A-Za-z0-9._-]+", "_", coordinates)
-    if not (folder / "complete").exists():
-        (ivy,) = (pyspark_home() / "jars").glob("ivy-*.jar")
-        resolve = ["java", "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(CACHE / "cache"), "-warn"]
-        wanted = ["-dependency", *coordinates.split(":"), "-confs", "default"]
-        done = subprocess.run(
-            [*resolve, *wanted, "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"],
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode == 0, f"{coordinates} cannot be fetched:\n{done.stdout}\n{done.stderr}"
-        (folder / "complete").touch()
-    return sorted(folder.glob("*.jar"))
+
+    def fetch(folder: Path) -> None:
+        where = f"{folder}/[artifact]-[revision](-[classifier]).[ext]"
+        resolve(coordinates, "-dependency", *coordinates.split(":"), "-retrieve", where)
+
+    return sorted(fetched(re.sub(r"[^A-Za-z0-9._-]+", "_", coordinates), fetch).glob("*.jar"))
 
 
 def classpath(*coordinates: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.servers.jars import CACHE, pyspark_home
+from tests.servers.jars import fetched, resolve
 from tests.servers.kafka import free_ports
 
 NAME, VERSION = "apicurio-registry-app", "3.0.9"
@@ -37,23 +37,17 @@ _WANTED = f"""\
 
 def _home() -> Path:
     """The folder of the unpacked server, fetched where it is not there."""
-    folder = CACHE / f"{NAME}-{VERSION}"
-    if not (folder / "complete").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "settings.xml").write_text(_SETTINGS)
-        (folder / "ivy.xml").write_text(_WANTED)
-        (ivy,) = (pyspark_home() / "jars").glob("ivy-*.jar")
-        resolve = ["java", "-cp", str(ivy), "org.apache.ivy.Main", "-settings", f"{folder}/settings.xml", "-warn"]
-        where = ["-cache", str(CACHE / "cache"), "-ivy", f"{folder}/ivy.xml", "-confs", "default"]
-        done = subprocess.run(
-            [*resolve, *where, "-retrieve", f"{folder}/[artifact].[ext]"], capture_output=True, text=True, timeout=900
-        )
-        assert done.returncode == 0, f"the registry cannot be fetched:\n{done.stdout}\n{done.stderr}"
-        with tarfile.open(folder / f"{NAME}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
-        (folder / f"{NAME}.tar.gz").unlink()
-        (folder / "complete").touch()
-    return folder
+    return fetched(f"{NAME}-{VERSION}", _fetch)
+
+
+def _fetch(folder: Path) -> None:
+    (folder / "settings.xml").write_text(_SETTINGS)
+    (folder / "ivy.xml").write_text(_WANTED)
+    described = ["-settings", f"{folder}/settings.xml", "-ivy", f"{folder}/ivy.xml"]
+    resolve("the registry", *described, "-retrieve", f"{folder}/[artifact].[ext]")
+    with tarfile.open(folder / f"{NAME}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    (folder / f"{NAME}.tar.gz").unlink()
 
 
 class Registry:

@@ -1,0 +1,101 @@
+"""The arguments of ``dbt-dd``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dbt_incremental_dd.version import version
+
+_ABOUT = "Look at collections, explain, verify, query, compact and vacuum them. Most verbs need no Spark."
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of a command's arguments: ``verb``, its own, and where the collections are, before or after the verb."""
+    made = argparse.ArgumentParser(prog="dbt-dd", description=_ABOUT, parents=[_everywhere()])
+    made.add_argument("--version", action="version", version=f"dbt-dd {version}")
+    made.set_defaults(state_root=None, project_dir=None, profiles_dir=None, target=None)
+    everywhere = _everywhere()
+    verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, about: str) -> argparse.ArgumentParser:
+        return verbs.add_parser(name, help=about, parents=[everywhere])
+
+    status = verb("status", "every collection with its frontiers")
+    status.add_argument("--json", action="store_true", help="as JSON lines")
+    verb("explain", "a model's differential plan").add_argument("model")
+    verify = verb("verify", "stored contents against Spark's batch answer")
+    verify.add_argument("model", nargs="*", help="models (default: all)")
+    _query(verb("query", "a collection's rows as of a time"))
+    _subscribe(verb("subscribe", "a collection's rows, and every change after them as it comes"))
+    _publish(verb("publish", "writes a collection's changes to a Kafka topic, exactly once"))
+    _serve(verb("serve", "collections over HTTP: rows, changes as they come, pages"))
+    _watch(verb("watch", "runs what a change concerns, as soon as a source has something new"))
+    advance = verb("advance", "says up to when a managed source is complete")
+    advance.add_argument("source")
+    advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
+    advance.add_argument("--first", action="store_true", help="it is new: there is nothing of it yet")
+    compact = verb("compact", "forgets history beyond the retained window, and merges files")
+    compact.add_argument("model", nargs="*", help="collections (default: all)")
+    compact.add_argument("--retain-history", help="for example '1 day' (default: each model's own)")
+    vacuum = verb("vacuum", "removes files that nothing needs any more")
+    vacuum.add_argument("model", nargs="*", help="collections (default: all)")
+    vacuum.add_argument("--older-than", default="1 day", help="what readers may still be at stays (default: 1 day)")
+    return made
+
+
+def _everywhere() -> argparse.ArgumentParser:
+    """Without defaults: a verb's parser would put them over what stood before the verb. Parsers that share one share
+    their defaults, too."""
+    made = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    where = made.add_argument_group("where the collections are")
+    where.add_argument("--project-dir", help="the dbt project (default: the current folder)")
+    where.add_argument("--profiles-dir", help="where profiles.yml is (default: as dbt finds it)")
+    where.add_argument("--target", help="of the profile (default: its own)")
+    where.add_argument("--state-root", help="where they are stored (default: as the profile says); alone, without one")
+    return made
+
+
+def _query(query: argparse.ArgumentParser) -> None:
+    query.add_argument("model")
+    query.add_argument("--as-of", help="ISO timestamp or ms since 1970 (default: the latest final time)")
+    query.add_argument("--limit", type=int, default=100, help="rows at most (default: 100)")
+    query.add_argument("--format", choices=("table", "json", "csv"), default="table")
+
+
+def _subscribe(subscribe: argparse.ArgumentParser) -> None:
+    subscribe.add_argument("model")
+    subscribe.add_argument("--as-of", help="where it begins (default: the latest final time)")
+    subscribe.add_argument("--up-to", help="before which it ends (default: never)")
+    subscribe.add_argument("--no-snapshot", action="store_true", help="only what comes after --as-of")
+    subscribe.add_argument("--progress", action="store_true", help="tell each advance of the frontier")
+    subscribe.add_argument("--select", help="SELECT ... FROM the model WHERE ...: some columns, some rows")
+    subscribe.add_argument("--key", nargs="+", default=[], help="tell what becomes of each value of these columns")
+    subscribe.add_argument("--name", help="go on where the subscription of this name was")
+    subscribe.add_argument("--format", choices=("table", "json", "csv"), default="table")
+
+
+def _publish(publish: argparse.ArgumentParser) -> None:
+    publish.add_argument("model")
+    publish.add_argument("--topic", required=True, help="an existing topic")
+    publish.add_argument("--key", nargs="+", required=True, help="columns of which each value has one row")
+    publish.add_argument("--form", choices=("upsert", "debezium"), default="upsert", help="(default: upsert)")
+    publish.add_argument("--option", action="append", default=[], help="bootstrap.servers=HOST:PORT, and others")
+    publish.add_argument("--once", action="store_true", help="what there is now, and no more")
+
+
+def _serve(serve: argparse.ArgumentParser) -> None:
+    serve.add_argument("--host", default="127.0.0.1", help="where it listens (default: 127.0.0.1, this machine alone)")
+    serve.add_argument("--port", type=int, default=8580, help="0 for any that is free (default: 8580)")
+    serve.add_argument(
+        "--pgwire", type=int, nargs="?", const=6875, help="also speaks the Postgres protocol (default port: 6875)"
+    )
+    serve.add_argument("--pages", type=Path, help="a folder of pages of your own, served at /")
+    serve.add_argument("--allow-origin", action="append", default=[], help="a site whose pages may read, too")
+
+
+def _watch(watch: argparse.ArgumentParser) -> None:
+    watch.add_argument("--select", nargs="+", default=[], help="models, as for `dbt run` (default: all)")
+    watch.add_argument("--exclude", nargs="+", default=[], help="models that are left out")
+    watch.add_argument("--every", default="1 minute", help="everything also without news (default: 1 minute; 0: never)")
+    watch.add_argument("--compact-every", default="10 minutes", help="(default: 10 minutes; 0: never)")

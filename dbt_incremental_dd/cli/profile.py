@@ -1,0 +1,136 @@
+"""Where the collections are, and how Spark is reached, as the profile of a dbt project says.
+
+Plain profiles are read without dbt, whose import takes longer than most verbs; templates are rendered by dbt itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
+
+
+def project_of(options: argparse.Namespace) -> tuple[str, str]:
+    """The project's folder, and that of its profiles. Raises ConfigError where there is none."""
+    folder = _project_folder(options.project_dir)
+    return str(folder), str(_profiles_file(folder, options.profiles_dir).parent)
+
+
+@dataclass(frozen=True)
+class Found:
+    """``storage_options`` are for the state root, ``settings`` for Spark."""
+
+    state_root: str
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def place(options: argparse.Namespace) -> Found:
+    """What a call means. ``--state-root`` without any other of its options needs no project.
+
+    Raises ConfigError, naming the file, where the project, its profile or the target is not there or not valid.
+    """
+    root, given = options.state_root, (options.project_dir, options.profiles_dir, options.target)
+    if root is not None and given == (None, None, None):
+        return Found(state_root_of(root, os.getcwd()))
+    found = _of_project(*given)
+    if root is None:
+        return found
+    return Found(state_root_of(root, os.getcwd()), found.storage_options, found.settings)
+
+
+def _of_project(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Found:
+    folder = _project_folder(project_dir)
+    written = folder / "dbt_project.yml"
+    if not written.exists():
+        if profiles_dir is not None or target is not None:
+            raise ConfigError(f"there is no {written}", "Give the project's folder: --project-dir.")
+        return Found(str(folder / DEFAULT_ROOT))
+    name = os.environ.get("DBT_PROFILE") or _rendered(_read(written).get("profile"), written)
+    file = _profiles_file(folder, profiles_dir)
+    profile = _entry(_read(file), name, "profile", file)
+    wanted = target or os.environ.get("DBT_TARGET") or _rendered(profile.get("target"), file) or "default"
+    output = _rendered(_entry(profile.get("outputs"), wanted, f"target of {name}", file), file)
+    if output.get("type") != "differential":
+        raise ConfigError(
+            f"target {wanted} of profile {name} in {file} is of type {output.get('type')}",
+            "Give one of type differential: --target.",
+        )
+    root = state_root_of(str(output.get("state_root") or DEFAULT_ROOT), str(folder))
+    settings = _texts(output.get("server_side_parameters"))
+    return Found(root, _texts(output.get("storage_options")), settings)
+
+
+def _project_folder(given: str | None) -> Path:
+    """As dbt finds it: the current folder, or the next one above it that is a project."""
+    given = given or os.environ.get("DBT_PROJECT_DIR")
+    if given is not None:
+        return Path(given).absolute()
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "dbt_project.yml").exists()), here)
+
+
+def _profiles_file(project: Path, given: str | None) -> Path:
+    """As dbt finds it; and in the project's own folder, where the call comes from another one."""
+    given = given or os.environ.get("DBT_PROFILES_DIR")
+    folders = [Path(given).absolute()] if given else [Path.cwd(), project, Path.home() / ".dbt"]
+    for folder in folders:
+        if (folder / "profiles.yml").exists():
+            return folder / "profiles.yml"
+    raise ConfigError(
+        f"there is no profiles.yml for the project in {project}; looked in {', '.join(map(str, folders))}",
+        "Say where it is: --profiles-dir. Or say where the collections are: --state-root.",
+    )
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"{file} is not a mapping of names")
+    return found
+
+
+def _entry(found: Any, name: Any, what: str, file: Path) -> dict[str, Any]:
+    entry = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(entry, dict):
+        known = ", ".join(map(str, found)) if isinstance(found, dict) else "none"
+        raise ConfigError(f"there is no {what} called {name} in {file}", f"There are: {known}.")
+    return entry
+
+
+def _rendered(value: Any, file: Path) -> Any:
+    """A value with dbt's templates filled in."""
+    if not any(mark in str(value) for mark in ("{{", "{%", "{#")):
+        return value
+    from dbt.config.renderer import ProfileRenderer
+    from dbt_common.context import set_invocation_context
+    from dbt_common.exceptions import DbtBaseException
+
+    set_invocation_context(os.environ)
+    renderer = ProfileRenderer({})
+    try:
+        return renderer.render_data(value) if isinstance(value, dict) else renderer.render_value(value)
+    except DbtBaseException as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(
+            f"{file} cannot be read: {reason}", "Set what it asks for, or give another --target."
+        ) from error
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {str(name): _text(entry) for name, entry in (value or {}).items()}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

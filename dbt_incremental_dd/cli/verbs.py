@@ -1,0 +1,217 @@
+"""What the verbs of ``dbt-dd`` do. Spark and dbt are imported by those that need them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.api import Collection, Database
+from dbt_incremental_dd.cli.profile import place, project_of
+from dbt_incremental_dd.core.errors import ConfigError, FrontierError
+from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
+from dbt_incremental_dd.trace.status import Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _database(options: argparse.Namespace) -> Database:
+    found = place(options)
+    return Database(found.state_root, found.storage_options)
+
+
+def _collection(options: argparse.Namespace, name: str) -> Collection:
+    """A collection by its full name, or by its last part where only one has it."""
+    return _database(options).find(name)
+
+
+def _session(options: argparse.Namespace) -> SparkSession:
+    from dbt_incremental_dd.runtime.session import open_session
+
+    found = place(options)
+    return open_session(found.state_root, found.settings, found.storage_options)
+
+
+def _status(options: argparse.Namespace) -> int:
+    rows = [_state(found) for found in _database(options).status()]
+    if options.json:
+        for row in rows:
+            print(json.dumps(row))
+        return 0
+    if not rows:
+        print(f"No collections under {place(options).state_root}. Run `dbt run` first.")
+        return 0
+    shown = ("collection", "kind", "since", "at", "rows", "updates", "files", "bytes", "held back by")
+    _print_table([{key: _shown(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
+    return 0
+
+
+def _state(found: Status) -> dict[str, object]:
+    """As it is printed: frontiers as times."""
+    told = asdict(found)
+    since = format_time(found.since) if found.since else "the beginning"
+    return {"collection": told.pop("name"), **told, "since": since, "at": format_time(found.at)}
+
+
+def _shown(value: object) -> str:
+    return "?" if value is None else str(value)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.runtime.explain import explain_model
+
+    collection = _collection(options, options.model)
+    print(explain_model(_session(options), collection.storage, collection.name))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.runtime.verify import verify
+
+    names = [_collection(options, name).name for name in options.model] or None
+    found = verify(_session(options), _database(options).storage, names)
+    for one in found:
+        word = "exact" if one.exact else f"WRONG: {one.missing} missing, {one.unexpected} unexpected"
+        print(f"{one.model}  at {format_time(one.as_of)}  {one.rows} rows  {word}")
+    return 0 if all(one.exact for one in found) else 1
+
+
+def _vacuum(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.runtime.vacuum import vacuum
+
+    names = [_collection(options, name).name for name in options.model] or None
+    for line in vacuum(_database(options).storage, names, parse_duration(options.older_than)):
+        print(line)
+    return 0
+
+
+def _query(options: argparse.Namespace) -> int:
+    collection = _collection(options, options.model)
+    t = None if options.as_of is None else parse_time(options.as_of)
+    table = collection.as_of(t).slice(0, options.limit)
+    rows = [{name: value for name, value in row.items() if name != "dd_diff"} for row in table.to_pylist()]
+    counts = table["dd_diff"].to_pylist()
+    expanded = [row for row, count in zip(rows, counts, strict=True) for _ in range(count)][: options.limit]
+    names = collection.schema.names
+    if options.format == "json":
+        for row in expanded:
+            print(json.dumps(row, default=str))
+    elif options.format == "csv":
+        import csv
+
+        writer = csv.DictWriter(sys.stdout, names)
+        writer.writeheader()
+        writer.writerows(expanded)
+    else:
+        _print_table([{n: "NULL" if row[n] is None else str(row[n]) for n in names} for row in expanded], names)
+    return 0
+
+
+def _subscribe(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.subscribe.cursor import Cursor
+    from dbt_incremental_dd.subscribe.lines import lines
+
+    collection = _collection(options, options.model)
+    subscription = collection.subscribe(
+        options.as_of,
+        not options.no_snapshot,
+        options.up_to,
+        select=options.select,
+        key=options.key,
+        name=options.name,
+    )
+    cursor = Cursor(subscription, options.progress)
+    with contextlib.suppress(KeyboardInterrupt), subscription:
+        for line in lines(cursor, subscription.schema, options.format, options.progress):
+            print(line, flush=True)
+    return 0
+
+
+def _publish(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.publish.kafka import Sink, options_of, publish
+
+    sink = Sink(options.topic, tuple(options.key), options_of(options.option), options.form)
+    with contextlib.suppress(KeyboardInterrupt):
+        publish(_collection(options, options.model), sink, options.once)
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.serve.server import Listening, serve
+
+    token = os.environ.get("DBT_DD_TOKEN")
+    listening = Listening(options.host, options.port, options.pgwire, token, tuple(options.allow_origin), options.pages)
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(_database(options), listening)
+    return 0
+
+
+def _watch(options: argparse.Namespace) -> int:
+    import threading
+
+    from dbt_incremental_dd.watch.project import Project
+    from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
+
+    every, compaction = (_seconds(text) for text in (options.every, options.compact_every))
+    arguments = ["--target", options.target] if options.target else []
+    folder, profiles = project_of(options)
+    project = Project(folder, profiles, arguments, options.select, options.exclude)
+    with contextlib.suppress(KeyboardInterrupt):
+        watch([Watched(project, rhythm=Rhythm(every, compaction))], threading.Event())
+    return 0
+
+
+def _seconds(text: str) -> float:
+    return 0.0 if text == "0" else parse_duration(text) / 1000
+
+
+def _advance(options: argparse.Namespace) -> int:
+    database, to = _database(options), parse_time(options.to)
+    name = database.full_name(options.source)
+    if "." not in name:
+        raise ConfigError(f"{name} is no source that has been taken in", "Give its full name: schema.identifier.")
+    found = database.advance(name, to, options.first)
+    if found > to:
+        raise FrontierError(
+            f"{name} is complete up to {format_time(found)} already, which is final", "Give a later time, or none."
+        )
+    print(f"{name} is complete up to {format_time(found)}")
+    return 0
+
+
+def _compact(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.runtime.compact import compact
+
+    names = [_collection(options, name).name for name in options.model] or None
+    retain = None if options.retain_history is None else parse_duration(options.retain_history)
+    for line in compact(_session(options), _database(options).storage, names, retain):
+        print(line)
+    return 0
+
+
+def _print_table(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> None:
+    widths = {c: max([len(c), *(len(row[c]) for row in rows)]) for c in columns}
+    for row in [{c: c for c in columns}, *rows]:
+        print("  ".join(row[c].ljust(widths[c]) for c in columns).rstrip())
+
+
+VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "status": _status,
+    "explain": _explain,
+    "verify": _verify,
+    "query": _query,
+    "subscribe": _subscribe,
+    "publish": _publish,
+    "serve": _serve,
+    "watch": _watch,
+    "advance": _advance,
+    "compact": _compact,
+    "vacuum": _vacuum,
+}
+"""What each verb does; 0 where it did what was asked, else 1."""
