@@ -66,7 +66,7 @@ format: setup ## formats the code
 	$(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python -e '.[dev]' chdb 'pyspark[connect]==$*.*'
 	@touch $@
 
-servers: kafka postgres lake cluster ## all tests against real servers; `make -j2 servers` for two at a time
+servers: kafka postgres lake cluster ## all tests against real servers; half an hour
 
 kafka postgres cluster: java $(CONNECTED)/.installed
 	$(CONNECTED)/bin/python -m pytest -m $@

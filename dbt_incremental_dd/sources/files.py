@@ -6,7 +6,6 @@ and compared.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from dbt_incremental_dd.sources import growing
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.partitions import Partition, Unclear, is_partitioned, partition_of, value_of, without
+from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
 from dbt_incremental_dd.sources.paths import check, literal, look_every
 from dbt_incremental_dd.sources.reader import as_spark_writes, read, read_few
 from dbt_incremental_dd.sources.visit import Visit
@@ -53,7 +52,7 @@ def arrivals(visit: Visit) -> Arrival | None:
     if found == seen and stored is not None:
         return None
     base = _base(spec, info, found)
-    changed = _changed_partitions(spec, found, seen, stored) if base is not None and whole else None
+    changed = changed_partitions(found, seen, stored) if base is not None and whole else None
     if changed is not None:
         new = sorted(name for name in found if partition_of(name) in changed)
     else:
@@ -99,29 +98,6 @@ def listing(filesystem: pafs.FileSystem, info: pafs.FileInfo, root: str) -> dict
 def _base(spec: SourceSpec, info: pafs.FileInfo, found: Mapping[str, tuple[int, int]]) -> str | None:
     """The source's folder where names of folders in it give columns' values."""
     return spec.path if info.type == pafs.FileType.Directory and is_partitioned(found) else None
-
-
-def _changed_partitions(
-    spec: SourceSpec,
-    found: Mapping[str, tuple[int, int]],
-    seen: Mapping[str, tuple[Any, ...]],
-    stored: Schema | None,
-) -> set[Partition] | None:
-    """The partitions whose files are others than before; None where rows cannot be told apart by them."""
-    if stored is None or not seen:
-        return None
-    layouts = {tuple(key for key, _ in partition_of(name)) for name in (*found, *seen)}
-    columns = {column.name: column.type for column in stored}
-    if len(layouts) != 1 or not layouts <= {tuple(name for name in layout if name in columns) for layout in layouts}:
-        return None
-    changed = {name for name in (*found, *seen) if found.get(name) != seen.get(name)}
-    partitions = {partition_of(name) for name in changed}
-    try:
-        for key, text in itertools.chain.from_iterable(partitions):
-            value_of(text, columns[key])
-    except Unclear:
-        return None
-    return partitions
 
 
 def _new_files(

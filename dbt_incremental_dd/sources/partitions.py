@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import chain
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.read import quoted
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
 
 Partition = tuple[tuple[str, str | None], ...]
 """The columns and the texts of their values, from the outermost folder inwards."""
@@ -44,12 +52,38 @@ def value_of(text: str | None, dtype: str) -> Any:
 def partition_of(name: str) -> Partition:
     """The partition of a file, by its path below the source's folder."""
     found = (part.split("=", 1) for part in name.split("/")[:-1] if "=" in part)
-    return tuple((_unescaped(key), None if text == _NULL else _unescaped(text)) for key, text in found)
+    return tuple((_unescaped(key), None if text == NULL else _unescaped(text)) for key, text in found)
 
 
 def _unescaped(text: str) -> str:
     """Every %XX is a character, not a byte of UTF-8."""
     return unquote(text, encoding="latin-1")
+
+
+def layout(partition: Partition) -> tuple[str, ...]:
+    """The columns that a partition gives values of."""
+    return tuple(key for key, _ in partition)
+
+
+def changed_partitions(
+    found: Mapping[str, Sequence[int]], seen: Mapping[str, Sequence[int]], schema: Schema | None
+) -> set[Partition] | None:
+    """The partitions whose files, by their paths below the source's folder, are others than before (``seen``); None
+    where rows cannot be told apart by them."""
+    if schema is None or not seen:
+        return None
+    layouts = {layout(partition_of(name)) for name in (*found, *seen)}
+    columns = {column.name: column.type for column in schema}
+    if len(layouts) != 1 or not all(name in columns for name in next(iter(layouts))):
+        return None
+    changed = {name for name in (*found, *seen) if found.get(name) != seen.get(name)}
+    partitions = {partition_of(name) for name in changed}
+    try:
+        for key, text in chain.from_iterable(partitions):
+            value_of(text, columns[key])
+    except Unclear:
+        return None
+    return partitions
 
 
 def is_partitioned(names: Iterable[str]) -> bool:
@@ -74,3 +108,14 @@ def completed(table: pa.Table, schema: Schema, partition: Partition) -> pa.Table
         else:
             columns.append(table[column.name])
     return pa.table(columns, list(schema.names))
+
+
+def within(partitions: Iterable[Partition], schema: Schema) -> Column:
+    """Spark's condition for rows of these partitions. Raises Unclear."""
+    kinds = {column.name: column.type for column in schema}
+
+    def one(partition: Partition) -> Column:
+        tests = (quoted(key).eqNullSafe(F.lit(value_of(text, kinds[key]))) for key, text in partition)
+        return reduce(and_, tests)
+
+    return reduce(or_, map(one, partitions), F.lit(False))

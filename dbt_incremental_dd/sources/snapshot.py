@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
-from dbt_incremental_dd.sources.partitions import Partition, value_of
+from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.taking import Change, Taking
 from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.read import consolidate, quoted, updates
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
+from dbt_incremental_dd.trace.read import consolidate, updates
 
 
 def change(taking: Taking) -> Change:
@@ -26,18 +17,7 @@ def change(taking: Taking) -> Change:
     schema = Schema((*taking.schema.columns, DIFF_COLUMN))
     stored = updates(taking.spark, taking.log.uri, taking.log.files, schema)
     if taking.arrival.within is not None:
-        stored = stored.where(_within(taking.arrival.within, schema))
+        stored = stored.where(within(taking.arrival.within, schema))
     stored = stored.selectExpr(*(f"`{name.replace('`', '``')}`" for name in taking.schema.names), "-dd_diff AS dd_diff")
     estimate = fresh.estimate + total_rows(taking.log.files)
     return Change(taking.changed(consolidate(fresh.frame.unionByName(stored)), estimate), False)
-
-
-def _within(partitions: Sequence[Partition], schema: Schema) -> Column:
-    """The condition for rows of these partitions."""
-    kinds = {column.name: column.type for column in schema}
-
-    def one(partition: Partition) -> Column:
-        tests = (quoted(key).eqNullSafe(F.lit(value_of(text, kinds[key]))) for key, text in partition)
-        return reduce(lambda a, b: a & b, tests)
-
-    return reduce(lambda a, b: a | b, map(one, partitions), F.lit(False))

@@ -1,7 +1,7 @@
 """A relation of the catalog as a source: seeds, tables, views, models of other materializations.
 
 A table whose format keeps a history of changes (Delta, Iceberg) is read by that. Of others the data files (names,
-sizes, times) tell whether it can have changed at all; a view is always read.
+sizes, times) tell whether it can have changed at all, and in which partitions; a view is always read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from pyarrow.fs import FileType
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
@@ -17,7 +18,9 @@ from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.lake import delta, iceberg
-from dbt_incremental_dd.sources.relations import check, look_every, sight
+from dbt_incremental_dd.sources.partitions import within
+from dbt_incremental_dd.sources.relations import check, described, look_every, sight
+from dbt_incremental_dd.sources.table_partitions import changed_partitions
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
@@ -32,10 +35,10 @@ def arrivals(visit: Visit) -> Arrival | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
     spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
     frame = _open(spark, spec)
-    provider, location = _described(spark, spec)
-    if provider == "delta" and location is not None:
-        return delta.changes(visit, location)
-    if provider == "iceberg":
+    told = described(spark, spec.relation)
+    if told.provider == "delta" and told.location is not None:
+        return delta.changes(visit, told.location)
+    if told.provider == "iceberg":
         return iceberg.arrivals(visit)
     try:
         columns = schema_of(frame.schema)
@@ -53,7 +56,10 @@ def arrivals(visit: Visit) -> Arrival | None:
     if mark is not None and mark == progress.get("files") and stored is not None:
         return None
     if spec.envelope == "snapshot":
-        return Arrival(Records(spark, frame, _LARGE), {"files": mark}, whole=True)
+        others = changed_partitions(spark, spec.relation, told, stored, mark or {}, progress.get("files") or {})
+        fresh = frame if others is None or stored is None else frame.where(within(others, stored))
+        found = None if others is None else tuple(others)
+        return Arrival(Records(spark, fresh, _LARGE), {"files": mark}, whole=True, within=found)
     return _appended(spark, spec, frame, mark, progress)
 
 
@@ -73,23 +79,11 @@ def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         ) from error
 
 
-def _described(spark: SparkSession, spec: SourceSpec) -> tuple[str | None, str | None]:
-    """The relation's provider, and where it lies; None where it does not say."""
-    try:
-        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {spec.relation}").collect()
-    except AnalysisException:
-        return None, None
-    told: dict[str, str] = {}
-    for row in rows:
-        # Columns come first, and one may be called as what is told of the table.
-        told = {} if row["col_name"] == "# Detailed Table Information" else {**told, row["col_name"]: row["data_type"]}
-    return str(told.get("Provider", "")).lower(), told.get("Location")
-
-
 def _fingerprint(
     spark: SparkSession, storage: Storage, spec: SourceSpec, frame: DataFrame
 ) -> dict[str, list[int]] | None:
-    """Size and time of each data file of a table; None for a view, or where files cannot be told."""
+    """Size and time of each data file of a table; None for a view, or where files cannot be told: of a table that
+    Hive's own readers read Spark says the folder alone."""
     if spark.catalog.getTable(spec.relation).tableType not in ("MANAGED", "EXTERNAL"):
         return None
     found = {}
@@ -98,6 +92,8 @@ def _fingerprint(
         path = unquote(parsed.path) if parsed.scheme in ("", "file") else uri
         filesystem, name = storage.filesystem(path)
         info = filesystem.get_file_info(name)
+        if info.type != FileType.File:
+            return None
         found[name] = [info.size or 0, info.mtime_ns or 0]
     return found
 
