@@ -72,7 +72,7 @@ kafka postgres cluster: java $(CONNECTED)/.installed
 	$(CONNECTED)/bin/python -m pytest -m $@
 
 kafka: ## runs the tests against a real Kafka broker
-postgres: ## runs the tests against a real PostgreSQL server
+postgres: ## runs the tests against a real PostgreSQL server: the one that is installed, or POSTGRES=18.1.0
 lake: java $(CONNECTED)/.installed $(ICEBERG)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
 	$(CONNECTED)/bin/python -m pytest -m lake tests/lake
 	$(ICEBERG)/bin/python -m pytest -m lake tests/lake

@@ -21,6 +21,7 @@ DEV = [
     *LIVE,
     *POSTGRES,
     "astronomer-cosmos>=1.11",
+    "cryptography>=42",
     "httpx>=0.27",
     "hypothesis>=6.100",
     "import-linter>=2.0",

@@ -36,8 +36,10 @@ def look_every(spec: SourceSpec) -> float:
 
 @dataclass(frozen=True)
 class Described:
-    """A relation as the catalog tells of it; ``partitioned_by``: columns with the types that they are declared with."""
+    """A relation as the catalog tells of it. ``kind``: MANAGED, EXTERNAL, VIEW, ...; ``partitioned_by``: columns with
+    the types that they are declared with."""
 
+    kind: str | None = None
     provider: str | None = None
     location: str | None = None
     partitioned_by: Mapping[str, str] = field(default_factory=dict)
@@ -60,4 +62,4 @@ def described(spark: SparkSession, relation: str, partition: str = "") -> Descri
     table = told.get("# Detailed Table Information", {})
     own = told.get("# Detailed Partition Information", {}) if partition else table
     by = told.get("# Partition Information", {})
-    return Described(str(table.get("Provider", "")).lower(), own.get("Location"), by)
+    return Described(table.get("Type"), str(table.get("Provider", "")).lower(), own.get("Location"), by)

@@ -52,7 +52,7 @@ def arrivals(visit: Visit) -> Arrival | None:
             f"source {spec.name}: its columns changed (gone: {missing or 'none'}, other type: {changed or 'none'})",
             "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
         )
-    mark = _fingerprint(spark, storage, spec, frame)
+    mark = _fingerprint(storage, frame) if told.kind in ("MANAGED", "EXTERNAL") else None
     if mark is not None and mark == progress.get("files") and stored is not None:
         return None
     if spec.envelope == "snapshot":
@@ -69,6 +69,8 @@ _LARGE = 1 << 40
 
 def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
     try:
+        # A session remembers a table's files, and others may have written some since.
+        spark.catalog.refreshTable(spec.relation)
         frame = spark.table(spec.relation)
         frame.schema  # noqa: B018 - under Spark Connect a missing table shows only when it is analysed
         return frame
@@ -79,13 +81,9 @@ def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         ) from error
 
 
-def _fingerprint(
-    spark: SparkSession, storage: Storage, spec: SourceSpec, frame: DataFrame
-) -> dict[str, list[int]] | None:
-    """Size and time of each data file of a table; None for a view, or where files cannot be told: of a table that
-    Hive's own readers read Spark says the folder alone."""
-    if spark.catalog.getTable(spec.relation).tableType not in ("MANAGED", "EXTERNAL"):
-        return None
+def _fingerprint(storage: Storage, frame: DataFrame) -> dict[str, list[int]] | None:
+    """Size and time of each data file of a table; None where files cannot be told: of a table that Hive's own readers
+    read Spark says the folder alone."""
     found = {}
     for uri in frame.inputFiles():
         parsed = urlparse(uri)

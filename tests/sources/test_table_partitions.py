@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dbt_incremental_dd.runtime.verify import contents
@@ -38,6 +40,12 @@ class Table:
 
     def sql(self, text: str) -> None:
         self.spark.sql(text.replace("{t}", self.name))
+
+    @property
+    def folder(self) -> str:
+        """Where it lies."""
+        told = self.spark.sql(f"DESCRIBE EXTENDED {self.name}").where("col_name = 'Location'").collect()
+        return str(told[0]["data_type"]).removeprefix("file:")
 
     def check(self) -> None:
         """Takes in what is new; the contents are the table's rows then."""
@@ -132,6 +140,27 @@ def test_folders_that_do_not_tell_the_truth(spark: SparkSession, tmp_path: Path,
     one.sql("INSERT INTO {t} PARTITION (n = 0) VALUES (400, 'both')")
     one.check()
     assert one.read is None
+
+
+@pytest.mark.parametrize("by", ["", "PARTITIONED BY (n)"])
+@pytest.mark.parametrize("view", [False, True])
+def test_files_that_somebody_else_writes(
+    spark: SparkSession, tmp_path: Path, made: list[Table], by: str, view: bool
+) -> None:
+    """The session has not heard of them."""
+    made.append(Table(spark, tmp_path, f"(k BIGINT, n INT) USING parquet {by}"))
+    one = made[0]
+    if view:
+        one.sql("CREATE OR REPLACE TEMP VIEW over_{t} AS SELECT k, n FROM {t}")
+        one.spec = parse_source("s.p", f"over_{one.name}", {}, {}, str(tmp_path))
+    one.sql("INSERT INTO {t} VALUES (1, 1), (2, 2)")
+    one.check()
+    rows = pa.table({"k": [3, 4]} if by else {"k": [3, 4], "n": pa.array([1, 1], pa.int32())})
+    pq.write_table(rows, f"{one.folder}/{'n=1/' if by else ''}other.parquet")
+    one.time += 1
+    taken = take_in(spark, one.storage, one.spec, one.time, print)
+    assert taken.rows == 2
+    one.check()
 
 
 def test_types_that_are_read_otherwise_than_written(spark: SparkSession, tmp_path: Path, made: list[Table]) -> None:

@@ -66,21 +66,25 @@ def extent(feed: Feed, answer: float = _ANSWER) -> Extent:
     kafka = client(feed.source)
     passing = {kafka.KafkaError.NOT_LEADER_FOR_PARTITION, kafka.KafkaError.LEADER_NOT_AVAILABLE}
     deadline = time.monotonic() + answer
+    try:
+        connected = _connected(kafka, feed.client)
+    except kafka.KafkaException as error:
+        raise _failure(feed, error.args[0]) from error
+    connected.said()
     while True:
         try:
-            return _extent(feed, max(deadline - time.monotonic(), 0.1))
+            return _extent(feed, connected.admin, max(deadline - time.monotonic(), 0.1))
         except kafka.KafkaException as error:
             # Where a partition's leader is changes with its brokers, and is known a moment later.
             if error.args[0].code() not in passing or time.monotonic() > deadline:
-                raise _failure(feed, error.args[0]) from error
+                raise _failure(feed, connected.said() or error.args[0]) from error
             time.sleep(_A_MOMENT)
 
 
-def _extent(feed: Feed, answer: float) -> Extent:
+def _extent(feed: Feed, admin: Any, answer: float) -> Extent:
     from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
     from confluent_kafka.admin import OffsetSpec
 
-    admin = _admin(feed.client)
     found = admin.describe_topics(TopicCollection([feed.topic]), request_timeout=answer)[feed.topic].result()
     partitions = [TopicPartition(feed.topic, one.id) for one in found.partitions]
 
@@ -206,19 +210,39 @@ def client(source: str) -> Any:
     return confluent_kafka
 
 
-_ADMINS: dict[frozenset[tuple[str, str]], Any] = {}
+class _Connected:
+    """A client for questions. Why there is no connection it says beside them: a question's own error is that it took
+    too long."""
+
+    def __init__(self, kafka: Any, options: Mapping[str, str]) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._down = kafka.KafkaError._ALL_BROKERS_DOWN
+        self._said: Any = None
+        self.admin = AdminClient({**_QUIET, **options, "error_cb": self._note})
+
+    def _note(self, error: Any) -> None:
+        if error.code() != self._down:
+            self._said = error
+
+    def said(self) -> Any:
+        """The last error since this was asked before; None where there was none."""
+        self.admin.poll(0)
+        said, self._said = self._said, None
+        return said
+
+
+_CONNECTED: dict[frozenset[tuple[str, str]], _Connected] = {}
 _LOCK = threading.Lock()
 
 
-def _admin(options: Mapping[str, str]) -> Any:
-    """A client that is connected already where there has been one."""
-    from confluent_kafka.admin import AdminClient
-
+def _connected(kafka: Any, options: Mapping[str, str]) -> _Connected:
+    """One that is connected already where there has been one."""
     key = frozenset(options.items())
     with _LOCK:
-        if key not in _ADMINS:
-            _ADMINS[key] = AdminClient({**_QUIET, **options})
-        return _ADMINS[key]
+        if key not in _CONNECTED:
+            _CONNECTED[key] = _Connected(kafka, options)
+        return _CONNECTED[key]
 
 
 def _failure(feed: Feed, error: Any) -> SourceError:

@@ -19,7 +19,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.lake.data_files import Part, filesystem_of, missing, read_parts
-from dbt_incremental_dd.sources.lake.delta_log import DeltaLog, Gone, Head, LoggedFile, net
+from dbt_incremental_dd.sources.lake.delta_log import DeltaLog, Head, LoggedFile, net
 from dbt_incremental_dd.sources.lake.delta_schema import (
     columns_of,
     is_by_id,
@@ -27,7 +27,7 @@ from dbt_incremental_dd.sources.lake.delta_schema import (
     physical_ids,
     physical_partitions,
 )
-from dbt_incremental_dd.sources.lake.following import differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.lake.following import Untold, differing, refuse_other_columns, whole_or_error
 from dbt_incremental_dd.sources.lake.positions import inline_vector, read_vector, vector_file
 from dbt_incremental_dd.sources.paths import check, look_every
 from dbt_incremental_dd.sources.visit import Visit
@@ -97,7 +97,7 @@ class _Table:
             return self._whole(mark)
         try:
             return self._since(before, mark)
-        except (Gone, FileNotFoundError) as reason:
+        except (Untold, FileNotFoundError) as reason:
             return self._whole(mark, whole_or_error(visit.spec, str(reason)))
 
     def _whole(self, mark: str | None, *notes: str) -> Arrival:
@@ -110,10 +110,10 @@ class _Table:
         return Arrival(records, self._progress(head, mark), whole=bool(notes), notes=notes)
 
     def _since(self, before: Mapping[str, Any], mark: str | None) -> Arrival:
-        """What commits after the version taken in last have done. Raises Gone where that cannot be told."""
+        """What commits after the version taken in last have done. Raises Untold where that cannot be told."""
         version = int(before["version"])
         if version > self._log.version or "mark" not in before or before["mark"] != self._log.mark(version):
-            raise Gone(f"version {version} is not in its log any more, or it is another table in the same place")
+            raise Untold(f"version {version} is not in its log any more, or it is another table in the same place")
         found = dict(before["head"])
 
         def note(action: Mapping[str, Any]) -> None:
@@ -125,11 +125,11 @@ class _Table:
         schema, columns = self._columns(head)
         self._refuse_moved(then, columns)
         if self._partitions and any(file.partition is None for file in counts):
-            raise Gone("its log does not say in which partition a removed file was")
+            raise Untold("its log does not say in which partition a removed file was")
         came, went = self._parts(counts, columns)
         gone = missing(self._visit.storage, went)
         if gone is not None:
-            raise Gone(f"file {gone}, of which rows went, is not there any more")
+            raise Untold(f"file {gone}, of which rows went, is not there any more")
         self._require_names(head, [*came, *went])
         spark, storage = self._visit.spark, self._visit.storage
         removed = read_parts(spark, storage, schema, went) if went else None
@@ -164,10 +164,10 @@ class _Table:
                     )
 
     def _refuse_moved(self, then: Head, columns: StructType) -> None:
-        """Raises Gone where a column is not that of the same name any more, without a change of files."""
+        """Raises Untold where a column is not that of the same name any more, without a change of files."""
         now = {field.name: field.dataType for field in columns}
         if any(now.get(field.name) != field.dataType for field in physical_columns(then.metadata)):
-            raise Gone("a column was dropped and another one of its name added")
+            raise Untold("a column was dropped and another one of its name added")
 
     def _parts(self, counts: Mapping[LoggedFile, int], columns: StructType) -> tuple[list[Part], list[Part]]:
         """What came and what went; of a file that did both with different vectors, the rows in which these differ."""

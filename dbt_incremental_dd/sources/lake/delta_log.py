@@ -16,16 +16,14 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
+from dbt_incremental_dd.sources.lake.following import Untold
+
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.(?:(?:(\d{10})\.(\d{10})|([0-9a-f-]{36}))\.)?(parquet|json)")
 _ADD = ("path", "partitionValues", "deletionVector", "size", "stats")
 _ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
 _SMALLEST_ROW = 20
 """Bytes; for guessing how many rows a file has at most, where the log does not say."""
-
-
-class Gone(Exception):
-    """Entries of the log that are needed are not there any more; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,14 @@ class DeltaLog:
         return None if name is None else hashlib.sha256(self._bytes(name)).hexdigest()
 
     def between(self, after: int, up_to: int) -> Iterator[dict[str, Any]]:
-        """The actions of commits, in their order. Raises Gone."""
+        """The actions of commits, in their order. Raises Untold."""
         for version in range(after + 1, up_to + 1):
             if version not in self._commits:
-                raise Gone(f"its log has no version {version} any more")
+                raise Untold(f"its log has no version {version} any more")
             yield from self._actions(self._commits[version])
 
     def snapshot(self) -> tuple[Head, list[LoggedFile]]:
-        """All that is live at the latest version. Raises Gone."""
+        """All that is live at the latest version. Raises Untold."""
         metadata: Mapping[str, Any] = {}
         protocol: Mapping[str, Any] = {}
         live: dict[tuple[Any, ...], LoggedFile] = {}

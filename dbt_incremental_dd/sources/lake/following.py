@@ -18,6 +18,10 @@ _WIDENED = ("snapshot", "append")
 """Envelopes whose state has no other columns than the collection's."""
 
 
+class Untold(Exception):
+    """What changed cannot be told by the table's own history; the message says why."""
+
+
 Rows = tuple["BitMap64 | None", "BitMap64 | None"]
 """Of a file: only those at these positions, or all but those at these."""
 

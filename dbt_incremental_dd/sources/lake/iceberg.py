@@ -17,8 +17,8 @@ from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.lake.data_files import Part, filesystem_of, missing, read_parts
-from dbt_incremental_dd.sources.lake.following import differing, refuse_other_columns, whole_or_error
-from dbt_incremental_dd.sources.lake.iceberg_metadata import Deletes, File, Metadata, Positions, Unclear
+from dbt_incremental_dd.sources.lake.following import Untold, differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.lake.iceberg_metadata import Deletes, File, Metadata, Positions
 from dbt_incremental_dd.sources.lake.iceberg_schema import columns_in, numbers
 from dbt_incremental_dd.sources.lake.positions import positions
 from dbt_incremental_dd.sources.relations import check, look_every, sight
@@ -68,7 +68,7 @@ class _Table:
             return None
         try:
             came, went = self._since(before)
-        except (Unclear, OSError, ValueError, pa.ArrowException) as reason:
+        except (Untold, OSError, ValueError, pa.ArrowException) as reason:
             return Arrival(self._all(), self._progress, whole=True, notes=(whole_or_error(visit.spec, str(reason)),))
         gone = read_parts(visit.spark, visit.storage, self._schema, went) if went else None
         return Arrival(read_parts(visit.spark, visit.storage, self._schema, came), self._progress, removed=gone)
@@ -92,12 +92,12 @@ class _Table:
         return frame.select(*columns)
 
     def _since(self, before: Mapping[str, Any]) -> tuple[list[Part], list[Part]]:
-        """What came and went since then. Raises Unclear where that cannot be told."""
+        """What came and went since then. Raises Untold where that cannot be told."""
         if before.get("uuid") != self._metadata.uuid:
-            raise Unclear("it is another table of the same name")
+            raise Untold("it is another table of the same name")
         now = self._progress["numbers"]
         if any(now.get(name) != number for name, number in before["numbers"].items()):
-            raise Unclear("a column was dropped and another one of its name added")
+            raise Untold("a column was dropped and another one of its name added")
         plus: dict[str, list[BitMap64]] = {}
         minus: dict[str, list[BitMap64]] = {}
         rows: dict[str, int] = {}
@@ -116,7 +116,7 @@ class _Table:
                     parts.append(Part(path, count, columns, (), only, but))
         gone = missing(self._visit.storage, [*came, *went])
         if gone is not None:
-            raise Unclear(f"file {gone} is not there any more")
+            raise Untold(f"file {gone} is not there any more")
         return came, went
 
     def _changes(self, one: int | None, other: int | None) -> list[tuple[File, BitMap64 | None, BitMap64 | None]]:
