@@ -125,7 +125,7 @@ def test_permissions(feed: Feed) -> None:
     ):
         feed.run(spec)
     feed.sql('CREATE PUBLICATION "p" FOR TABLE ONLY "public"."t"')
-    with pytest.raises(SourceError, match=r"(?s)replication.*ALTER ROLE \.\.\. REPLICATION") as caught:
+    with pytest.raises(SourceError, match=r"(?s)(replication|WAL sender).*ALTER ROLE \.\.\. REPLICATION") as caught:
         feed.run(spec)
     assert "correct-horse" not in repr(caught.getrepr())
     spec = feed.spec("t", options={"url": feed.server.url("follower", database=feed.database), "publication": "p"})
@@ -139,10 +139,12 @@ def test_permissions(feed: Feed) -> None:
     with pytest.raises(SourceError, match=r"ALTER PUBLICATION \"p\" ADD TABLE"):
         feed.run(spec, other)
     feed.check("t")
-    feed.sql("ALTER PUBLICATION p ADD TABLE u WHERE (a > 5)", "INSERT INTO t VALUES (2)")
-    with pytest.raises(SourceError, match="row filter"):
-        feed.run(spec, other)
-    feed.check("t")
+    feed.sql("INSERT INTO t VALUES (2)")
+    if feed.server.version >= 15:
+        feed.sql("ALTER PUBLICATION p ADD TABLE u WHERE (a > 5)")
+        with pytest.raises(SourceError, match="row filter"):
+            feed.run(spec, other)
+        feed.check("t")
     feed.sql("ALTER PUBLICATION p SET (publish = 'insert')")
     with pytest.raises(SourceError, match="leaves out some kinds of changes"):
         feed.run(spec)
@@ -218,6 +220,11 @@ def test_a_slot_in_use_and_a_transaction_that_does_not_end(feed: Feed, monkeypat
     command = feed.server.program("pg_recvlogical", "-d", feed.url, "-S", slot, "--start", "-f", "/dev/null", "-n")
     reader = subprocess.Popen([*command, "-o", "proto_version=1", "-o", f"publication_names={slot}"])
     try:
+        with psycopg.connect(feed.url, autocommit=True) as other:
+            active = f"SELECT active FROM pg_replication_slots WHERE slot_name = '{slot}'"
+            while other.execute(active).fetchone() != (True,):
+                assert reader.poll() is None
+                time.sleep(0.05)
         with pytest.raises(SourceError, match=rf"(?s){slot}.* is active.*slot of its own"):
             feed.run(spec)
     finally:

@@ -86,6 +86,12 @@ class Postgres:
         secret = f":{password}" if password else ""
         return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/{database}"
 
+    @property
+    def version(self) -> int:
+        """The first part of its version."""
+        said = subprocess.run(self._command("postgres", "--version"), capture_output=True, text=True, check=True)
+        return int(said.stdout.split()[2].split(".")[0])
+
     def start(self) -> None:
         """Starts it, and waits until it answers."""
         given = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
