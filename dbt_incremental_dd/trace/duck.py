@@ -3,6 +3,7 @@ computes what users ask for."""
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 
 import duckdb
@@ -31,3 +32,8 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(
         config={"autoinstall_known_extensions": "false", "parquet_metadata_cache": "true", "TimeZone": "UTC"}
     )
+
+
+# Connections that outlive the module are complained of at the interpreter's end.
+for _held in (_confined, _database):
+    atexit.register(_held.cache_clear)
