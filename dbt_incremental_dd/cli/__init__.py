@@ -1,4 +1,4 @@
-"""``dbt-dd``: look at collections, explain, verify, query, compact and vacuum them. Most verbs need no Spark."""
+"""``dbt-dd``, the command line."""
 
 from __future__ import annotations
 

@@ -36,8 +36,16 @@ class Found:
 def place(options: argparse.Namespace) -> Found:
     """What a call means. ``--state-root`` without any other of its options needs no project.
 
-    Raises ConfigError, naming the file, where the project, its profile or the target is not there or not valid.
+    Looked up once for a call. Raises ConfigError, naming the file, where the project, its profile or the target is not
+    there or not valid.
     """
+    if not hasattr(options, "place"):
+        options.place = _place(options)
+    found: Found = options.place
+    return found
+
+
+def _place(options: argparse.Namespace) -> Found:
     root, given = options.state_root, (options.project_dir, options.profiles_dir, options.target)
     if root is not None and given == (None, None, None):
         return Found(state_root_of(root, os.getcwd()))

@@ -34,12 +34,12 @@ __all__ = ["arrivals", "check", "look_every", "sight"]
 def arrivals(visit: Visit) -> Arrival | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
     spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
-    frame = _open(spark, spec)
     told = described(spark, spec.relation)
     if told.provider == "delta" and told.location is not None:
         return delta.changes(visit, told.location)
     if told.provider == "iceberg":
         return iceberg.arrivals(visit)
+    frame = _open(spark, spec)
     try:
         columns = schema_of(frame.schema)
     except UnsupportedSQL as error:

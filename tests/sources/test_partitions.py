@@ -94,13 +94,15 @@ def test_only_partitions_that_changed_are_compared(
     folder.take()
     # A row that is stored and not in the files: where its partition is compared, it goes.
     folder.write(base.where("s = 'plain'").selectExpr("k + 1 AS k", "v", "day", "s", "n"), "overwrite")
-    seen: list[int] = []
+    seen: list[list[int]] = []
     within = partitions.within
-    monkeypatch.setattr("dbt_incremental_dd.sources.snapshot.within", lambda *a: seen.append(len(a[0])) or within(*a))
+    monkeypatch.setattr(
+        "dbt_incremental_dd.sources.snapshot.within", lambda *a: seen.append([*map(len, a[0])]) or within(*a)
+    )
     taken, found = folder.take()
     answer = folder.frame(0).selectExpr("IF(s = 'plain', k + 1, k) AS k", "v", "day", "s", "n")
     assert taken.rows == 2
-    assert seen == [1]
+    assert seen == [[3]], "one partition of three columns"
     assert difference(answer.select(found.columns), found) == ([], [])
     (gone,) = (path for path in Path(folder.path).rglob("*.parquet") if "s=plain" in str(path))
     gone.unlink()
