@@ -54,14 +54,17 @@ def main() -> int:
 
 
 @contextmanager
-def server(root: Path) -> Iterator[tuple[int, int]]:
-    """``dbt-dd serve`` in a process of its own: its port, and its process."""
+def server(root: Path, *arguments: str) -> Iterator[tuple[int, int, int | None]]:
+    """``dbt-dd serve`` in a process of its own: its port, its process, and with ``--pgwire`` among the arguments its
+    port for the Postgres protocol."""
     command = [sys.executable, "-m", "dbt_incremental_dd.cli", "--state-root", str(root), "serve", "--port", "0"]
+    command += arguments
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     assert process.stdout is not None
     try:
         port = int(process.stdout.readline().strip().rstrip("/").rpartition(":")[2])
-        yield port, process.pid
+        told = process.stdout.readline().split() if "--pgwire" in arguments else None
+        yield port, process.pid, int(told[told.index("-p") + 1]) if told else None
     finally:
         process.terminate()
         process.wait(20)
@@ -114,7 +117,7 @@ def economy(root: Path, rows: int) -> dict[str, Any]:
     from websockets.sync.client import connect
 
     view, found = View(root, rows), {"rows": rows, "changed": CHANGED}
-    with server(root) as (port, _):
+    with server(root) as (port, _, _):
         for name, query in (("diffs", ""), ("by key", "?key=id"), ("selection", "?select=id,total&where=id<5")):
             with connect(f"ws://127.0.0.1:{port}/collections/totals/changes{query}", max_size=None) as web:
                 snapshot, told = 0, True
@@ -132,7 +135,7 @@ async def many(root: Path, subscribers: int) -> dict[str, Any]:
     from websockets.asyncio.client import connect
 
     view = View(root, 1_000)
-    with server(root) as (port, pid):
+    with server(root) as (port, pid, _):
         before, url = _memory(pid), f"ws://127.0.0.1:{port}/collections/totals/changes"
         clients = await asyncio.gather(*(connect(url, max_size=None) for _ in range(subscribers)))
         try:
@@ -184,7 +187,7 @@ def freshness(folder: Path, rounds: int) -> dict[str, Any]:
     spark = SparkSession.builder.getOrCreate()
     late: dict[str, list[float]] = {"counter": [], "editors": []}
     jobs = []
-    with server(folder / ".dbt_incremental_dd") as (port, _):
+    with server(folder / ".dbt_incremental_dd") as (port, _, _):
         url = f"ws://127.0.0.1:{port}/collections"
         with connect(f"{url}/counter/changes") as counter, connect(f"{url}/editors/changes?where=false") as editors:
             edits = json.loads(counter.recv())["inserted"][0]["edits"]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import DifferentialError
@@ -13,46 +17,13 @@ from dbt_incremental_dd.serve.settled import whole
 from dbt_incremental_dd.subscribe.keeping import Together
 from dbt_incremental_dd.subscribe.reads import Shared
 from dbt_incremental_dd.subscribe.shape import Shape
-from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscription
+from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Step, Subscription
 
-_SAID_AGAIN = 60.0
-"""Seconds after which a follower says where it is also when nothing comes."""
-
-
-@dataclass
-class _Followed:
-    """A collection that at least one follows, on one event loop."""
-
-    shared: Shared
-    together: Together
-    stepped: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when there is more; a new one each time."""
-    before: int = 0
-    """The latest final time before the last step."""
-    failed: DifferentialError | None = None
-    is_over: bool = False
-    followers: int = 0
-    watching: asyncio.Task[None] | None = None
-
-    def step(self) -> None:
-        """Wakes all that wait."""
-        stepped, self.stepped = self.stepped, asyncio.Event()
-        stepped.set()
-
-    async def watch(self) -> None:
-        """Looks for more, for all of them."""
-        while True:
-            await asyncio.sleep(POLL)
-            last = self.shared.frontiers().last
-            try:
-                more = await asyncio.to_thread(self.shared.look)
-            except DifferentialError as error:
-                self.failed, more = error, True
-            if more:
-                self.before = last
-                self.step()
-            if self.failed:
-                return
+T = TypeVar("T")
+_THREADS = 16
+"""That read for all subscriptions, so that these never wait for a query."""
+_SNAPSHOTS = 2
+"""Snapshots that are read at a time: each may be large."""
 
 
 class Hub:
@@ -62,6 +33,8 @@ class Hub:
         self.database = database
         self.is_closed = False
         self._followed: dict[str, _Followed] = {}
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="following")
+        self._snapshots = asyncio.Semaphore(_SNAPSHOTS)
 
     def close(self) -> None:
         """The server ends: so does all that is followed, and clients that come back find the next one."""
@@ -75,16 +48,31 @@ class Hub:
         """How many follow each collection."""
         return {name: one.followers for name, one in self._followed.items()}
 
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What the function returns, in a thread that is kept for subscriptions."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    async def read(self, subscription: Subscription, step: Step) -> pa.Table:
+        """What a subscription reads for a step. Raises FrontierError where that has been let go."""
+        if step.after is not None:
+            return await self.run(subscription.read, step)
+        async with self._snapshots:
+            return await self.run(subscription.read, step)
+
     @contextlib.asynccontextmanager
     async def follow(self, collection: Collection, start: Start, shape: Shape) -> AsyncIterator[Follower]:
         """A subscription of its own start and shape. Raises what Subscription raises."""
         followed = await self._join(collection)
         try:
-            place, shared = followed.shared.place, followed.shared
             holds = followed.together.one()
+
+            def begun() -> Subscription:
+                made = Subscription(collection.place, start, shape, None, followed.shared, holds)
+                followed.together.say()
+                return made
+
             try:
-                made = await whole(asyncio.to_thread(Subscription, place, start, shape, None, shared, holds))
-                yield Follower(made, followed)
+                yield Follower(await whole(self.run(begun)), followed)
             finally:
                 holds.forget()
         finally:
@@ -93,8 +81,7 @@ class Hub:
     async def _join(self, collection: Collection) -> _Followed:
         followed = self._followed.get(collection.name)
         if followed is None or followed.failed:
-            place = collection.place
-            made = _Followed(await asyncio.to_thread(Shared, place), Together(place))
+            made = _Followed(self, await self.run(Shared, collection.place), Together(collection.place))
             followed = self._followed.get(collection.name)
             if followed is None or followed.failed:
                 followed = self._followed[collection.name] = made
@@ -107,10 +94,73 @@ class Hub:
     def _leave(self, name: str, followed: _Followed) -> None:
         followed.followers -= 1
         if followed.followers == 0:
+            followed.together.say()
             if followed.watching is not None:
                 followed.watching.cancel()
             if self._followed.get(name) is followed:
                 del self._followed[name]
+
+
+@dataclass
+class _Followed:
+    """A collection that at least one follows, on one event loop."""
+
+    hub: Hub
+    shared: Shared
+    together: Together
+    stepped: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there is more; a new one each time."""
+    before: int = 0
+    """The latest final time before the last step."""
+    failed: DifferentialError | None = None
+    is_over: bool = False
+    followers: int = 0
+    watching: asyncio.Task[None] | None = None
+    reading: dict[tuple[Step, Shape], asyncio.Future[pa.Table]] = field(default_factory=dict)
+    """What is being read just now."""
+
+    def step(self) -> None:
+        """Wakes all that wait."""
+        stepped, self.stepped = self.stepped, asyncio.Event()
+        stepped.set()
+
+    async def watch(self) -> None:
+        """Looks for more, for all of them, and says how far they are."""
+        while True:
+            await asyncio.sleep(POLL)
+            last = self.shared.frontiers().last
+            try:
+                more = await self.hub.run(self._look)
+            except DifferentialError as error:
+                self.failed, more = error, True
+            if more:
+                self.before = last
+                self.step()
+            if self.failed:
+                return
+
+    def _look(self) -> bool:
+        self.together.say()
+        return self.shared.look()
+
+    async def read(self, subscription: Subscription, step: Step) -> pa.Table:
+        """What a subscription reads for a step: once for all that are at the same one. Raises what ``Hub.read``
+        raises."""
+        found = self.shared.at_hand(step.after, step.up_to, subscription.shape, step.at_once)
+        if found is not None:
+            return found
+        key = step, subscription.shape
+        reading = self.reading.get(key)
+        if reading is None:
+            reading = self.reading[key] = asyncio.ensure_future(self.hub.read(subscription, step))
+            reading.add_done_callback(lambda done: self._has_read(key, done))
+        # It goes on for the others when one of those that wait for it leaves.
+        return await asyncio.shield(reading)
+
+    def _has_read(self, key: tuple[Step, Shape], done: asyncio.Future[pa.Table]) -> None:
+        del self.reading[key]
+        if not done.cancelled():
+            done.exception()  # whoever still waits is told
 
 
 class Follower:
@@ -140,15 +190,16 @@ class Follower:
             if self._followed.failed:
                 raise self._followed.failed
             is_late = self._has_caught_up and self.subscription.at < self._followed.before
-            batch = await whole(asyncio.to_thread(self.subscription.poll, is_late))
-            if batch is not None:
+            step = self.subscription.due(is_late)
+            if step is not None:
+                batch = self.subscription.took(step, await self._followed.read(self.subscription, step))
                 self._has_caught_up |= batch.timestamp >= self._followed.before
                 return batch
-            left = _SAID_AGAIN if deadline is None else deadline - loop.time()
-            if left <= 0:
+            if deadline is not None and deadline <= loop.time():
                 return None
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stepped.wait(), min(left, _SAID_AGAIN))
+                async with asyncio.timeout_at(deadline):
+                    await stepped.wait()
         return None
 
     async def batches(self) -> AsyncIterator[Batch]:

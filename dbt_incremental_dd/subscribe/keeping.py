@@ -78,13 +78,15 @@ class Keeping:
 
 
 class Together:
-    """What many subscriptions to one collection say of themselves, in one file: where the last of them is."""
+    """What many subscriptions to one collection say of themselves, in one file: where the last of them is. They say it
+    when ``say`` is called: before one that is new or has gone back reads, and again and again after that."""
 
     def __init__(self, place: Place) -> None:
         self._keeping = Keeping(place)
         self._where: dict[int, Time] = {}
         self._said: tuple[Time, Time] | None = None
         self._lock = threading.Lock()
+        self._saying = threading.Lock()
 
     def one(self) -> Holds:
         """For one more subscription."""
@@ -97,17 +99,19 @@ class Together:
                 self._where.pop(reader, None)
             else:
                 self._where[reader] = t
-            self._say()
 
-    def _say(self) -> None:
-        if not self._where:
-            self._keeping.forget()
-            self._said = None
-            return
-        last, clock = min(self._where.values()), now()
-        if self._said is None or last < self._said[0] or clock - self._said[1] >= _LATER:
-            self._said = (last, clock)
-            self._keeping.at(last)
+    def say(self) -> None:
+        """Writes where the last of them is, or that there is none, unless that has been written lately."""
+        with self._saying:
+            clock = now()
+            with self._lock:
+                last = min(self._where.values(), default=None)
+            if last is None:
+                self._keeping.forget()
+                self._said = None
+            elif self._said is None or last < self._said[0] or clock - self._said[1] >= _LATER:
+                self._said = (last, clock)
+                self._keeping.at(last)
 
 
 class _One:

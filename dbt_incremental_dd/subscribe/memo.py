@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 _EACH = 50_000
 """Bytes that each thing is counted with besides: many small ones take more than what they hold."""
 
 
+class _Missing:
+    """What stands for nothing."""
+
+
+_MISSING = _Missing()
+
+
 class Memo:
-    """At most ``most`` bytes; what is larger is made and not kept. Threads may share it: whoever asks for what is being
-    made waits for it."""
+    """At most ``most`` bytes. What is larger, or has had to make room, is there as long as anybody holds it, and
+    belongs to all who ask for it meanwhile. Threads may share it: whoever asks for what is being made waits for it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._made: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._held: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self._making: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
         self.bytes = 0
@@ -29,11 +39,9 @@ class Memo:
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:
-            with self._lock:
-                if key in self._made:
-                    self._made.move_to_end(key)
-                    found: T = self._made[key][0]
-                    return found
+            found: T | _Missing = self.find(key, _MISSING)
+            if not isinstance(found, _Missing):
+                return found
             try:
                 made = make()
                 self._keep(key, made, size(made))
@@ -42,13 +50,23 @@ class Memo:
                     self._making.pop(key, None)
             return made
 
+    def find(self, key: Hashable, default: Any = None) -> Any:
+        """What belongs to the key; ``default`` where it has not been made, or is gone. Waits for nothing."""
+        with self._lock:
+            if key in self._made:
+                self._made.move_to_end(key)
+                return self._made[key][0]
+            return self._held.get(key, default)
+
     def _keep(self, key: Hashable, made: object, size: int) -> None:
         size += _EACH
-        if size > self._most:
-            return
         with self._lock:
+            with contextlib.suppress(TypeError):  # lists and bytes cannot be held weakly
+                self._held[key] = made
+            if size > self._most:
+                return
+            self.bytes += size - self._made.pop(key, (None, 0))[1]
             self._made[key] = (made, size)
-            self.bytes += size
             while self.bytes > self._most:
                 _, (_, gone) = self._made.popitem(last=False)
                 self.bytes -= gone

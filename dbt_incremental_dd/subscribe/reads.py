@@ -72,10 +72,15 @@ class Shared:
         def read() -> pa.Table:
             return self._direct.changes(after, up_to, shape, at_once)
 
-        return self.memo.get(("changes", after, up_to, shape, at_once), read, _bytes)
+        return self.memo.get((after, up_to, at_once, shape), read, _bytes)
 
     def contents(self, t: Time, shape: Shape) -> pa.Table:
-        return self.memo.get(("contents", t, shape), lambda: self._direct.contents(t, shape), _bytes)
+        return self.memo.get((None, t, False, shape), lambda: self._direct.contents(t, shape), _bytes)
+
+    def at_hand(self, after: Time | None, up_to: Time, shape: Shape, at_once: bool) -> pa.Table | None:
+        """What ``changes``, or with ``after`` None ``contents``, has read for another subscription and would give at
+        once; None where it would have to read."""
+        return self.memo.find((after, up_to, at_once, shape))
 
 
 def _at(counted: pa.Table, t: Time) -> pa.Table:

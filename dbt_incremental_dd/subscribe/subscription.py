@@ -38,6 +38,16 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What is to be read next: the updates with ``after < dd_time <= up_to``, all summed up at ``up_to`` with
+    ``at_once``; or the contents as of ``up_to``, where ``after`` is None."""
+
+    after: Time | None
+    up_to: Time
+    at_once: bool = False
+
+
+@dataclass(frozen=True)
 class Batch:
     """Updates in non-decreasing time: the visible columns, dd_time, dd_diff (or what the subscription's shape makes of
     them). All below ``upper`` has been delivered with it, and all it holds is above ``after``; a snapshot is above
@@ -140,6 +150,12 @@ class Subscription:
     def poll(self, at_once: bool = False) -> Batch | None:
         """What is new; None where nothing is. Whoever asks has dealt with all that came before. ``at_once``: updates
         of several times come summed up at the last of them."""
+        step = self.due(at_once)
+        return None if step is None else self.took(step, self.read(step))
+
+    def due(self, at_once: bool = False) -> Step | None:
+        """What has to be read for the next batch; None where nothing is new. Whoever asks has dealt with all that came
+        before."""
         if self.has_ended:
             self.close()
             return None
@@ -148,17 +164,19 @@ class Subscription:
         if self.start.up_to is not None:
             last = min(last, self.start.up_to - 1)
         if not self._has_begun:
-            return self._begin() if last >= self._at else None
-        if last <= self._at:
-            return None
-        batch = Batch(self._reads.changes(self._at, last, self.shape, at_once), last + 1, self._at)
-        self._at = last
-        return batch
+            return Step(None, self._at) if last >= self._at else None
+        return Step(self._at, last, at_once) if last > self._at else None
 
-    def _begin(self) -> Batch:
-        rows = self._reads.contents(self._at, self.shape)
-        self._has_begun = True
-        return Batch(rows, self._at + 1, None)
+    def read(self, step: Step) -> pa.Table:
+        """What a step reads; nothing else moves. Raises FrontierError where that has been let go."""
+        if step.after is None:
+            return self._reads.contents(step.up_to, self.shape)
+        return self._reads.changes(step.after, step.up_to, self.shape, step.at_once)
+
+    def took(self, step: Step, updates: pa.Table) -> Batch:
+        """The batch of a step, with what has been read for it."""
+        self._has_begun, self._at = True, step.up_to
+        return Batch(updates, step.up_to + 1, step.after)
 
     def _keep(self) -> None:
         """History is held from where it is, with its name once it has begun."""
