@@ -1,9 +1,7 @@
-"""What stands before the HTTP application: who is let in, and for how long a client is waited for."""
+"""What stands before the HTTP application: who is let in."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 from urllib.parse import quote
 
@@ -16,12 +14,9 @@ from starlette.websockets import WebSocket
 from dbt_incremental_dd.serve import streams
 from dbt_incremental_dd.serve.access import COOKIE, Access
 
-PATIENCE = 60.0
-"""Seconds that a client may take for one message."""
-
 
 class Guard:
-    """Answers whom ``access`` lets in; and gives up on clients that take nothing."""
+    """Answers whom ``access`` lets in."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -44,12 +39,11 @@ class Guard:
             return
         token = connection.query_params.get("token") if self._access.token else None
 
-        async def patiently(message: Message) -> None:
+        async def remembering(message: Message) -> None:
             if token and message["type"] == "http.response.start":
                 MutableHeaders(scope=message).append(
                     "set-cookie", f"{COOKIE}={quote(token)}; HttpOnly; SameSite=Strict"
                 )
-            await asyncio.wait_for(send(message), PATIENCE)
+            await send(message)
 
-        with contextlib.suppress(TimeoutError):
-            await self._app(scope, receive, patiently)
+        await self._app(scope, receive, remembering if token else send)

@@ -81,13 +81,13 @@ def _router(hub: Hub, sessions: Sessions) -> APIRouter:
 
     @router.get("/collections/{name}/changes", summary="Its rows, and then every change, as server-sent events")
     async def changes(name: str, asked: Asked) -> Response:
-        return await _stream(streams.events(hub, await run_in_threadpool(hub.database.find, name), asked))
+        return await _stream(streams.events(hub, await hub.run(hub.database.find, name), asked))
 
     @router.websocket("/collections/{name}/changes")
     async def changes_socket(web: WebSocket, name: str, asked: Asked) -> None:
         await web.accept()
         try:
-            found = await run_in_threadpool(hub.database.find, name)
+            found = await hub.run(hub.database.find, name)
         except DifferentialError as error:
             await streams.refuse(web, failure(error))
             return
@@ -129,11 +129,11 @@ def _close(parts: Generator[str]) -> None:
             time.sleep(0.05)
 
 
-async def _stream(events: AsyncIterator[str]) -> Response:
+async def _stream(events: AsyncIterator[bytes]) -> Response:
     """What is wrong with the request is told as such: the first event is there before the answer begins."""
     first = await anext(events)
 
-    async def told() -> AsyncIterator[str]:
+    async def told() -> AsyncIterator[bytes]:
         yield first
         async for event in events:
             yield event

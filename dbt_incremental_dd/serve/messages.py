@@ -19,12 +19,15 @@ import pyarrow as pa
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.subscribe.parts import parts
 from dbt_incremental_dd.subscribe.plain import plain_rows
 from dbt_incremental_dd.subscribe.shape import DELETE, STATE, UPSERT
 from dbt_incremental_dd.subscribe.subscription import Batch
 
 ROWS = 2_000
 """In a message, at most."""
+BYTES = 262_144
+"""Of rows in a message, as Arrow holds them; a single row may have more."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ def _of_one_time(batch: Batch, is_snapshot: bool) -> Iterator[Message]:
 
 def _parts(updates: pa.Table) -> Iterator[dict[str, Any]]:
     by_key = STATE in updates.schema.names
-    for begin in range(0, updates.num_rows, ROWS):
-        rows = plain_rows(updates.slice(begin, ROWS).drop_columns([TIME]))
+    for part in parts(updates, ROWS, BYTES):
+        rows = plain_rows(part.drop_columns([TIME]))
         yield from [_states(rows)] if by_key else _diffs(rows)
 
 

@@ -17,6 +17,9 @@ from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.serve.access import Access, is_loopback
 from dbt_incremental_dd.serve.http import application
+from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.limits import BACKLOG, bound_unsent, raise_open_files
+from dbt_incremental_dd.serve.patience import PATIENCE, Patience, Patient
 from dbt_incremental_dd.serve.pgwire.listener import listen
 
 _THREADS = 32
@@ -28,7 +31,7 @@ _LOOK = 0.1
 @dataclass(frozen=True)
 class Listening:
     """Where and for whom. ``port``: for HTTP; ``wire``: for the Postgres protocol, None for not at all. 0: any that is
-    free."""
+    free. ``patience``: with clients that do not read."""
 
     host: str = "127.0.0.1"
     port: int = 8580
@@ -36,6 +39,7 @@ class Listening:
     token: str | None = None
     origins: tuple[str, ...] = ()
     pages: Path | None = None
+    patience: Patience = PATIENCE
 
     def __post_init__(self) -> None:
         if self.pages is not None and not self.pages.is_dir():
@@ -52,6 +56,7 @@ class Listening:
 def serve(database: Database, listening: Listening, tell: Callable[[str], None] = print) -> None:
     """Serves until it is interrupted. Raises ConfigError where it cannot listen there."""
     sockets = Sockets.of(listening)
+    raise_open_files(tell)
     if not database.collections():
         tell(f"There are no collections under {database.storage.root} yet: they show when there are.")
     asyncio.run(run(database, listening, sockets, tell))
@@ -68,12 +73,17 @@ async def run(
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
     access = Access(listening.token, listening.host, listening.origins)
     app = application(database, access, listening.pages)
-    server = _Server(uvicorn.Config(app, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2))
+    hub: Hub = app.state.hub
+    patient = Patient(app, listening.patience, lambda client: server.transport(client))
+    config = uvicorn.Config(
+        patient, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2, backlog=BACKLOG
+    )
+    server = _Server(config, hub)
     host = f"[{listening.host}]" if ":" in listening.host else listening.host
     tell(f"Collections of {database.storage.root} at http://{host}:{_port(sockets.web)}/")
     wire = None
     if sockets.wire is not None:
-        wire = await listen(app.state.hub, sockets.wire, listening.token)
+        wire = await listen(hub, sockets.wire, listening.token, listening.patience)
         tell(f"and by the Postgres protocol: psql -h {listening.host} -p {wire.port} dd")
     stopping = asyncio.create_task(server.end_with(stop or threading.Event()))
     try:
@@ -87,10 +97,21 @@ async def run(
 class _Server(uvicorn.Server):
     """Ends what is followed before it waits for its clients."""
 
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    def transport(self, client: object) -> asyncio.WriteTransport | None:
+        """The connection of a client, by its address."""
+        for protocol in self.server_state.connections:
+            if getattr(protocol, "client", None) == client:
+                return protocol.transport
+        return None
+
     def end(self) -> None:
         """Begins to end."""
         self.should_exit = True
-        self.config.app.state.hub.close()  # type: ignore[union-attr]
+        self._hub.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """When it is interrupted."""
@@ -114,23 +135,25 @@ class Sockets:
     @staticmethod
     def of(listening: Listening) -> Sockets:
         """Bound. Raises ConfigError where nothing can listen there."""
-        web = bind(listening.host, listening.port)
-        return Sockets(web, None if listening.wire is None else bind(listening.host, listening.wire))
+        host, wire, patience = listening.host, listening.wire, listening.patience
+        web = bind(host, listening.port, patience)
+        return Sockets(web, None if wire is None else bind(host, wire, patience))
 
 
 def _port(bound: socket.socket) -> int:
     return int(bound.getsockname()[1])
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, patience: Patience = PATIENCE) -> socket.socket:
     """A socket that listens there. Raises ConfigError, saying why it cannot."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
-        made.listen(256)
+        made.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"nothing can listen on {host}, port {port}: {error}", "Give another one.") from error
+    bound_unsent(made, patience.seconds)
     made.setblocking(False)
     return made

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.serve.hub import Follower, Hub
-from dbt_incremental_dd.serve.messages import Message, failure, messages
+from dbt_incremental_dd.serve.messages import BYTES, Message, failure, messages
 from dbt_incremental_dd.serve.wanted import Wanted
 from dbt_incremental_dd.subscribe.subscription import Batch
 
+T = TypeVar("T")
 QUIET = 15.0
 """Seconds after which a stream on which nothing happens says that it is still there."""
 _SMALL = 2_000
@@ -24,30 +26,31 @@ REFUSED, FAILED = 4400, 1011
 """Why a socket is closed: by what was asked, or by what happened."""
 
 
-async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncIterator[str]:
+async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncIterator[bytes]:
     """A subscription as server-sent events. ``id`` is the time up to which the client has all; the last event is
     ``ended`` or ``failed``. Raises what is wrong with the request when the first one is asked for."""
-    async with hub.follow(collection, asked.start(collection), asked.shape(collection)) as follower:
-        yield "retry: 1000\n\n"
+    start, shape = await hub.run(lambda: (asked.start(collection), asked.shape(collection)))
+    async with hub.follow(collection, start, shape) as follower:
+        yield b"retry: 1000\n\n"
         try:
             while not follower.is_over:
                 batch = await follower.batch(QUIET)
                 if batch is None:
-                    yield ": still there\n\n"
+                    yield b": still there\n\n"
                     continue
-                async for message in _messages(follower, batch, asked.progress):
-                    yield _event(message)
+                async for event in _told(hub, follower, batch, asked.progress, _event):
+                    yield event
         except DifferentialError as error:
-            yield f"event: failed\ndata: {failure(error)}\n\n"
+            yield f"event: failed\ndata: {failure(error)}\n\n".encode()
             return
         if follower.subscription.has_ended:
-            yield "event: ended\ndata: {}\n\n"
+            yield b"event: ended\ndata: {}\n\n"
 
 
-def _event(message: Message) -> str:
+def _event(message: Message) -> bytes:
     told = f"data: {message.data}\n" if message.data else ""
     at = "" if message.at is None else f"id: {message.at}\n"
-    return f"{told}{at}\n"
+    return f"{told}{at}\n".encode()
 
 
 async def socket(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket) -> None:
@@ -83,29 +86,36 @@ async def refuse(web: WebSocket, why: str) -> None:
 
 
 async def _tell(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket) -> None:
-    async with hub.follow(collection, asked.start(collection), asked.shape(collection)) as follower:
+    start, shape = await hub.run(lambda: (asked.start(collection), asked.shape(collection)))
+    async with hub.follow(collection, start, shape) as follower:
         async for batch in follower.batches():
-            async for message in _messages(follower, batch, asked.progress):
-                if message.data:
-                    await web.send_text(message.data)
+            async for text in _told(hub, follower, batch, asked.progress, _text):
+                if text:
+                    await web.send_text(text)
 
 
-async def _messages(follower: Follower, batch: Batch, progress: bool) -> AsyncIterator[Message]:
-    """A batch's messages; those of a small one are made once for all that have the same."""
-    if batch.updates.num_rows <= _SMALL:
-        key = ("messages", batch.after, batch.upper, follower.subscription.shape, progress)
-        memo = follower.shared.memo
-        for message in memo.get(key, lambda: list(messages(batch, progress)), _bytes):
-            yield message
+def _text(message: Message) -> str:
+    return message.data
+
+
+async def _told(
+    hub: Hub, follower: Follower, batch: Batch, progress: bool, form: Callable[[Message], T]
+) -> AsyncIterator[T]:
+    """A batch's messages in their form; those of a small one are made once for all that have the same."""
+    if batch.updates.num_rows <= _SMALL and batch.updates.nbytes <= BYTES:
+        key = (form, batch.after, batch.upper, follower.subscription.shape, progress)
+        made: list[T] = follower.shared.memo.get(key, lambda: [form(one) for one in messages(batch, progress)], _bytes)
+        for one in made:
+            yield one
         return
     waiting = messages(batch, progress)
 
     def following() -> Message | None:
         return next(waiting, None)
 
-    while (told := await asyncio.to_thread(following)) is not None:
-        yield told
+    while (told := await hub.run(following)) is not None:
+        yield form(told)
 
 
-def _bytes(made: list[Message]) -> int:
-    return sum(len(message.data) for message in made)
+def _bytes(made: list[Any]) -> int:
+    return sum(len(one) for one in made)

@@ -10,9 +10,11 @@ from collections import deque
 from collections.abc import Callable
 
 from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.patience import Patience
 from dbt_incremental_dd.serve.pgwire import messages
 from dbt_incremental_dd.serve.pgwire.catalog import Client
 from dbt_incremental_dd.serve.pgwire.conversation import Conversation
+from dbt_incremental_dd.serve.pgwire.encoded import Encoded
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError, ProtocolError, known
 from dbt_incremental_dd.serve.pgwire.executor import Executor
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
@@ -37,13 +39,16 @@ class Connection:
         key: tuple[int, int],
         cancel: Callable[[tuple[int, int]], None],
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        patience: Patience,
+        encoded: Encoded,
     ) -> None:
         self._hub = hub
         self._token = token
         self._key = key
         self._cancel_other = cancel
         self._reader, self._writer = streams
-        self._out = Sender(self._writer)
+        self._out = Sender(self._writer, patience)
+        self._encoded = encoded
         self._inbox = _Inbox()
         self._conversation: Conversation | None = None
         self._talking: asyncio.Task[None] | None = None
@@ -117,7 +122,7 @@ class Connection:
         database = given.pop("database", user)
         settings = Settings(given)
         client = Client(user, database, self._key[0], settings)
-        self._conversation = Conversation(await asyncio.to_thread(Executor, self._hub, client, settings), self._out)
+        self._conversation = Conversation(Executor(self._hub, client, settings), self._out, self._encoded)
         try:
             for name, value in REPORTED.items():
                 self._writer.write(messages.parameter_status(name, value))

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pyarrow as pa
 
+from dbt_incremental_dd.serve.messages import BYTES
 from dbt_incremental_dd.serve.pgwire import copying, messages, sender
+from dbt_incremental_dd.serve.pgwire.encoded import Encoded
 from dbt_incremental_dd.serve.pgwire.errors import CANCELED, PgError, ProtocolError, known
 from dbt_incremental_dd.serve.pgwire.executor import Done, Executor, Giving
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
@@ -15,9 +17,10 @@ from dbt_incremental_dd.serve.pgwire.parser import parse
 from dbt_incremental_dd.serve.pgwire.prepared import Portal, Prepared, bind, prepare
 from dbt_incremental_dd.serve.pgwire.rows import closed
 from dbt_incremental_dd.serve.pgwire.sender import Sender
-from dbt_incremental_dd.serve.pgwire.statements import Copy, Deallocate, Query, Statement, Subscribe, Transaction
+from dbt_incremental_dd.serve.pgwire.statements import Deallocate, Query, Statement, Subscribe, Transaction
 from dbt_incremental_dd.serve.pgwire.types import TEXT
 from dbt_incremental_dd.serve.pgwire.words import split
+from dbt_incremental_dd.subscribe.parts import parts
 
 _CHUNK = 5_000
 """Rows that are sent at a time."""
@@ -28,9 +31,10 @@ _FEW = 200
 class Conversation:
     """With one client, which gets all errors as they come; for one frame at a time."""
 
-    def __init__(self, executor: Executor, out: Sender) -> None:
+    def __init__(self, executor: Executor, out: Sender, shared: Encoded) -> None:
         self._executor = executor
         self._out = out
+        self._shared = shared
         self._prepared: dict[str, Prepared] = {}
         self._portals: dict[str, Portal] = {}
         self._skips = False
@@ -120,8 +124,9 @@ class Conversation:
             if table is None:
                 break
             sent += table.num_rows
-            self._out.write(await self._encoded(giving.copy, table, formats))
-            await self._out.flush()
+            for part in parts(table, _CHUNK, BYTES):
+                self._out.write(await self._encoded(giving, part, formats))
+                await self._out.flush()
         else:
             self._out.write(messages.PORTAL_SUSPENDED)
             return False
@@ -130,10 +135,14 @@ class Conversation:
         self._out.write(messages.command_complete(giving.verb if giving.verb == "SHOW" else f"{giving.verb} {sent}"))
         return True
 
-    async def _encoded(self, copy: Copy | None, table: pa.Table, formats: tuple[int, ...]) -> bytes:
+    async def _encoded(self, giving: Giving, table: pa.Table, formats: tuple[int, ...]) -> bytes:
+        copy = giving.copy
+
         def made() -> bytes:
             return sender.rows(table, formats) if copy is None else messages.copy_data(copying.lines(copy, table))
 
+        if giving.rows.is_shared:
+            return await self._shared.get(table, (copy, formats), made)
         return made() if table.num_rows <= _FEW else await self._executor.thread.run(made)
 
     async def _after(self, statement: Statement) -> None:

@@ -67,7 +67,8 @@ class Executor:
         self.transaction = TransactionState()
         self._settings = settings
         self._hub = hub
-        self._session = Session(hub.database.storage)
+        self._session: Session | None = None
+        """Made by the first SELECT."""
         self._catalog = Catalog(hub.database, client)
         self.thread = Thread(self._interrupt)
         self._cursors: dict[str, _Cursor] = {}
@@ -98,7 +99,7 @@ class Executor:
         """The columns that a statement would have, without executing it; None where it has none."""
         self.transaction.require(statement)
         if isinstance(statement, Subscribe):
-            return await self.thread.run(described, self._hub.database, statement)
+            return await self._hub.run(described, self._hub.database, statement)
         if isinstance(statement, Fetch):
             return self._cursor(statement.name).rows.schema
         if isinstance(statement, Show):
@@ -116,7 +117,8 @@ class Executor:
         return None if found is None else found.rows.schema
 
     def _interrupt(self) -> None:
-        self._session.interrupt()
+        if self._session is not None:
+            self._session.interrupt()
         self._catalog.interrupt()
 
     async def _open(self, source: Source) -> Rows:
@@ -131,6 +133,8 @@ class Executor:
         if answered is not None:
             return answered
         _, own = split_as_of(sql)
+        if self._session is None:
+            self._session = Session(self._hub.database.storage)
         answer = self._session.select(sql, as_of=self.transaction.time)
         if self.transaction.is_open and own is None and self.transaction.time is None:
             self.transaction.time = answer.as_of
@@ -193,6 +197,7 @@ class Executor:
         try:
             await self._close_cursors(list(self._cursors))
             self._catalog.close()
-            await self.thread.run(self._session.close)
+            if self._session is not None:
+                await self.thread.run(self._session.close)
         finally:
             self.thread.close()

@@ -8,15 +8,20 @@ import secrets
 import socket
 
 from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.limits import BACKLOG
+from dbt_incremental_dd.serve.patience import PATIENCE, Patience
 from dbt_incremental_dd.serve.pgwire.connection import Connection
+from dbt_incremental_dd.serve.pgwire.encoded import Encoded
 
 
 class Listener:
     """Belongs to one event loop; made by ``listen``."""
 
-    def __init__(self, hub: Hub, token: str | None) -> None:
+    def __init__(self, hub: Hub, token: str | None, patience: Patience) -> None:
         self._hub = hub
         self._token = token
+        self._patience = patience
+        self._encoded = Encoded(hub)
         self._processes = itertools.count(1)
         self._connections: dict[tuple[int, int], Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -35,7 +40,7 @@ class Listener:
 
     async def start(self, bound: socket.socket) -> None:
         """Takes connections from now on."""
-        self._server = await asyncio.start_server(self._connected, sock=bound)
+        self._server = await asyncio.start_server(self._connected, sock=bound, backlog=BACKLOG)
 
     async def close(self) -> None:
         """Ends all connections."""
@@ -54,7 +59,9 @@ class Listener:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         key = next(self._processes), secrets.randbits(32)
-        connection = Connection(self._hub, self._token, key, self._cancel, (reader, writer))
+        connection = Connection(
+            self._hub, self._token, key, self._cancel, (reader, writer), self._patience, self._encoded
+        )
         self._connections[key] = connection
         try:
             await connection.serve()
@@ -67,9 +74,9 @@ class Listener:
             found.cancel()
 
 
-async def listen(hub: Hub, bound: socket.socket, token: str | None) -> Listener:
+async def listen(hub: Hub, bound: socket.socket, token: str | None, patience: Patience = PATIENCE) -> Listener:
     """A server that accepts connections on a socket that is bound. ``token``: the password of all clients, or None
     where none is asked for."""
-    listener = Listener(hub, token)
+    listener = Listener(hub, token, patience)
     await listener.start(bound)
     return listener

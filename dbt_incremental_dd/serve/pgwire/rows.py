@@ -20,6 +20,10 @@ class Rows(Protocol):
     def schema(self) -> pa.Schema:
         """The columns."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other clients may get the very same tables."""
+
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
         """At most ``limit`` rows; None where there are no more. Waits until there is at least one; for a subscription
         at most ``timeout`` seconds (None: ever), and then gives none of them."""
@@ -38,6 +42,8 @@ async def closed(rows: Rows) -> None:
 class Made:
     """Rows that are there already."""
 
+    is_shared = False
+
     def __init__(self, table: pa.Table) -> None:
         self.schema = table.schema
         self._left = table
@@ -54,6 +60,8 @@ class Made:
 
 class Selected:
     """Rows of a SELECT, as DuckDB makes them."""
+
+    is_shared = False
 
     def __init__(self, thread: Thread, answer: Answer) -> None:
         self.schema = answer.schema
@@ -86,6 +94,10 @@ class Fetched:
     @property
     def schema(self) -> pa.Schema:
         return self._rows.schema
+
+    @property
+    def is_shared(self) -> bool:
+        return self._rows.is_shared
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
         if self._left == 0:

@@ -6,18 +6,17 @@ import asyncio
 
 import pyarrow as pa
 
+from dbt_incremental_dd.serve.patience import Patience
 from dbt_incremental_dd.serve.pgwire.messages import Described, data_rows, row_description
 from dbt_incremental_dd.serve.pgwire.types import encoded, pg_type
-
-STUCK = 60.0
-"""Seconds after which a client that has read nothing of what waits for it is cut off."""
 
 
 class Sender:
     """Belongs to one connection."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, patience: Patience) -> None:
         self._writer = writer
+        self._patience = patience
 
     def write(self, data: bytes) -> None:
         """Whole frames."""
@@ -25,16 +24,7 @@ class Sender:
 
     async def flush(self) -> None:
         """Waits until there is room for more. Raises ConnectionError where the client is gone, or is cut off."""
-        transport = self._writer.transport
-        while True:
-            waiting = transport.get_write_buffer_size()
-            try:
-                async with asyncio.timeout(STUCK):
-                    return await self._writer.drain()
-            except TimeoutError:
-                if transport.get_write_buffer_size() >= waiting:
-                    transport.abort()
-                    raise ConnectionAbortedError("the client does not read") from None
+        await self._patience.wait(self._writer.transport, self._writer.drain)
 
 
 def is_binary(formats: tuple[int, ...], column: int) -> bool:

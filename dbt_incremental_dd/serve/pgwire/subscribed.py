@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -12,10 +12,12 @@ from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.serve.hub import Follower, Hub
+from dbt_incremental_dd.serve.messages import BYTES
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
 from dbt_incremental_dd.serve.pgwire.rows import closed
 from dbt_incremental_dd.serve.pgwire.statements import Subscribe
 from dbt_incremental_dd.serve.settled import settled
+from dbt_incremental_dd.subscribe.parts import parts
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import STATE, Shape
 from dbt_incremental_dd.subscribe.subscription import Batch, Start
@@ -23,6 +25,8 @@ from dbt_incremental_dd.trace.stored import updates_schema
 
 _TIMESTAMP = pa.field("mz_timestamp", pa.decimal128(20, 0))
 _PROGRESSED = pa.field("mz_progressed", pa.bool_())
+_SMALL = 2_000
+"""Rows of a batch that is kept for others, and of each table otherwise."""
 _CHANGES = {DIFF: pa.field("mz_diff", pa.int64()), STATE: pa.field("mz_state", pa.string())}
 
 
@@ -42,7 +46,7 @@ def described(database: Database, wanted: Subscribe) -> pa.Schema:
 
 async def subscribe(hub: Hub, wanted: Subscribe) -> Subscribed:
     """Raises what ``target`` and Subscription raise."""
-    collection, shape = await asyncio.to_thread(target, hub.database, wanted)
+    collection, shape = await hub.run(target, hub.database, wanted)
     opening = asyncio.ensure_future(_open(hub, collection, shape, wanted))
     try:
         return await asyncio.shield(opening)
@@ -58,7 +62,7 @@ async def _open(hub: Hub, collection: Collection, shape: Shape, wanted: Subscrib
     start = Start(wanted.as_of, wanted.snapshot, wanted.up_to)
     follower = await stack.enter_async_context(hub.follow(collection, start, shape))
     try:
-        schema = await asyncio.to_thread(lambda: follower.subscription.schema)
+        schema = await hub.run(lambda: follower.subscription.schema)
         return Subscribed(stack, follower, collection.name, schema, wanted.progress)
     except BaseException:
         await stack.aclose()
@@ -70,6 +74,8 @@ class Subscribed:
     taken late comes summed up. With ``progress`` the first row tells where it begins, and one after each step of the
     frontier how far it is."""
 
+    is_shared = True
+
     def __init__(
         self, stack: contextlib.AsyncExitStack, follower: Follower, name: str, updates: pa.Schema, progress: bool
     ) -> None:
@@ -79,30 +85,35 @@ class Subscribed:
         self._name = name
         self._updates = updates
         self._progress = progress
-        self._ready: deque[pa.Table] = deque()
+        self._left: pa.Table | None = None
+        """Of the table that was taken last."""
+        self._coming: Iterator[pa.Table] = iter(())
         self._asked: asyncio.Future[Batch | None] | None = None
         if progress:
             subscription = follower.subscription
-            self._ready.append(self._progressed(subscription.at + int(subscription.has_begun)))
+            self._left = self._progressed(subscription.at + int(subscription.has_begun))
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
-        while not self._ready:
+        while (table := self._next()) is None:
             left = None if deadline is None else max(deadline - loop.time(), 0)
             batch = await self._batch(left)
             if batch is not None:
-                self._ready.extend(table for table in self._rows(batch) if table.num_rows)
+                self._coming = self._rows(batch)
             elif self._follower.subscription.has_ended:
                 return None
             elif self._follower.is_over:
                 raise PgError("57P01", "the server ends", "SUBSCRIBE again, AS OF the last time.")
             elif deadline is not None and loop.time() >= deadline:
                 return self.schema.empty_table()
-        table = self._ready.popleft()
         if table.num_rows > limit:
-            self._ready.appendleft(table.slice(limit))
-        return table.slice(0, limit)
+            table, self._left = table.slice(0, limit), table.slice(limit)
+        return table
+
+    def _next(self) -> pa.Table | None:
+        left, self._left = self._left, None
+        return next(self._coming, None) if left is None else left
 
     async def _batch(self, timeout: float | None) -> Batch | None:
         """What a statement that has been cancelled waited for is there for the next one."""
@@ -115,11 +126,21 @@ class Subscribed:
         asked, self._asked = self._asked, None
         return asked.result()
 
-    def _rows(self, batch: Batch) -> list[pa.Table]:
+    def _rows(self, batch: Batch) -> Iterator[pa.Table]:
+        """None of them empty. Those of a small batch are the same tables for all that have the same."""
         if batch.updates.schema.names != self._updates.names or batch.updates.schema.types != self._updates.types:
             raise PgError(FEATURE, f"the columns of {self._name} have changed", "SUBSCRIBE again.")
-        told = [self._told(batch.updates)]
-        return [*told, self._progressed(batch.upper)] if self._progress else told
+        if batch.updates.num_rows > _SMALL or batch.updates.nbytes > BYTES:
+            return self._made(batch)
+        key = (Subscribed, batch.after, batch.upper, self._follower.subscription.shape, self._progress)
+        made: list[pa.Table] = self._follower.shared.memo.get(key, lambda: list(self._made(batch)), _bytes)
+        return iter(made)
+
+    def _made(self, batch: Batch) -> Iterator[pa.Table]:
+        for part in parts(batch.updates, _SMALL, BYTES):
+            yield self._told(part)
+        if self._progress:
+            yield self._progressed(batch.upper)
 
     def _told(self, updates: pa.Table) -> pa.Table:
         names, rows = updates.schema.names, updates.num_rows
@@ -140,6 +161,10 @@ class Subscribed:
             self._asked.cancel()
             await settled(self._asked)
         await self._stack.aclose()
+
+
+def _bytes(made: list[pa.Table]) -> int:
+    return sum(table.nbytes for table in made)
 
 
 def _columns(updates: pa.Schema, progress: bool) -> pa.Schema:

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from dbt_incremental_dd.serve.patience import Patience
 from dbt_incremental_dd.serve.pgwire import connection as connections
-from dbt_incremental_dd.serve.pgwire import sender
 from tests.serve.pgwire.conftest import Server, eventually
 from tests.subscribe.stored import Stored
 
@@ -324,8 +324,16 @@ def test_a_select_whose_client_goes_is_ended(server: Server) -> None:
     assert eventually(lambda: server.connections == 0)
 
 
-def test_a_client_that_never_reads(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "STUCK", 0.5)
+@pytest.fixture
+def impatient(stored: Stored) -> Iterator[Server]:
+    """Waits 0.4 s for clients that read nothing."""
+    made = Server(stored, patience=Patience(0.4, least=1))
+    yield made
+    made.close()
+
+
+def test_a_client_that_never_reads(impatient: Server) -> None:
+    server = impatient
     raw = Raw(server)
     raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     raw.startup()
@@ -340,9 +348,8 @@ def test_a_client_that_never_reads(server: Server, monkeypatch: pytest.MonkeyPat
         assert eventually(lambda: server.connections == 1)
 
 
-def test_a_slow_client_gets_all_of_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "STUCK", 0.4)
-    raw = Raw(server)
+def test_a_slow_client_gets_all_of_it(impatient: Server) -> None:
+    raw = Raw(impatient)
     raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     raw.startup()
     raw.hear_until()
