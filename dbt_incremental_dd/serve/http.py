@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError, QueryError, StateError
@@ -129,16 +130,28 @@ def _close(parts: Generator[str]) -> None:
             time.sleep(0.05)
 
 
-async def _stream(events: AsyncIterator[bytes]) -> Response:
+async def _stream(events: AsyncGenerator[bytes]) -> Response:
     """What is wrong with the request is told as such: the first event is there before the answer begins."""
-    first = await anext(events)
+    return _Events(await anext(events), events)
 
-    async def told() -> AsyncIterator[bytes]:
-        yield first
-        async for event in events:
-            yield event
 
-    return StreamingResponse(told(), media_type="text/event-stream", headers=_STREAM)
+class _Events(StreamingResponse):
+    """Ends what is followed as soon as its client is gone or let go, however that comes about."""
+
+    def __init__(self, first: bytes, events: AsyncGenerator[bytes]) -> None:
+        async def told() -> AsyncIterator[bytes]:
+            yield first
+            async for event in events:
+                yield event
+
+        super().__init__(told(), media_type="text/event-stream", headers=_STREAM)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._events.aclose()
 
 
 def _refusal(_: Request, error: Exception) -> Response:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -66,5 +66,8 @@ class Patient:
             # The server waits for room before it writes, so what is cancelled meanwhile has not been written.
             await self._patience.wait(found, lambda: send(message))
 
-        with contextlib.suppress(LetGo):
+        try:
             await self._app(scope, receive, patiently)
+        except LetGo as error:
+            # An error's frames would keep what they hold, such as a batch, until the garbage collector comes by.
+            traceback.clear_frames(error.__traceback__)

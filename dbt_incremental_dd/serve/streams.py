@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+import traceback
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, TypeVar
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -26,7 +27,7 @@ REFUSED, FAILED = 4400, 1011
 """Why a socket is closed: by what was asked, or by what happened."""
 
 
-async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncIterator[bytes]:
+async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncGenerator[bytes]:
     """A subscription as server-sent events. ``id`` is the time up to which the client has all; the last event is
     ``ended`` or ``failed``. Raises what is wrong with the request when the first one is asked for."""
     start, shape = await hub.run(lambda: (asked.start(collection), asked.shape(collection)))
@@ -69,8 +70,10 @@ async def socket(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket
             )
     except DifferentialError as error:
         await refuse(web, failure(error))
-    except (WebSocketDisconnect, RuntimeError):
-        with contextlib.suppress(RuntimeError):
+    except (WebSocketDisconnect, RuntimeError) as error:
+        # An error's frames would keep the batch that was being told until the garbage collector comes by.
+        traceback.clear_frames(error.__traceback__)
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await web.close(FAILED)
     finally:
         for task in (listening, telling):

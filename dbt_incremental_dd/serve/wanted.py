@@ -59,7 +59,7 @@ class Wanted:
         return Shape(Selection(select_from(collection, self.select, self.where)), self.key)
 
 
-def wanted(
+async def wanted(
     as_of: AsOf = None,
     snapshot: Annotated[bool, Query(description="begin with the rows as of then")] = True,
     up_to: Annotated[str | None, Query(description="before which it ends (default: never)")] = None,

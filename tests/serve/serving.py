@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbt_incremental_dd.api import Database
+from dbt_incremental_dd.serve.patience import PATIENCE, Patience
 from dbt_incremental_dd.serve.server import Listening, Sockets, run
 
 
@@ -28,10 +29,16 @@ class Served:
 
 @contextmanager
 def serving(
-    root: Path, token: str | None = None, pages: Path | None = None, port: int = 0, origins: tuple[str, ...] = ()
+    root: Path,
+    token: str | None = None,
+    pages: Path | None = None,
+    port: int = 0,
+    origins: tuple[str, ...] = (),
+    patience: Patience = PATIENCE,
 ) -> Iterator[Served]:
     """Serves the collections under a root while the block runs."""
-    listening, stop = Listening(port=port, wire=0, token=token, origins=origins, pages=pages), threading.Event()
+    listening = Listening(port=port, wire=0, token=token, origins=origins, pages=pages, patience=patience)
+    stop = threading.Event()
     sockets = Sockets.of(listening)
     web, wire = (one.getsockname()[1] for one in (sockets.web, sockets.wire) if one is not None)
     work = run(Database(str(root)), listening, sockets, lambda _: None, stop)
