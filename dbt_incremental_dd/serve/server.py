@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -15,12 +15,14 @@ import uvicorn
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.query.limits import Limits
 from dbt_incremental_dd.serve.access import Access, is_loopback
 from dbt_incremental_dd.serve.http import application
 from dbt_incremental_dd.serve.pgwire.listener import listen
+from dbt_incremental_dd.serve.queries import Queries
 
 _THREADS = 32
-"""That read files for all clients; those of the Postgres protocol have their own besides."""
+"""That read files for all who follow; SELECTs have their own besides."""
 _LOOK = 0.1
 """Seconds between looks whether to end."""
 
@@ -36,6 +38,7 @@ class Listening:
     token: str | None = None
     origins: tuple[str, ...] = ()
     pages: Path | None = None
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if self.pages is not None and not self.pages.is_dir():
@@ -67,13 +70,14 @@ async def run(
     """The same on sockets that are bound, in the running loop, until it is interrupted or told to ``stop``."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
     access = Access(listening.token, listening.host, listening.origins)
-    app = application(database, access, listening.pages)
+    queries = Queries(database.storage, listening.limits)
+    app = application(database, access, listening.pages, queries)
     server = _Server(uvicorn.Config(app, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2))
     host = f"[{listening.host}]" if ":" in listening.host else listening.host
     tell(f"Collections of {database.storage.root} at http://{host}:{_port(sockets.web)}/")
     wire = None
     if sockets.wire is not None:
-        wire = await listen(app.state.hub, sockets.wire, listening.token)
+        wire = await listen(app.state.hub, sockets.wire, listening.token, queries)
         tell(f"and by the Postgres protocol: psql -h {listening.host} -p {wire.port} dd")
     stopping = asyncio.create_task(server.end_with(stop or threading.Event()))
     try:
@@ -82,6 +86,7 @@ async def run(
         stopping.cancel()
         if wire is not None:
             await wire.close()
+        queries.close()
 
 
 class _Server(uvicorn.Server):

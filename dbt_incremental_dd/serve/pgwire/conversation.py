@@ -18,6 +18,7 @@ from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.statements import Copy, Deallocate, Query, Statement, Subscribe, Transaction
 from dbt_incremental_dd.serve.pgwire.types import TEXT
 from dbt_incremental_dd.serve.pgwire.words import split
+from dbt_incremental_dd.serve.settled import whole
 
 _CHUNK = 5_000
 """Rows that are sent at a time."""
@@ -134,7 +135,7 @@ class Conversation:
         def made() -> bytes:
             return sender.rows(table, formats) if copy is None else messages.copy_data(copying.lines(copy, table))
 
-        return made() if table.num_rows <= _FEW else await self._executor.thread.run(made)
+        return made() if table.num_rows <= _FEW else await whole(asyncio.to_thread(made))
 
     async def _after(self, statement: Statement) -> None:
         """What else a statement does to what the client has prepared."""

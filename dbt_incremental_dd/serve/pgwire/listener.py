@@ -9,13 +9,15 @@ import socket
 
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.pgwire.connection import Connection
+from dbt_incremental_dd.serve.queries import Queries
 
 
 class Listener:
     """Belongs to one event loop; made by ``listen``."""
 
-    def __init__(self, hub: Hub, token: str | None) -> None:
+    def __init__(self, hub: Hub, queries: Queries, token: str | None) -> None:
         self._hub = hub
+        self._queries = queries
         self._token = token
         self._processes = itertools.count(1)
         self._connections: dict[tuple[int, int], Connection] = {}
@@ -54,7 +56,7 @@ class Listener:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         key = next(self._processes), secrets.randbits(32)
-        connection = Connection(self._hub, self._token, key, self._cancel, (reader, writer))
+        connection = Connection(self._hub, self._queries, self._token, key, self._cancel, (reader, writer))
         self._connections[key] = connection
         try:
             await connection.serve()
@@ -67,9 +69,9 @@ class Listener:
             found.cancel()
 
 
-async def listen(hub: Hub, bound: socket.socket, token: str | None) -> Listener:
+async def listen(hub: Hub, bound: socket.socket, token: str | None, queries: Queries | None = None) -> Listener:
     """A server that accepts connections on a socket that is bound. ``token``: the password of all clients, or None
-    where none is asked for."""
-    listener = Listener(hub, token)
+    where none is asked for. ``queries``: what answers their SELECTs, by default its own."""
+    listener = Listener(hub, queries or Queries(hub.database.storage), token)
     await listener.start(bound)
     return listener
