@@ -69,6 +69,7 @@ setup(
         "dbt-adapters>=1.16",
         "deltalake>=1.2,<2",
         "duckdb>=1.2,<3",
+        "fsspec>=2024.5",
         "pyarrow>=18",
         "pandas>=2.2,<3",
         "pyyaml>=6",

@@ -50,6 +50,14 @@ class QueryError(DifferentialError):
     """A model's SQL fails on the data that there is: a cast, a division, a function of the user's."""
 
 
+class QueryCanceled(QueryError):
+    """A statement has been ended before it was done: by its client, its time limit, or for want of memory."""
+
+
+class ServerBusy(DifferentialError):
+    """A server computes and keeps waiting as many statements as it may."""
+
+
 class RecursionLimit(DifferentialError):
     """A recursive model does not come to a fixed point in as many iterations as it may take."""
 

@@ -15,13 +15,14 @@ from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Log
 
 
-def contents_sql(log: Log, schema: Schema, t: Time) -> str:
-    """Each row as often as the collection holds it as of ``t``, with the columns of ``schema``."""
+def contents_sql(log: Log, schema: Schema, t: Time, root: str) -> str:
+    """Each row as often as the collection holds it as of ``t``, with the columns of ``schema``. ``root``: where DuckDB
+    finds the files of the log."""
     files = between(log.files, BEGINNING, t)
     if not files:
         return empty_sql(schema)
     names = ", ".join(identifier(name) for name in schema.names)
-    inside = f"FROM ({_updates_sql(log.uri, files, schema)}) WHERE {TIME} <= {t}"
+    inside = f"FROM ({_updates_sql(root, files, schema)}) WHERE {TIME} <= {t}"
     if all(file.min_diff == 1 == file.max_diff for file in files):
         return f"SELECT {names} {inside}"
     if all(file.inserts_only for file in files):

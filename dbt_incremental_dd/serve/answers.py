@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import threading
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from dbt_incremental_dd.api import Collection, Database
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.session import Answer, Session
 from dbt_incremental_dd.query.types import duckdb_type, identifier
+from dbt_incremental_dd.serve.queries import Queries
 from dbt_incremental_dd.serve.wanted import select_from
 from dbt_incremental_dd.subscribe.plain import plain_rows
 
-AT_ONCE = 4
-"""Statements that are computed at a time; others wait."""
+_HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 
-class Sessions:
-    """Sessions that are used again."""
+@dataclass(frozen=True)
+class Statement:
+    """A SELECT with the values of its parameters, and how many rows are told at most."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._idle: list[Session] = []
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
-
-    @contextmanager
-    def one(self) -> Iterator[Session]:
-        """One for as long as the block runs."""
-        with self._turns:
-            session = self._idle.pop() if self._idle else Session(self._database.storage)
-            try:
-                yield session
-            finally:
-                self._idle.append(session)
+    sql: str
+    values: Sequence[str]
+    as_of: Time | None
+    limit: int
 
 
 def rows_of(
@@ -55,14 +49,60 @@ def rows_of(
     return select_from(collection, select, " AND ".join(conditions) or None), values
 
 
-def as_json(sessions: Sessions, sql: str, values: list[str], as_of: Time | None, limit: int) -> Generator[str]:
-    """``{"as_of": ms, "columns": [...], "rows": [{...}], "more": bool}``, in parts. Raises what is wrong with the
-    statement before the first."""
-    with sessions.one() as session:
-        answer = session.select(sql, values, as_of)
-        yield f'{{"as_of": {json.dumps(answer.as_of)}, "columns": {json.dumps(answer.schema.names)}, "rows": ['
-        yield from _rows(answer, limit)
+class Rows(Response):
+    """The answer to a SELECT, computed as it is sent:
+
+        {"as_of": ms, "columns": [...], "rows": [{...}], "more": bool}
+
+    Nothing more is computed once the client has left. Raises what is wrong with the statement before it begins.
+    """
+
+    def __init__(self, queries: Queries, statement: Statement) -> None:
+        self.background = None
+        self._queries = queries
+        self._session = queries.session()
+        self._parts = _parts(self._session, statement)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        telling = asyncio.create_task(self._tell(send))
+        leaving = asyncio.create_task(_left(receive))
+        try:
+            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            if not telling.done():
+                telling.cancel()
+            await asyncio.gather(telling, leaving, return_exceptions=True)
+            await asyncio.to_thread(self._parts.close)
+        if not telling.cancelled():
+            telling.result()
+
+    async def _tell(self, send: Send) -> None:
+        # The first part is there before the answer begins: what is wrong is told as such.
+        part: str | None = await self._queries.begin(self._session.interrupt, next, self._parts)
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        while part is not None:
+            await send({"type": "http.response.body", "body": part.encode(), "more_body": True})
+            part = await self._queries.proceed(self._session.interrupt, next, self._parts, None)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Receive) -> None:
+    """Until the client has."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _parts(session: Session, statement: Statement) -> Generator[str]:
+    answer = session.select(statement.sql, statement.values, statement.as_of)
+    try:
+        head = f'{{"as_of": {json.dumps(answer.as_of)}, "columns": {json.dumps(answer.schema.names)}, "rows": ['
+        rows = _rows(answer, statement.limit)
+        yield head + next(rows)
+        yield from rows
         yield "}\n"
+    finally:
+        answer.close()
 
 
 def _rows(answer: Answer, limit: int) -> Iterator[str]:

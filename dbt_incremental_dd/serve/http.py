@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,30 +15,45 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from dbt_incremental_dd.api import Database
-from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, FrontierError, QueryError, StateError
-from dbt_incremental_dd.core.time import parse_time
+from dbt_incremental_dd.core.errors import (
+    ConfigError,
+    DifferentialError,
+    FrontierError,
+    QueryCanceled,
+    QueryError,
+    ServerBusy,
+    StateError,
+)
+from dbt_incremental_dd.core.time import Time, parse_time
 from dbt_incremental_dd.serve import listing, streams
 from dbt_incremental_dd.serve.access import Access
-from dbt_incremental_dd.serve.answers import Sessions, as_json, rows_of
+from dbt_incremental_dd.serve.answers import Rows, Statement, rows_of
 from dbt_incremental_dd.serve.guard import Guard
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.messages import failure
+from dbt_incremental_dd.serve.queries import Queries
 from dbt_incremental_dd.serve.vega import script
 from dbt_incremental_dd.serve.wanted import Asked, AsOf, Select, Where
 from dbt_incremental_dd.version import version
 
 _STATIC = Path(__file__).parent / "static"
-_STATUS: dict[type[DifferentialError], int] = {FrontierError: 410, ConfigError: 400, QueryError: 400, StateError: 404}
+_STATUS: dict[type[DifferentialError], int] = {
+    **{FrontierError: 410, ConfigError: 400, QueryError: 400, StateError: 404},
+    **{QueryCanceled: 408, ServerBusy: 503},
+}
 _STREAM = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _RESERVED = {"select", "where", "as_of", "limit", "token"}
 Limit = Annotated[int, Query(ge=1, description="rows at most")]
 
 
-def application(database: Database, access: Access, pages: Path | None = None) -> FastAPI:
-    """``pages``: a folder whose files are served at ``/``, before the server's own."""
+def application(
+    database: Database, access: Access, pages: Path | None = None, queries: Queries | None = None
+) -> FastAPI:
+    """``pages``: a folder whose files are served at ``/``, before the server's own. ``queries``: what answers
+    SELECTs, by default its own."""
     app = FastAPIOffline(title="Differential collections", version=version, docs_url="/docs", redoc_url=None)
-    app.state.hub, app.state.sessions = Hub(database), Sessions(database)
-    app.include_router(_router(app.state.hub, app.state.sessions))
+    app.state.hub = Hub(database)
+    app.include_router(_router(app.state.hub, queries or Queries(database.storage)))
     app.add_exception_handler(DifferentialError, _refusal)
     app.add_middleware(Guard, access=access)
     if access.origins:
@@ -52,7 +65,7 @@ def application(database: Database, access: Access, pages: Path | None = None) -
     return app
 
 
-def _router(hub: Hub, sessions: Sessions) -> APIRouter:
+def _router(hub: Hub, queries: Queries) -> APIRouter:
     router = APIRouter()
 
     @router.get("/collections", summary="All collections with their frontiers")
@@ -74,11 +87,11 @@ def _router(hub: Hub, sessions: Sessions) -> APIRouter:
         found = await run_in_threadpool(hub.database.find, name)
         equal = {column: value for column, value in request.query_params.items() if column not in _RESERVED}
         sql, values = rows_of(found, select, where, equal)
-        return await _answer(sessions, sql, values, as_of, limit)
+        return Rows(queries, Statement(sql, values, _time(as_of), limit))
 
     @router.post("/sql", summary="The rows of a SELECT over collections, all read as of one time")
     async def sql(statement: Annotated[str, Body(embed=True)], as_of: AsOf = None, limit: Limit = 1000) -> Response:
-        return await _answer(sessions, statement, [], as_of, limit)
+        return Rows(queries, Statement(statement, (), _time(as_of), limit))
 
     @router.get("/collections/{name}/changes", summary="Its rows, and then every change, as server-sent events")
     async def changes(name: str, asked: Asked) -> Response:
@@ -106,28 +119,8 @@ def _router(hub: Hub, sessions: Sessions) -> APIRouter:
     return router
 
 
-async def _answer(sessions: Sessions, sql: str, values: list[str], as_of: str | None, limit: int) -> Response:
-    parts = as_json(sessions, sql, values, None if as_of is None else parse_time(as_of), limit)
-    first = await asyncio.to_thread(next, parts)
-
-    async def told() -> AsyncIterator[str]:
-        try:
-            yield first
-            while (part := await asyncio.to_thread(next, parts, None)) is not None:
-                yield part
-        finally:
-            asyncio.get_running_loop().run_in_executor(None, _close, parts)
-
-    return StreamingResponse(told(), media_type="application/json", headers={"Cache-Control": "no-store"})
-
-
-def _close(parts: Generator[str]) -> None:
-    """Ends what a client has left; what is being computed just now first comes to its next row."""
-    while True:
-        try:
-            return parts.close()
-        except ValueError:
-            time.sleep(0.05)
+def _time(as_of: str | None) -> Time | None:
+    return None if as_of is None else parse_time(as_of)
 
 
 async def _stream(events: AsyncGenerator[bytes]) -> Response:

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -15,15 +15,17 @@ import uvicorn
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.query.limits import Limits
 from dbt_incremental_dd.serve.access import Access, is_loopback
 from dbt_incremental_dd.serve.http import application
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.limits import BACKLOG, bound_unsent, raise_open_files
 from dbt_incremental_dd.serve.patience import PATIENCE, Patience, Patient
 from dbt_incremental_dd.serve.pgwire.listener import listen
+from dbt_incremental_dd.serve.queries import Queries
 
 _THREADS = 32
-"""That read files for all clients; those of the Postgres protocol have their own besides."""
+"""That read files for all who follow; SELECTs have their own besides."""
 _LOOK = 0.1
 """Seconds between looks whether to end."""
 
@@ -40,6 +42,7 @@ class Listening:
     origins: tuple[str, ...] = ()
     pages: Path | None = None
     patience: Patience = PATIENCE
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if self.pages is not None and not self.pages.is_dir():
@@ -72,7 +75,8 @@ async def run(
     """The same on sockets that are bound, in the running loop, until it is interrupted or told to ``stop``."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
     access = Access(listening.token, listening.host, listening.origins)
-    app = application(database, access, listening.pages)
+    queries = Queries(database.storage, listening.limits)
+    app = application(database, access, listening.pages, queries)
     hub: Hub = app.state.hub
     patient = Patient(app, listening.patience, lambda client: server.transport(client))
     config = uvicorn.Config(
@@ -83,7 +87,7 @@ async def run(
     tell(f"Collections of {database.storage.root} at http://{host}:{_port(sockets.web)}/")
     wire = None
     if sockets.wire is not None:
-        wire = await listen(hub, sockets.wire, listening.token, listening.patience)
+        wire = await listen(hub, sockets.wire, listening.token, queries, listening.patience)
         tell(f"and by the Postgres protocol: psql -h {listening.host} -p {wire.port} dd")
     stopping = asyncio.create_task(server.end_with(stop or threading.Event()))
     try:
@@ -92,6 +96,7 @@ async def run(
         stopping.cancel()
         if wire is not None:
             await wire.close()
+        queries.close()
 
 
 class _Server(uvicorn.Server):

@@ -20,6 +20,7 @@ from dbt_incremental_dd.serve.pgwire.executor import Executor
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
 from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.settings import REPORTED, Settings
+from dbt_incremental_dd.serve.queries import Queries
 from dbt_incremental_dd.serve.settled import settled
 
 STARTUP = 60.0
@@ -35,6 +36,7 @@ class Connection:
     def __init__(
         self,
         hub: Hub,
+        queries: Queries,
         token: str | None,
         key: tuple[int, int],
         cancel: Callable[[tuple[int, int]], None],
@@ -43,6 +45,7 @@ class Connection:
         encoded: Encoded,
     ) -> None:
         self._hub = hub
+        self._queries = queries
         self._token = token
         self._key = key
         self._cancel_other = cancel
@@ -122,7 +125,8 @@ class Connection:
         database = given.pop("database", user)
         settings = Settings(given)
         client = Client(user, database, self._key[0], settings)
-        self._conversation = Conversation(Executor(self._hub, client, settings), self._out, self._encoded)
+        executor = Executor(self._hub, self._queries, client, settings)
+        self._conversation = Conversation(executor, self._out, self._encoded)
         try:
             for name, value in REPORTED.items():
                 self._writer.write(messages.parameter_status(name, value))

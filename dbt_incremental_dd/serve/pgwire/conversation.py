@@ -20,6 +20,7 @@ from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.statements import Deallocate, Query, Statement, Subscribe, Transaction
 from dbt_incremental_dd.serve.pgwire.types import TEXT
 from dbt_incremental_dd.serve.pgwire.words import split
+from dbt_incremental_dd.serve.settled import whole
 from dbt_incremental_dd.subscribe.parts import parts
 
 _CHUNK = 5_000
@@ -143,7 +144,7 @@ class Conversation:
 
         if giving.rows.is_shared:
             return await self._shared.get(table, (copy, formats), made)
-        return made() if table.num_rows <= _FEW else await self._executor.thread.run(made)
+        return made() if table.num_rows <= _FEW else await whole(asyncio.to_thread(made))
 
     async def _after(self, statement: Statement) -> None:
         """What else a statement does to what the client has prepared."""

@@ -12,7 +12,9 @@ from dbt_incremental_dd.core.errors import (
     ConfigError,
     DifferentialError,
     FrontierError,
+    QueryCanceled,
     QueryError,
+    ServerBusy,
     StateError,
     UnsupportedSQL,
 )
@@ -58,6 +60,8 @@ def known(error: Exception) -> PgError:
 
 
 def _state(error: DifferentialError) -> str:
+    if isinstance(error, QueryCanceled):
+        return "53200" if "out of memory" in error.message else CANCELED
     if isinstance(error, QueryError):
         return _query_state(error.__cause__, error.message)
     for kind, state in _STATES:
@@ -70,6 +74,7 @@ _STATES: tuple[tuple[type[DifferentialError], str], ...] = (
     (FrontierError, "22003"),
     (StateError, "42P01"),
     (ConfigError, "22023"),
+    (ServerBusy, "53300"),
     (UnsupportedSQL, FEATURE),
 )
 

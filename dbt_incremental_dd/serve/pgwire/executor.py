@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dbt_incremental_dd.query.as_of import split_as_of
-from dbt_incremental_dd.query.session import Answer, Session
+from dbt_incremental_dd.query.session import Answer
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.pgwire.catalog import Catalog, Client
 from dbt_incremental_dd.serve.pgwire.errors import PgError
@@ -29,8 +29,9 @@ from dbt_incremental_dd.serve.pgwire.statements import (
     Transaction,
 )
 from dbt_incremental_dd.serve.pgwire.subscribed import described, subscribe
-from dbt_incremental_dd.serve.pgwire.thread import Thread
 from dbt_incremental_dd.serve.pgwire.transaction import NO_TRANSACTION, TransactionState
+from dbt_incremental_dd.serve.queries import Queries
+from dbt_incremental_dd.serve.settled import whole
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,13 @@ class _Cursor:
 class Executor:
     """Belongs to one event loop, and does one statement at a time."""
 
-    def __init__(self, hub: Hub, client: Client, settings: Settings) -> None:
+    def __init__(self, hub: Hub, queries: Queries, client: Client, settings: Settings) -> None:
         self.transaction = TransactionState()
         self._settings = settings
         self._hub = hub
-        self._session: Session | None = None
-        """Made by the first SELECT."""
+        self._queries = queries
+        self._session = queries.session()
         self._catalog = Catalog(hub.database, client)
-        self.thread = Thread(self._interrupt)
         self._cursors: dict[str, _Cursor] = {}
 
     async def execute(self, statement: Statement, sql: str) -> Done | Giving:
@@ -99,7 +99,7 @@ class Executor:
         """The columns that a statement would have, without executing it; None where it has none."""
         self.transaction.require(statement)
         if isinstance(statement, Subscribe):
-            return await self._hub.run(described, self._hub.database, statement)
+            return await whole(self._hub.run(described, self._hub.database, statement))
         if isinstance(statement, Fetch):
             return self._cursor(statement.name).rows.schema
         if isinstance(statement, Show):
@@ -107,8 +107,8 @@ class Executor:
         if not isinstance(statement, Query):
             return None
         text, _ = split_as_of(statement.sql)
-        answer = await self.thread.run(self._select, f"SELECT * FROM ({text}\n) AS described LIMIT 0")
-        await Selected(self.thread, answer).close()
+        answer = await self._answer(f"SELECT * FROM ({text}\n) AS described LIMIT 0")
+        await answer.close()
         return answer.schema
 
     def cursor_schema(self, name: str) -> pa.Schema | None:
@@ -117,24 +117,26 @@ class Executor:
         return None if found is None else found.rows.schema
 
     def _interrupt(self) -> None:
-        if self._session is not None:
-            self._session.interrupt()
+        self._session.interrupt()
         self._catalog.interrupt()
 
     async def _open(self, source: Source) -> Rows:
         if isinstance(source, Subscribe):
             return await subscribe(self._hub, source)
-        return Selected(self.thread, await self.thread.run(self._select, source.sql))
+        return await self._answer(source.sql)
+
+    async def _answer(self, sql: str) -> Selected:
+        self._session.seconds = self._settings.statement_timeout
+        answer = await self._queries.begin(self._interrupt, self._select, sql)
+        return Selected(self._queries, answer)
 
     def _select(self, sql: str) -> Answer:
-        """In the thread. The first read of a transaction fixes the time of the others."""
+        """In a thread for queries. The first read of a transaction fixes the time of the others."""
         held = {name: cursor.sql for name, cursor in self._cursors.items()}
         answered = self._catalog.answer(sql, held)
         if answered is not None:
             return answered
         _, own = split_as_of(sql)
-        if self._session is None:
-            self._session = Session(self._hub.database.storage)
         answer = self._session.select(sql, as_of=self.transaction.time)
         if self.transaction.is_open and own is None and self.transaction.time is None:
             self.transaction.time = answer.as_of
@@ -194,10 +196,5 @@ class Executor:
 
     async def close(self) -> None:
         """It holds nothing any more."""
-        try:
-            await self._close_cursors(list(self._cursors))
-            self._catalog.close()
-            if self._session is not None:
-                await self.thread.run(self._session.close)
-        finally:
-            self.thread.close()
+        await self._close_cursors(list(self._cursors))
+        self._catalog.close()

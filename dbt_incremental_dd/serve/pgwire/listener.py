@@ -12,13 +12,15 @@ from dbt_incremental_dd.serve.limits import BACKLOG
 from dbt_incremental_dd.serve.patience import PATIENCE, Patience
 from dbt_incremental_dd.serve.pgwire.connection import Connection
 from dbt_incremental_dd.serve.pgwire.encoded import Encoded
+from dbt_incremental_dd.serve.queries import Queries
 
 
 class Listener:
     """Belongs to one event loop; made by ``listen``."""
 
-    def __init__(self, hub: Hub, token: str | None, patience: Patience) -> None:
+    def __init__(self, hub: Hub, queries: Queries, token: str | None, patience: Patience) -> None:
         self._hub = hub
+        self._queries = queries
         self._token = token
         self._patience = patience
         self._encoded = Encoded(hub)
@@ -60,7 +62,8 @@ class Listener:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         key = next(self._processes), secrets.randbits(32)
         connection = Connection(
-            self._hub, self._token, key, self._cancel, (reader, writer), self._patience, self._encoded
+            *(self._hub, self._queries, self._token, key, self._cancel),
+            *((reader, writer), self._patience, self._encoded),
         )
         self._connections[key] = connection
         try:
@@ -74,9 +77,15 @@ class Listener:
             found.cancel()
 
 
-async def listen(hub: Hub, bound: socket.socket, token: str | None, patience: Patience = PATIENCE) -> Listener:
+async def listen(
+    hub: Hub,
+    bound: socket.socket,
+    token: str | None,
+    queries: Queries | None = None,
+    patience: Patience = PATIENCE,
+) -> Listener:
     """A server that accepts connections on a socket that is bound. ``token``: the password of all clients, or None
-    where none is asked for."""
-    listener = Listener(hub, token, patience)
+    where none is asked for. ``queries``: what answers their SELECTs, by default its own."""
+    listener = Listener(hub, queries or Queries(hub.database.storage), token, patience)
     await listener.start(bound)
     return listener

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from dbt_incremental_dd.query.session import Answer
-from dbt_incremental_dd.serve.pgwire.thread import Thread
+from dbt_incremental_dd.serve.queries import Queries
 from dbt_incremental_dd.serve.settled import settled
 
 
@@ -63,15 +62,15 @@ class Selected:
 
     is_shared = False
 
-    def __init__(self, thread: Thread, answer: Answer) -> None:
+    def __init__(self, queries: Queries, answer: Answer) -> None:
         self.schema = answer.schema
-        self._thread = thread
-        self._batches = answer.batches
+        self._queries = queries
+        self._answer = answer
         self._left: pa.Table | None = None
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
         while self._left is None or not self._left.num_rows:
-            batch: Any = await self._thread.run(next, self._batches, None)
+            batch: Any = await self._queries.proceed(self._answer.interrupt, next, self._answer.batches, None)
             if batch is None:
                 return None
             self._left = pa.Table.from_batches([batch])
@@ -79,8 +78,7 @@ class Selected:
         return taken
 
     async def close(self) -> None:
-        if isinstance(self._batches, Generator):
-            await self._thread.run(self._batches.close)
+        await asyncio.to_thread(self._answer.close)
 
 
 class Fetched:

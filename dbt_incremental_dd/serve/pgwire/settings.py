@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pyarrow as pa
 
 from dbt_incremental_dd.serve.pgwire.errors import PgError
@@ -50,17 +53,30 @@ _DEFAULTS = {
 }
 
 
+_TIMEOUT = "statement_timeout"
+_UNITS = {"": 1e-3, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
 class Settings:
     """Names are told apart without regard to case."""
 
     def __init__(self, given: dict[str, str]) -> None:
-        """``given``: what the client says when it connects."""
+        """``given``: what the client says when it connects. Raises PgError where that is no time limit."""
         self._given = {name.lower(): value for name, value in given.items()}
+        self._given |= _options(self._given.pop("options", ""))
         self._set: dict[str, str] = {}
+        _seconds(self._given.get(_TIMEOUT, "0"))
+
+    @property
+    def statement_timeout(self) -> float | None:
+        """Seconds that a statement may compute; None where the client has set no limit of its own."""
+        return _seconds(self._set.get(_TIMEOUT, self._given.get(_TIMEOUT, "0"))) or None
 
     def set(self, name: str, value: str | None) -> None:
-        """None for the default. Raises PgError for another encoding than UTF-8."""
+        """None for the default. Raises PgError for another encoding than UTF-8, or what is no time limit."""
         name = name.lower()
+        if name == _TIMEOUT and value is not None:
+            _seconds(value)
         if name in ("client_encoding", "names") and value is not None:
             if value.upper().replace("-", "").replace("_", "") not in ("UTF8", "UNICODE"):
                 raise PgError("22023", f"encoding {value} is not spoken", "Use UTF8.")
@@ -86,3 +102,22 @@ class Settings:
             if name in known:
                 return pa.table({name: [known[name]]})
         raise PgError("42704", f'unrecognized configuration parameter "{name}"')
+
+
+def _seconds(text: str) -> float:
+    """A time as Postgres has it: ms, or with a unit; 0 for no limit. Raises PgError for anything else."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)", text.strip().strip("'").strip())
+    if not found or found[2] not in _UNITS:
+        raise PgError("22023", f'invalid value for parameter "{_TIMEOUT}": "{text}"', "Write ms, or 30s, or 5min.")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _options(text: str) -> dict[str, str]:
+    """Settings as libpq's ``options`` has them: ``-c name=value`` or ``--name=value``."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return {}
+    told = [word.removeprefix("-c").removeprefix("--") for word in words if word != "-c"]
+    pairs = [word.partition("=") for word in told if "=" in word]
+    return {name.strip().lower().replace("-", "_"): value for name, _, value in pairs}

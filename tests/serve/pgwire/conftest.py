@@ -31,7 +31,7 @@ class Server:
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
         self.hub: Hub = self.run(self._hub(stored))
-        self._listener: Listener = self.run(listen(self.hub, bind("127.0.0.1", 0, patience), token, patience))
+        self._listener: Listener = self.run(listen(self.hub, bind("127.0.0.1", 0, patience), token, patience=patience))
         self.port = self._listener.port
 
     async def _hub(self, stored: Stored) -> Hub:

@@ -1,0 +1,222 @@
+"""One DuckDB, in memory, for all SELECTs over the collections of a state root. It can read their data files, and reach
+and write nothing else: also where a statement that should have been refused gets to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.query.as_of import split_as_of
+from dbt_incremental_dd.query.files import PROTOCOL, StoredFiles
+from dbt_incremental_dd.query.limits import BY_TIMEOUT, Limits, Running, Watch
+from dbt_incremental_dd.query.reading import Reading, parsed
+from dbt_incremental_dd.query.relation import contents_sql, empty_sql
+from dbt_incremental_dd.query.sized import macros
+from dbt_incremental_dd.query.types import identifier, literal, relation_name
+from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.manifest import columns_of
+from dbt_incremental_dd.trace.stored import log_of
+
+BATCH = 10_000
+"""Rows that are brought at a time."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement gives; ``as_of`` is None where it reads no collection."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    as_of: Time | None
+    interrupt: Callable[[], None] = lambda: None
+    """Ends what is being computed of it, from any thread."""
+
+    def close(self) -> None:
+        """No more of it is computed; for when nothing is."""
+        if isinstance(self.batches, Generator):
+            self.batches.close()
+
+
+class Engine:
+    """Each collection is a view ``schema.identifier``. Any thread may use it; it costs nothing before its first
+    statement."""
+
+    def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
+        root = storage.root if not storage.is_local else os.path.abspath(storage.root)
+        self._storage = Storage(root, storage.options)
+        self.limits = limits or Limits()
+        self._watch = Watch(self.limits.bytes)
+        self._shown: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """With the lock held."""
+        return _opened(self._storage, self.limits)
+
+    def close(self) -> None:
+        """Ends it."""
+        with self._lock:
+            if "_connection" in self.__dict__:
+                self._connection.close()
+
+    def running(self, seconds: float | None) -> Running:
+        """For one statement that may compute for so long, but no longer than the engine's own limit."""
+        limits = [one for one in (seconds, self.limits.seconds) if one is not None]
+        return Running(self._watch, min(limits, default=None))
+
+    def select(self, sql: str, parameters: Sequence[Any], as_of: Time | None, running: Running) -> Answer:
+        """As ``Session.select`` says."""
+        text, told = split_as_of(sql)
+        reading = parsed(text)
+        cursor, t = self._begun(reading, told if told is not None else as_of)
+        try:
+            with _told(running), running.computing(cursor):
+                reader = cursor.sql(text, params=list(parameters) or None).fetch_record_batch(BATCH)
+        except BaseException:
+            cursor.close()
+            raise
+        return Answer(reader.schema, _batches(reader, cursor, running), t, running.interrupt)
+
+    def collections_of(self, sql: str) -> tuple[str, ...]:
+        """The collections that a SELECT names. Raises QueryError for anything but one SELECT that only reads."""
+        return self._wanted(parsed(sql), self._storage.collections())
+
+    def _begun(self, reading: Reading, as_of: Time | None) -> tuple[duckdb.DuckDBPyConnection, Time | None]:
+        """A cursor in a transaction in which the collections are read as of one time, whatever others read meanwhile;
+        and that time."""
+        with self._lock:
+            names = self._wanted(reading, self._refresh().values())
+            t = self._place_views(names, as_of)
+            cursor = self._connection.cursor()
+            cursor.begin()
+        return cursor, t
+
+    def _wanted(self, reading: Reading, places: Iterable[Place]) -> tuple[str, ...]:
+        known = [place.name for place in places]
+        wanted = []
+        for schema, table in reading.tables:
+            matching = [name for name in known if _is(name, schema, table)]
+            if not schema and len(matching) > 1:
+                raise QueryError(f"{table} may be any of {', '.join(matching)}", "Give its full name.")
+            wanted += matching
+        return tuple(dict.fromkeys(wanted))
+
+    def _refresh(self) -> dict[str, Place]:
+        """Every collection is in the catalog, with its columns; those that are gone are not."""
+        known = {place.name: place for place in self._storage.collections()}
+        for name in [name for name in self._shown if name not in known]:
+            del self._shown[name]
+            self._connection.execute(f"DROP VIEW IF EXISTS {relation_name(name)}")
+            self._show_alone(name.rpartition(".")[2])
+        for name, place in known.items():
+            # What is damaged says so to whoever reads it, and to nobody else.
+            with contextlib.suppress(StateError):
+                if name not in self._shown and (log := place.log()) is not None:
+                    self._show(name, empty_sql(columns_of(place, log)))
+        return known
+
+    def _show(self, name: str, sql: str) -> None:
+        """The view of a collection reads this."""
+        if self._shown.get(name) == sql:
+            return
+        schema, _, table = name.rpartition(".")
+        if schema:
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
+        self._connection.execute(f"CREATE OR REPLACE VIEW {relation_name(name)} AS {sql}")
+        self._shown[name] = sql
+        self._show_alone(table)
+
+    def _show_alone(self, table: str) -> None:
+        """A collection is found by the last part of its name where no other has the same."""
+        having = [name for name in self._shown if name.rpartition(".")[2] == table]
+        if len(having) == 1 and "." in having[0]:
+            self._connection.execute(
+                f"CREATE OR REPLACE VIEW main.{identifier(table)} AS FROM {relation_name(having[0])}"
+            )
+        elif table not in having:
+            self._connection.execute(f"DROP VIEW IF EXISTS main.{identifier(table)}")
+
+    def _place_views(self, names: Sequence[str], as_of: Time | None) -> Time | None:
+        """The views of these collections read them all as of one time, which is returned."""
+        logs = {name: log_of(self._storage.collection(name)) for name in names}
+        if not logs:
+            return as_of
+        t = min(log.frontiers.last for log in logs.values()) if as_of is None else as_of
+        for name, log in logs.items():
+            log.frontiers.require(t, name)
+        for name, log in logs.items():
+            self._show(name, self._contents(self._storage.collection(name), log, t))
+        return t
+
+    def _contents(self, place: Place, log: Log, t: Time) -> str:
+        below = log.uri.removeprefix(f"{self._storage.root}/")
+        return contents_sql(log, columns_of(place, log), t, f"{PROTOCOL}://{below}")
+
+
+def _opened(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "allow_community_extensions": False,
+        "TimeZone": "UTC",
+        "memory_limit": f"{limits.bytes}B",
+        # What does not fit into memory is refused: nothing is written to a disk.
+        "temp_directory": "",
+        "python_enable_replacements": False,
+    }
+    connection = duckdb.connect(":memory:", config=config)
+    connection.register_filesystem(StoredFiles(storage))
+    connection.execute("SET autoload_known_extensions = false")
+    # A transaction sees the views as they are when it begins.
+    connection.execute("SET immediate_transaction_mode = true")
+    for statement in macros():
+        connection.execute(statement)
+    connection.execute(f"SET allowed_directories = [{literal(f'{PROTOCOL}://')}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _batches(
+    reader: pa.RecordBatchReader, cursor: duckdb.DuckDBPyConnection, running: Running
+) -> Iterator[pa.RecordBatch]:
+    try:
+        while True:
+            with _told(running), running.computing(cursor):
+                batch = next(reader, None)
+            if batch is None:
+                return
+            yield batch
+    finally:
+        cursor.close()
+
+
+@contextlib.contextmanager
+def _told(running: Running) -> Iterator[None]:
+    """What DuckDB raises in the block is raised as QueryError, or as QueryCanceled where it has been interrupted."""
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if running.why is not None:
+            raise QueryCanceled(running.why, _REMEDY if running.why == BY_TIMEOUT else "") from error
+        raise QueryError(str(error).strip()) from error
+
+
+_REMEDY = "Ask for less, or raise the server's --statement-timeout."
+
+
+def _is(name: str, schema: str, table: str) -> bool:
+    own, _, last = name.rpartition(".")
+    return last == table and (not schema or own == schema)

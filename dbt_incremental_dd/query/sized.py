@@ -1,0 +1,7 @@
+"""Functions."""
+
+from __future__ import annotations
+
+
+def macros() -> list[str]:
+    return []

@@ -1,0 +1,70 @@
+"""The SELECTs of all clients of a server: one query engine, and threads that compute nothing else, so that neither
+those who follow nor other clients wait for what one has asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from dbt_incremental_dd.core.errors import ServerBusy
+from dbt_incremental_dd.query.engine import Engine
+from dbt_incremental_dd.query.limits import Limits
+from dbt_incremental_dd.query.session import Session
+from dbt_incremental_dd.serve.settled import settled
+from dbt_incremental_dd.trace.layout import Storage
+
+AT_ONCE = 16
+"""Statements that are computed at a time."""
+WAITING = 64
+"""Statements that wait for their turn; more are refused."""
+_AGAIN = 0.05
+"""Seconds between interruptions of what goes on nevertheless."""
+
+T = TypeVar("T")
+
+
+class Queries:
+    """Belongs to one event loop. Neither the engine nor a thread is there before the first statement."""
+
+    def __init__(
+        self, storage: Storage, limits: Limits | None = None, at_once: int = AT_ONCE, waiting: int = WAITING
+    ) -> None:
+        self.engine = Engine(storage, limits)
+        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="query")
+        self._most = at_once + waiting
+        self._pending = 0
+
+    def session(self) -> Session:
+        """For one client."""
+        return Session(self.engine)
+
+    async def begin(self, interrupt: Callable[[], None], function: Callable[..., T], *arguments: Any) -> T:
+        """What the function returns, which begins a statement. Whoever cancels it waits until ``interrupt``, which ends
+        the statement, has stopped it. Raises ServerBusy where too many wait already."""
+        if self._pending >= self._most:
+            raise ServerBusy(
+                f"the server computes or keeps waiting {self._pending} statements, and takes no more",
+                "Try again later.",
+            )
+        return await self.proceed(interrupt, function, *arguments)
+
+    async def proceed(self, interrupt: Callable[[], None], function: Callable[..., T], *arguments: Any) -> T:
+        """The same of a statement that has been begun, which is never refused."""
+        submitted = self._pool.submit(function, *arguments)
+        self._pending += 1
+        work = asyncio.wrap_future(submitted)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            if not submitted.cancel():
+                await settled(work, interrupt, _AGAIN)
+            raise
+        finally:
+            self._pending -= 1
+
+    def close(self) -> None:
+        """It takes no more; for when nothing runs."""
+        self._pool.shutdown(wait=False)
+        self.engine.close()
