@@ -18,15 +18,15 @@ from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.files import PROTOCOL, StoredFiles
-from dbt_incremental_dd.query.limits import BY_TIMEOUT, Limits, Running, Watch
-from dbt_incremental_dd.query.reading import Reading, parsed
 from dbt_incremental_dd.query.relation import contents_sql, empty_sql
-from dbt_incremental_dd.query.sized import macros
 from dbt_incremental_dd.query.types import identifier, literal, relation_name
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.stored import log_of
+from dbt_incremental_dd.untrusted.limits import BY_TIMEOUT, Limits, Running, Watch
+from dbt_incremental_dd.untrusted.reading import Reading, parsed
+from dbt_incremental_dd.untrusted.sized import macros
 
 BATCH = 10_000
 """Rows that are brought at a time."""
@@ -110,6 +110,10 @@ class Engine:
             matching = [name for name in known if _is(name, schema, table)]
             if not schema and len(matching) > 1:
                 raise QueryError(f"{table} may be any of {', '.join(matching)}", "Give its full name.")
+            if not matching and (schema or table not in reading.defined or "/" in table):
+                named = f"{schema}.{table}" if schema else table
+                told = f"Known collections: {', '.join(known) or 'none'}."
+                raise QueryError(f"Table with name {named} does not exist", told)
             wanted += matching
         return tuple(dict.fromkeys(wanted))
 
@@ -141,7 +145,7 @@ class Engine:
     def _show_alone(self, table: str) -> None:
         """A collection is found by the last part of its name where no other has the same."""
         having = [name for name in self._shown if name.rpartition(".")[2] == table]
-        if len(having) == 1 and "." in having[0]:
+        if len(having) == 1 and having[0] not in (table, f"main.{table}"):
             self._connection.execute(
                 f"CREATE OR REPLACE VIEW main.{identifier(table)} AS FROM {relation_name(having[0])}"
             )

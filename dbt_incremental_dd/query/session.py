@@ -7,7 +7,7 @@ from typing import Any
 
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.engine import BATCH, Answer, Engine
-from dbt_incremental_dd.query.limits import Running
+from dbt_incremental_dd.untrusted.limits import Running
 
 __all__ = ["BATCH", "Answer", "Session"]
 

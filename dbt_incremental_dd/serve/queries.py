@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from dbt_incremental_dd.core.errors import ServerBusy
 from dbt_incremental_dd.query.engine import Engine
-from dbt_incremental_dd.query.limits import Limits
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.serve.settled import settled
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.untrusted.limits import Limits
 
 AT_ONCE = 16
 """Statements that are computed at a time."""

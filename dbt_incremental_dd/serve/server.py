@@ -15,7 +15,6 @@ import uvicorn
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.query.limits import Limits
 from dbt_incremental_dd.serve.access import Access, is_loopback
 from dbt_incremental_dd.serve.http import application
 from dbt_incremental_dd.serve.hub import Hub
@@ -23,6 +22,7 @@ from dbt_incremental_dd.serve.limits import BACKLOG, bound_unsent, raise_open_fi
 from dbt_incremental_dd.serve.patience import PATIENCE, Patience, Patient
 from dbt_incremental_dd.serve.pgwire.listener import listen
 from dbt_incremental_dd.serve.queries import Queries
+from dbt_incremental_dd.untrusted.limits import Limits
 
 _THREADS = 32
 """That read files for all who follow; SELECTs have their own besides."""

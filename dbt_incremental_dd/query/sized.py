@@ -1,7 +1,0 @@
-"""Functions."""
-
-from __future__ import annotations
-
-
-def macros() -> list[str]:
-    return []

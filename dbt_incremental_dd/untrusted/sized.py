@@ -1,0 +1,60 @@
+"""Functions that make much of little in one call, which DuckDB cannot interrupt: macros of their names refuse arguments
+that ask for too much."""
+
+from __future__ import annotations
+
+MOST = 100_000
+"""Characters, bytes or elements that one call may make."""
+_PAIRS = 10_000_000
+"""Pairs of characters that one call may compare."""
+
+_DISTANCES = ("levenshtein", "editdist3", "damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity")
+_PADS = ("lpad", "rpad")
+_RANGES = ("range", "generate_series")
+_RESIZES = ("list_resize", "array_resize")
+FORMATS = frozenset({"format", "printf"})
+"""Those whose first argument says how wide their result is."""
+SIZED = frozenset({"repeat", "bitstring", "bar", "equi_width_bins", *_DISTANCES, *_PADS, *_RANGES, *_RESIZES, *FORMATS})
+"""All of them."""
+
+
+def macros() -> list[str]:
+    """The statements that make them, in a database that has none of their names."""
+    found = {
+        "repeat": [_call("repeat", "x, n", f"length(x::VARCHAR)::DOUBLE * n > {MOST}", "n")],
+        "bitstring": [_call("bitstring", "x, n", f"n > {MOST}", "n")],
+        "bar": ["(x, low, high) AS system.main.bar(x, low, high)", _bar()],
+        "equi_width_bins": [_call("equi_width_bins", "low, high, n, nice", f"n > {MOST}", "n")],
+        **{name: [_call(name, "x, n, pad", f"n > {MOST}", "n")] for name in _PADS},
+        **{name: [_call(name, "a, b", f"length(a)::DOUBLE * length(b) > {_PAIRS}", "b")] for name in _DISTANCES},
+        **{name: [_resize(name), _call(name, "x, n, value", f"n > {MOST}", "n")] for name in _RESIZES},
+        **{name: _ranges(name) for name in _RANGES},
+    }
+    return [f"CREATE MACRO {name}{', '.join(bodies)}" for name, bodies in found.items()]
+
+
+def _call(name: str, parameters: str, too_much: str, checked: str) -> str:
+    guard = f"CASE WHEN {too_much} THEN error('{name} makes too much in one call') ELSE {checked} END"
+    arguments = ", ".join(guard if one == checked else one for one in parameters.split(", "))
+    return f"({parameters}) AS system.main.{name}({arguments})"
+
+
+def _bar() -> str:
+    return _call("bar", "x, low, high, width", f"width > {MOST}", "width")
+
+
+def _resize(name: str) -> str:
+    return _call(name, "x, n", f"n > {MOST}", "n")
+
+
+def _ranges(name: str) -> list[str]:
+    """Of numbers, or of times with an interval between them."""
+    a, b, c = (f"try_cast({one}::VARCHAR AS DOUBLE)" for one in "abc")
+    begin, end = (f"epoch_us(try_cast({one}::VARCHAR AS TIMESTAMP))::DOUBLE" for one in "ab")
+    step = "epoch_us(try_cast(c::VARCHAR AS INTERVAL))"
+    many = f"abs({b} - {a}) > {MOST} * abs({c}) OR abs({end} - {begin}) > {MOST}::DOUBLE * abs({step})"
+    return [
+        _call(name, "b", f"b > {MOST}", "b"),
+        _call(name, "a, b", f"b::DOUBLE - a > {MOST}", "b"),
+        _call(name, "a, b, c", many, "c"),
+    ]
