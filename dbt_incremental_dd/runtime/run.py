@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.time import Time, now
+from dbt_incremental_dd.runtime.beginnings import Beginnings
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.model import run_model
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
@@ -41,6 +42,8 @@ class Run:
         self.time = _target(storage, target_time)
         self.moments = Moments()
         """What its sources have in common."""
+        self.inputs = Beginnings(storage)
+        """Where collections were when this run came upon them."""
         self._taken_in: dict[str, _Once] = {}
         self._lock = threading.Lock()
 
@@ -50,6 +53,7 @@ class Run:
 
     def source(self, spec: SourceSpec) -> Intake:
         """The source, taken in once in this run."""
+        self.inputs.begin(spec.name)
         with self._lock:
             once = self._taken_in.setdefault(spec.name, _Once())
         return once.get(lambda: take_in(self.spark, self.storage, spec, self.time, self.report, self.moments))

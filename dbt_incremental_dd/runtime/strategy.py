@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Given:
-    """One input as of this run: its log, and what is visible of it."""
+    """One input as of this run: its log, and what is visible of it. ``began``: where it was before this run."""
 
     key: str
     log: Log
     schema: Schema
+    began: Time
 
     @property
     def name(self) -> str:
@@ -56,10 +57,12 @@ class Current:
 
 
 def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
-    """Every relation that the SQL reads, sources taken in."""
+    """Every relation that the SQL reads, sources taken in. Raises StateError if one of them has gone back."""
     found = []
+    last = BEGINNING if request.full_refresh else run.inputs.begin(request.name)
     for relation in relations(request.sql):
         how = request.inputs.get(relation.key)
+        run.inputs.require_ahead(request.name, last, how.name if isinstance(how, SourceSpec) else relation.key)
         if how == "model":
             place = run.storage.collection(relation.key)
             log = place.log()
@@ -68,11 +71,13 @@ def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
                     f"{request.name} reads {relation.key}, which has not been built yet",
                     f"Run it first: dbt run --select +{request.name.split('.')[-1]}",
                 )
-            found.append(Given(relation.key, log, columns_of(place, log)))
+            began = run.inputs.begin(relation.key)
+            found.append(Given(relation.key, log, columns_of(place, log), began))
         else:
             spec = how if isinstance(how, SourceSpec) else SourceSpec(f"{relation.key}", relation.sql)
             taken = run.source(spec)
-            found.append(Given(relation.key, taken.log, taken.schema))
+            began = run.inputs.begin(spec.name)
+            found.append(Given(relation.key, taken.log, taken.schema, began))
     return tuple(found)
 
 
@@ -112,6 +117,9 @@ def choose(
     forgotten = [item.name for item in given if item.log.frontiers.since > t0]
     if forgotten:
         return "rebuild", f"{forgotten[0]} no longer has its history since {format_time(t0)}"
+    behind = [item for item in given if BEGINNING < item.began < t0]
+    if behind:
+        return "rebuild", f"{behind[0].name} had gone back to {format_time(behind[0].began)}"
     changed = sum(total_rows(between(item.log.files, t0, t1)) for item in given)
     if not changed and not current.manifest.get("temporal"):
         return "skip", ""

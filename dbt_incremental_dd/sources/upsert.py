@@ -49,7 +49,7 @@ class Candidates:
 
 def change(taking: Taking) -> Change:
     """Each key's latest record against what is stored of the key."""
-    if taking.log is not None and taking.log.files:
+    if not _knows_nothing(taking):
         taking = replace(taking, records=taking.records.localized())
         merged = merge_locally(taking, _tombstone_log(taking))
         if merged is not None:
@@ -60,6 +60,11 @@ def change(taking: Taking) -> Change:
     position = F.struct(*order) if order else F.lit(None).cast("struct<dd_none:int>")
     frame = frame.withColumns({POSITION: position, _DELETED: _deleted(taking, frame)})
     return merge(taking, Candidates(frame, taking.records.estimate))
+
+
+def _knows_nothing(taking: Taking) -> bool:
+    """Whether no key has a stored row or a tombstone. A collection without files may still have tombstones."""
+    return taking.log is None or not (taking.log.files or "tombstones" in taking.inner)
 
 
 def _deleted(taking: Taking, frame: DataFrame) -> Column:
@@ -79,7 +84,7 @@ def _deleted(taking: Taking, frame: DataFrame) -> Column:
 
 def merge(taking: Taking, candidates: Candidates) -> Change:
     """The stored rows' updates that the candidates imply. Raises SourceError for a NULL key."""
-    first = taking.log is None or not taking.log.files
+    first = _knows_nothing(taking)
     records = Records(taking.spark, candidates.frame, candidates.estimate)
     if first:
         records = records.arranged_by(taking.spec.key)

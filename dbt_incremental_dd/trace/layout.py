@@ -1,6 +1,7 @@
 """Where things lie under ``state_root``, and the collections found there.
 
     <state_root>/collections/<name>/trace/             Delta table: the collection's updates
+    <state_root>/collections/<name>/trace/newest       the version that its log has come to
     <state_root>/collections/<name>/manifests/<n>.json what the commit with manifest n belongs to
     <state_root>/collections/<name>/inner/<node>/      Delta table: an operator's arrangement or accumulators
     <state_root>/collections/<name>/live/<n>/          hard links to the trace's files, which the relations read
@@ -28,6 +29,7 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.trace import durable
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote, make_folder
 
@@ -104,7 +106,11 @@ class Storage:
             out.write(text.encode())
         reached("small file: written")
         if made != full:
+            if durable.enabled:
+                durable.sync_file(made)
             filesystem.move(made, full)
+            if durable.enabled:
+                durable.sync_folder(folder)
         reached("small file: replaced")
 
     def remove(self, uri: str) -> None:
@@ -203,6 +209,7 @@ class Place:
         make_folder(filesystem, path)
         with filesystem.open_output_stream(f"{path}/{number}.json") as out:
             out.write(json.dumps({"format": FORMAT_VERSION, **manifest}, sort_keys=True).encode())
+        durable.note(f"{self.uri}/manifests/{number}.json")
         reached("manifest: written")
         return number
 

@@ -8,9 +8,10 @@ frontier conflict, and the second gets CommitConflict: compare-and-swap.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,8 @@ from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
-from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.trace import durable, entries
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.known import Known
 from dbt_incremental_dd.trace.object_store import is_remote
@@ -96,15 +98,19 @@ class Log:
         known = _KNOWN.newest(uri, storage_options or {})
         if known is not None and known.name == name:
             return known
+        mark = entries.marked(uri)
         try:
             log = Log(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})), storage_options)
         except TableNotFoundError:
+            entries.require_marked(name, uri, -1, BEGINNING, mark)
             return None
         except (DeltaError, OSError, ValueError) as error:
             raise StateError(
                 f"the log of {name} at {uri} cannot be read: {error}",
                 _REBUILD,
             ) from error
+        entries.require_marked(name, uri, log.version, log.frontiers.last, mark)
+        entries.require_whole(name, uri, log.version)
         _KNOWN.remember(uri, storage_options or {}, log.version, log)
         return log
 
@@ -113,6 +119,7 @@ class Log:
         """The log as of an earlier version. Raises StateError where its entries are gone."""
         try:
             table = DeltaTable(uri, version=version, storage_options=dict(storage_options or {}))
+            entries.require_whole(name, uri, version)
             return Log(name, uri, table, storage_options)
         except (DeltaError, OSError, ValueError) as error:
             raise StateError(f"version {version} of {name} is gone from {uri}: {error}", _REBUILD) from error
@@ -129,7 +136,7 @@ class Log:
                 [],
                 configuration=_settings(uri),
                 storage_options=dict(storage_options or {}),
-                commit_properties=CommitProperties(app_transactions=start),
+                commit_properties=_properties(start),
             )
         except (DeltaError, OSError) as error:
             existing = Log.load(name, uri, storage_options)
@@ -142,6 +149,7 @@ class Log:
         made = Log.load(name, uri, storage_options)
         if made is None:
             raise StateError(f"{name} was stored at {uri} but cannot be found there", "Check `state_root`.")
+        made._settle(made.version)
         return made
 
     def commit(self, commit: Commit) -> Log:
@@ -162,6 +170,8 @@ class Log:
                 RemoveAction(path=file.path, data_change=commit.changes_data, deletion_timestamp=now, size=file.bytes)
                 for file in commit.remove
             ]
+        durable.note(*(f"{self.uri}/{file.path}" for file in commit.add))
+        self._settle()
         reached("commit: before")
         with self._lock:
             table = self._open()
@@ -170,7 +180,7 @@ class Log:
                     actions,
                     "overwrite" if commit.replace_all else "append",
                     DeltaSchema.from_json((schema if commit.replace_all else self.schema).to_json()),
-                    commit_properties=CommitProperties(app_transactions=_transactions(commit), max_commit_retries=15),
+                    commit_properties=_properties(_transactions(commit), None if commit.replace_all else actions),
                 )
             except CommitFailedError as error:
                 raise self._conflict(error) from error
@@ -234,8 +244,25 @@ class Log:
             files = _in_order((*(file for file in self.files if file.path not in gone), *commit.add))
             moved = {**self._moved, **{one.app_id: one.version for one in _transactions(commit)}}
         made = Log(self.name, self.uri, table, self._options, files, moved)
+        made._settle(self.version)
         _KNOWN.remember(self.uri, self._options or {}, made.version, made)
         return made
+
+    def _settle(self, since: int | None = None) -> None:
+        """Makes durable what a commit needs, and with ``since`` the entries from that version on; those of an inner
+        trace with the next commit of its collection."""
+        if since is not None:
+            durable.note(*(entries.entry_path(self.uri, number) for number in range(since, self.version + 1)))
+            durable.note(*entries.checkpoint_paths(self.uri, self.version))
+        if os.path.basename(os.path.dirname(self.uri)) == "inner":
+            return
+        try:
+            durable.settle()
+            if since is not None:
+                entries.mark(self.uri, self.version, self.frontiers.last)
+        except OSError as error:
+            what = f"{self.name} at {self.uri} cannot be written to the disk: {error}"
+            raise StateError(what, "Check the disk. Run again.") from error
 
     def _conflict(self, reason: object) -> CommitConflict:
         return CommitConflict(
@@ -248,6 +275,7 @@ class Log:
         reached("checkpoint: before")
         with self._lock:
             self._open().create_checkpoint()
+        self._settle(self.version)
         reached("checkpoint: written")
 
 
@@ -256,6 +284,14 @@ _KNOWN: Known[Log] = Known()
 
 def _settings(uri: str) -> dict[str, str]:
     return {**_SETTINGS, "delta.checkpointInterval": "10"} if is_remote(uri) else _SETTINGS
+
+
+def _properties(transactions: list[Transaction], actions: Sequence[object] | None = None) -> CommitProperties:
+    """``actions``: all others, if they are known."""
+    counted = {entries.TRANSACTIONS: str(len(transactions))}
+    if actions is not None:
+        counted[entries.LINES] = str(len(actions) + len(transactions) + 1)
+    return CommitProperties(custom_metadata=counted, app_transactions=transactions, max_commit_retries=15)
 
 
 def _transaction(table: DeltaTable, name: str) -> int | None:

@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.trace import durable
 from dbt_incremental_dd.trace.thrift import I32, I64, STRUCT, Fields, Items, Number, decode, decode_numbers, encode
 
 SUFFIX = ".pages"
@@ -173,6 +174,7 @@ def write_pages(filesystem: pafs.FileSystem, path: str, footer: pq.FileMetaData,
         reached("index of pages: before")
         with filesystem.open_output_stream(f"{path}{SUFFIX}") as out, pa.ipc.new_file(out, batch.schema) as writer:
             writer.write_batch(batch)
+        durable.note(f"{path}{SUFFIX}")
 
 
 def comparable(values: pa.Array) -> Values | None:

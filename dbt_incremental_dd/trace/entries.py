@@ -1,0 +1,119 @@
+"""The entries of a trace's log as files: whether those that were written are there, and whole.
+
+delta-rs takes a log whose newest entry is gone for an older one, and an empty entry for a commit of nothing. So each
+commit counts its lines (its transactions are the last ones), and leaves a mark outside the log: ``<trace>/newest`` says
+which version and time the log has come to. The mark is written when the entry is durable, hence never before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.trace.object_store import is_remote
+
+TRANSACTIONS, LINES = "dd:transactions", "dd:lines"
+"""In an entry's commitInfo: how many transactions there are in it; how many lines, unless delta-rs adds some."""
+_MARK = "newest"
+_LENGTH = 64
+_MOST = 100
+"""Entries that are looked at; a checkpoint comes before."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The version that a log has come to, and its latest final time then."""
+
+    version: int
+    last: Time
+
+
+def entry_path(uri: str, version: int) -> str:
+    """The file of one commit."""
+    return f"{uri}/_delta_log/{version:020d}.json"
+
+
+def checkpoint_paths(uri: str, version: int) -> tuple[str, ...]:
+    """The files that a checkpoint of that version has changed, if there is one."""
+    path = f"{uri}/_delta_log/{version:020d}.checkpoint.parquet"
+    return (path, f"{uri}/_delta_log/_last_checkpoint") if not is_remote(uri) and os.path.exists(path) else ()
+
+
+def mark(uri: str, version: int, last: Time) -> None:
+    """Leaves the mark of a trace on a local disk; one that gets lost is missed by nobody but a damaged log."""
+    if is_remote(uri):
+        return
+    descriptor = os.open(f"{uri}/{_MARK}", os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(descriptor, f"{version} {last}".ljust(_LENGTH).encode(), 0)
+    finally:
+        os.close(descriptor)
+
+
+def marked(uri: str) -> Mark | None:
+    """The mark; None if there is none, or none that can be read."""
+    if is_remote(uri):
+        return None
+    try:
+        with open(f"{uri}/{_MARK}", "rb") as file:
+            version, last = file.read(_LENGTH).split()
+        return Mark(int(version), int(last))
+    except (OSError, ValueError):
+        return None
+
+
+def require_marked(name: str, uri: str, version: int, last: Time, before: Mark | None) -> None:
+    """Raises StateError if the log ends before the mark that was there when it was loaded."""
+    if before is not None and before.version > version:
+        raise StateError(
+            f"the log of {name} at {uri} has lost its newest entries: it ends with version {version}, final at "
+            f"{format_time(last)}, and has been at version {before.version}, final at {format_time(before.last)}",
+            remedy(uri),
+        )
+
+
+def require_whole(name: str, uri: str, version: int) -> None:
+    """Raises StateError if an entry since the last checkpoint is empty, or the newest one was cut. What lies in object
+    storage is whole."""
+    if is_remote(uri):
+        return
+    for number in range(version, max(version - _MOST, -1), -1):
+        path = entry_path(uri, number)
+        if checkpoint_paths(uri, number):
+            return
+        if _size(path) == 0 or (number == version and _is_cut(path)):
+            raise StateError(f"entry {number} of the log of {name} at {uri} is empty or was cut", remedy(uri))
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return None
+
+
+def _is_cut(path: str) -> bool:
+    """Whether an entry has less than it counts, or no line that says what it is."""
+    try:
+        with open(path, "rb") as file:
+            lines = [json.loads(line) for line in file.read().splitlines() if line.strip()]
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True
+    info = next((line["commitInfo"] for line in lines if "commitInfo" in line), None)
+    if info is None:
+        return True
+    has_all = sum("txn" in line for line in lines) >= int(info.get(TRANSACTIONS, 0))
+    return not has_all or len(lines) < int(info.get(LINES, 0))
+
+
+def remedy(uri: str) -> str:
+    """What to do about a log that is damaged."""
+    return (
+        "Restore it from a backup. Or build it anew: of a model, `dbt run --full-refresh --select` and its name; of a "
+        f"source, remove {os.path.dirname(uri)}, and it is taken in anew."
+    )
