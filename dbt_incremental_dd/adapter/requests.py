@@ -6,13 +6,19 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from dbt.adapters.events.logging import AdapterLogger
+
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.sources.connectors import connector_of
+from dbt_incremental_dd.sources.secrets import literal_secrets
+
+logger = AdapterLogger("Differential")
 
 _OURS = ("retain_history", "fallback", "arranged_by", "dd_recursion_limit")
+_WARNED: set[tuple[str, str]] = set()
 _MEANINGLESS = ("incremental_strategy", "unique_key", "merge_update_columns", "incremental_predicates")
 
 
@@ -124,9 +130,22 @@ def source_spec(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:
     own = ((node.get("config") or {}).get("meta") or {}).get("differential") or {}
     settings = {**wide, **meta, **own}
     columns = {column["name"]: column.get("data_type") for column in (node.get("columns") or {}).values()}
+    _warn_of_secrets(name, settings)
     spec = parse_source(name, relation, settings, columns, folder)
     connector_of(spec).check(spec)
     return name, spec
+
+
+def _warn_of_secrets(source: str, settings: Mapping[str, Any]) -> None:
+    """Says, once, which options hold a secret that dbt has written to ``target/``."""
+    options = settings.get("options")
+    for name in literal_secrets(options) if isinstance(options, Mapping) else ():
+        if (source, name) not in _WARNED:
+            _WARNED.add((source, name))
+            logger.warning(
+                f"source {source}: options.{name} holds a secret, which dbt writes to target/ as it is. "
+                f"Name the environment variable that has it instead: {name}: {{env_var: NAME}} (no template)."
+            )
 
 
 def _key(relation_name: str) -> str:

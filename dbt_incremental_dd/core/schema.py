@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -63,9 +64,35 @@ class Schema:
 
     @staticmethod
     def from_json(text: str) -> Schema:
-        """The schema of a ``StructType`` in JSON."""
+        """The schema of a ``StructType`` in JSON. Raises ValueError for a type that is not one of Spark's own: texts of
+        types become SQL, and a user-defined type names code to load."""
         fields = json.loads(text)["fields"]
-        return Schema(tuple(Column(f["name"], type_text(f["type"])) for f in fields))
+        for field in fields:
+            _require_known(field["type"])
+        return Schema(tuple(Column(str(f["name"]), type_text(f["type"])) for f in fields))
+
+
+_SIMPLE = re.compile(
+    r"[a-z_]+(\(\d+(, ?-?\d+)?\))?|interval [a-z]+( to [a-z]+)?|string collate \w+|geo[a-z]+\([\w:, ]+\)", re.ASCII
+)
+_NESTED = {"array": ("elementType",), "map": ("keyType", "valueType")}
+
+
+def _require_known(json_type: Any) -> None:
+    """Raises ValueError unless Spark's JSON has such a type."""
+    if isinstance(json_type, str):
+        if not _SIMPLE.fullmatch(json_type):
+            raise ValueError(f"there is no type {json_type!r}")
+        return
+    kind = json_type["type"] if isinstance(json_type, dict) else None
+    if kind == "struct":
+        inside = [field["type"] for field in json_type["fields"]]
+    elif kind in _NESTED:
+        inside = [json_type[name] for name in _NESTED[kind]]
+    else:
+        raise ValueError(f"there is no type {kind!r}")
+    for one in inside:
+        _require_known(one)
 
 
 def type_text(value: Any) -> str:

@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
-from dbt_incremental_dd.runtime.relation import publish
+from dbt_incremental_dd.runtime.relation import publish, stored_relation
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.holds import Hold, holds, movable
 from dbt_incremental_dd.trace.layout import Place, Storage
@@ -49,6 +49,7 @@ def _compact_one(
     spark: SparkSession, place: Place, log: Log, retain_history: int | None, held: tuple[Hold, ...]
 ) -> str:
     manifest = place.read_manifest(log.manifest)
+    relation = stored_relation(place, manifest)
     retain = retain_history if retain_history is not None else retained(manifest)
     since, holders = movable(log, retain, held)
     inner = _compact_inner(spark, place, manifest)
@@ -60,10 +61,9 @@ def _compact_one(
     reached("compaction: trace merged")
     merged = merge_recent(place.storage, done.log, sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
-    relation = manifest.get("relation")
     if relation and done.files_after != done.files_before:
         schema = Schema.from_json(str(manifest["schema"]))
-        publish(Catalog(spark), place, str(relation), done.log, schema, False)
+        publish(Catalog(spark), place, relation, done.log, schema, False)
     return _line(place.name, done, holders)
 
 

@@ -7,16 +7,13 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import RESERVED, Column, Schema
-from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.lower import lower as lower_differential
-from dbt_incremental_dd.differential.serial import dumps, loads
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
@@ -27,6 +24,8 @@ from dbt_incremental_dd.frontend.relations import parse, words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
+from dbt_incremental_dd.runtime import stored_plan
+from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace.layout import Place
 
 if TYPE_CHECKING:
@@ -34,16 +33,6 @@ if TYPE_CHECKING:
 
 PLAN_VERSION = 12
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
-_STORED = "collections/{}/plan.json"
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A model's plan, its output's schema, and the fingerprint of what it was made from."""
-
-    plan: DifferentialPlan
-    schema: Schema
-    fingerprint: str
 
 
 def fingerprint(sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]) -> str:
@@ -66,27 +55,14 @@ def compile_cached(
     mark = fingerprint(sql, inputs, own)
     key = (place.name, mark)
     if key not in _CACHE:
-        found = _stored(place, mark)
+        found = stored_plan.load(place, mark)
         if found is None:
             found = compile_model(spark, place.name, sql, inputs, own)
-            stored = {"fingerprint": mark, "schema": found.schema.to_json(), "plan": dumps(found.plan)}
-            place.storage.write_small(_STORED.format(place.folder), json.dumps(stored))
+            stored_plan.store(place, found)
         _CACHE[key] = found
         while len(_CACHE) > _CACHED:
             _CACHE.popitem(last=False)
     return _CACHE[key]
-
-
-def _stored(place: Place, mark: str) -> Compiled | None:
-    """The plan that is stored with the model; None where it is of other SQL, or damaged."""
-    text = place.storage.read_small(_STORED.format(place.folder))
-    try:
-        stored = json.loads(text or "{}")
-        if stored.get("fingerprint") != mark:
-            return None
-        return Compiled(loads(stored["plan"]), Schema.from_json(stored["schema"]), mark)
-    except (ValueError, KeyError, AttributeError):
-        return None
 
 
 def compile_model(

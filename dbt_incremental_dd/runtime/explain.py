@@ -15,6 +15,7 @@ from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.relation import require
+from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
@@ -37,6 +38,7 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
         raise StateError(f"{name} is a {manifest.get('kind', 'collection')}, not a model", "Name a model.")
     given = {key: require(storage, other) for key, other in manifest["inputs"].items()}
     inputs = {key: Input(other.name, schema) for key, (other, schema) in given.items()}
+    require_safe(spark, storage.collection(name), str(manifest["sql"]), inputs)
     compiled = compile_model(spark, name, str(manifest["sql"]), inputs)
     t = log.frontiers.last
     lines = [f"{name} at {format_time(t)}", explain(compiled.plan)]

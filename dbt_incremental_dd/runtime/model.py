@@ -16,13 +16,14 @@ from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
-from dbt_incremental_dd.runtime.compile import Compiled, compile_cached, fingerprint
+from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
+from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_of, require_columns, resolve
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.lock import writing

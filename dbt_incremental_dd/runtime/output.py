@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
-from dbt_incremental_dd.runtime.compile import Compiled
+from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.layout import Place

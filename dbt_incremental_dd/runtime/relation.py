@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.errors import AnalysisException
 
@@ -56,6 +57,26 @@ class Shown:
 def changes_relation(relation: str) -> str:
     """The identifier of a model's diff log: ``a.b`` gives ``a.b__changes``."""
     return f"{relation[:-1]}__changes`" if relation.endswith("`") else f"{relation}__changes"
+
+
+def stored_relation(place: Place, manifest: Mapping[str, Any]) -> str | None:
+    """The relation that the manifest names, quoted; None where it names none. Raises StateError where it is not the
+    model's own."""
+    text = manifest.get("relation")
+    if not text:
+        return None
+    parts = [quoted or plain for quoted, plain in _PARTS.findall(str(text))]
+    names = [part.replace("``", "`") for part in parts]
+    if not _RELATION.fullmatch(str(text)) or ".".join(names[-2:]).lower() != place.name:
+        raise StateError(
+            f"the manifest of {place.name} names the relation {str(text)[:80]!r}, which is not its own",
+            f"Rebuild it with `dbt run --full-refresh --select {place.name.split('.')[-1]}`.",
+        )
+    return str(text)
+
+
+_PARTS = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
+_RELATION = re.compile(rf"(?:{_PARTS.pattern})(?:\.(?:{_PARTS.pattern}))*")
 
 
 def is_published(place: Place, relation: str, log: Log, schema: Schema) -> bool:
@@ -110,11 +131,13 @@ def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sc
 
 def _shown(place: Place) -> Shown | None:
     """None where nothing is known of it: then it is made anew."""
-    text = place.storage.read_small(_SHOWN.format(place.folder))
     try:
-        return Shown(**json.loads(text)) if text else None
+        text = place.storage.read_small(_SHOWN.format(place.folder))
+        shown = Shown(**json.loads(text or ""))
     except (ValueError, TypeError):
         return None
+    is_right = shown.shape in _SHAPES and type(shown.folder) is int and shown.folder >= 0
+    return shown if is_right else None
 
 
 def _digest(*texts: str) -> str:

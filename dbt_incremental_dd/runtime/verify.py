@@ -24,8 +24,9 @@ from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.rows import Rows, expanded
 from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.relation import require
+from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.files import between, inserts_only
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.read import consolidate, in_interval, struct, updates
 
@@ -80,7 +81,7 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
         spark.conf.set(key, value)
     try:
         started = time.monotonic()
-        answer = batch_answer(spark, storage, manifest, t, views)
+        answer = batch_answer(spark, storage.collection(name), manifest, t, views)
         kept = answer.toDF(*schema.names).localCheckpoint()
         kept.count()
         seconds = time.monotonic() - started
@@ -97,11 +98,13 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
 
 
 def batch_answer(
-    spark: SparkSession, storage: Storage, manifest: dict[str, object], t: Time, views: list[str]
+    spark: SparkSession, place: Place, manifest: dict[str, object], t: Time, views: list[str]
 ) -> DataFrame:
-    """The model's SQL over its inputs' contents as of ``t``. Temporary views are noted in ``views``."""
-    given = {key: require(storage, name) for key, name in dict(manifest["inputs"]).items()}  # type: ignore[call-overload]
+    """The model's SQL over its inputs' contents as of ``t``. Temporary views are noted in ``views``. Raises StateError
+    where the SQL is not to be trusted."""
+    given = {key: require(place.storage, name) for key, name in dict(manifest["inputs"]).items()}  # type: ignore[call-overload]
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
+    require_safe(spark, place, str(manifest["sql"]), inputs)
     names = {}
     for key, (log, schema) in given.items():
         log.frontiers.require(t, log.name)

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import parse_duration
+from dbt_incremental_dd.sources.secrets import resolved
 from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
 Envelope = Literal["append", "upsert", "debezium", "changelog", "snapshot", "replica"]
@@ -46,7 +47,7 @@ class SourceSpec:
     files, ``topic`` with them a broker's messages, ``table`` one of a database; without, ``relation`` is read from the
     catalog. ``columns`` are (name, Spark DDL type) pairs where they are declared. With ``frontier`` managed the source
     is taken in up to the time that somebody has declared complete. Records wait for their ``event_time``.
-    ``retain_history`` in ms.
+    ``retain_history`` in ms. ``secrets``: texts, such as values of ``options``, that no message may show.
     """
 
     name: str
@@ -61,6 +62,7 @@ class SourceSpec:
     table: str | None = None
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
     columns: tuple[tuple[str, str], ...] = ()
     frontier: Literal["auto", "managed"] = "auto"
     event_time: str | None = None
@@ -100,6 +102,7 @@ def parse_source(
     implied = "table" if path is None else "delta" if form == "delta" else "files"
     connector = _choice(name, "connector", given.get("connector", implied), CONNECTORS)
     envelope = given.get("envelope", _ENVELOPES.get(connector, "snapshot"))
+    options, secrets = resolved(name, _options(name, given.get("options")))
     spec = SourceSpec(
         name=name,
         relation=relation,
@@ -112,7 +115,8 @@ def parse_source(
         topic=None if given.get("topic") is None else str(given["topic"]),
         table=None if given.get("table") is None else str(given["table"]),
         format=form,
-        options={str(key): _option(value) for key, value in (given.get("options") or {}).items()},
+        options=options,
+        secrets=secrets,
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
         frontier=_choice(name, "frontier", given.get("frontier", "auto"), ("auto", "managed")),
         event_time=None if given.get("event_time") is None else str(given["event_time"]),
@@ -172,8 +176,10 @@ def _choice(name: str, key: str, value: Any, allowed: tuple[str, ...]) -> Any:
     return value
 
 
-def _option(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _options(name: str, value: Any) -> Mapping[str, Any]:
+    if value is None or isinstance(value, Mapping):
+        return value or {}
+    raise ConfigError(f"source {name}: differential.options is no mapping", "Write options: {name: value}.")
 
 
 def _names(value: Any) -> tuple[str, ...]:

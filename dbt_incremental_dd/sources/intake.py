@@ -23,6 +23,7 @@ from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors import connector_of
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.malformed import good_records
+from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.taking import Change, Taking, record_names
 from dbt_incremental_dd.sources.visit import Moments, Visit
 from dbt_incremental_dd.sources.waiting import NODE, Waiting
@@ -73,14 +74,25 @@ def take_in(
 
     ``moments``: what the run's sources have in common.
     """
-    place = storage.collection(spec.name)
+    place, common = storage.collection(spec.name), moments or Moments(lambda: (spec,))
     with writing(place, report):
         try:
-            return _take_in(spark, place, spec, t, report, moments or Moments(lambda: (spec,)))
-        except Exception as error:
-            if not is_foreign(error):
+            return _told(storage, place, spec, lambda: _take_in(spark, place, spec, t, report, common))
+        except DifferentialError as error:
+            hidden = without(spec.secrets, error)
+            if hidden is None:
                 raise
-            raise _failed(storage, place, spec, error) from error
+        raise hidden
+
+
+def _told(storage: Storage, place: Place, spec: SourceSpec, take: Callable[[], Intake]) -> Intake:
+    """What ``take`` returns; a library's failure becomes an error that the user can read."""
+    try:
+        return take()
+    except Exception as error:
+        if not is_foreign(error):
+            raise
+        raise _failed(storage, place, spec, error) from error
 
 
 def _failed(storage: Storage, place: Place, spec: SourceSpec, error: Exception) -> DifferentialError:

@@ -5,7 +5,7 @@
     <state_root>/collections/<name>/manifests/<n>.json what the commit with manifest n belongs to
     <state_root>/collections/<name>/inner/<node>/      Delta table: an operator's arrangement or accumulators
     <state_root>/collections/<name>/live/<n>/          hard links to the trace's files, which the relations read
-    <state_root>/collections/<name>/plan.json          a model's compiled plan
+    <state_root>/collections/<name>/plan-<key>.json    a model's compiled plan, signed with the key of that id
     <state_root>/collections/<name>/shown.json         how the relations show the trace
     <state_root>/locks/<name>                          locked by the process that writes the collection
     <state_root>/scratch/                              files of running jobs
@@ -31,6 +31,7 @@ from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace import durable
 from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.manifest_form import flaw
 from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote, make_folder
 
 FORMAT_VERSION = 1
@@ -46,8 +47,9 @@ def state_root_of(text: str, folder: str) -> str:
 
 
 def _folder_of(name: str) -> str:
-    """Percent signs would be taken for URLs' own by some of the readers."""
-    return quote(name, safe=".-_").replace("~", "%7E").replace("%", "~")
+    """Percent signs would be taken for URLs' own by some of the readers; dots alone would be another folder."""
+    folder = quote(name, safe=".-_").replace("~", "%7E").replace("%", "~")
+    return folder.replace(".", "~2E") if not folder.strip(".") else folder
 
 
 def _name_of(folder: str) -> str:
@@ -189,7 +191,10 @@ class Place:
         try:
             with filesystem.open_input_stream(path) as stream:
                 manifest = json.loads(stream.read())
-        except (OSError, ValueError) as error:
+            wrong = flaw(manifest)
+            if wrong is not None:
+                raise ValueError(f"its entry {wrong} is none of this version's")
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             raise StateError(
                 f"the manifest of {self.name} at {path} cannot be read: {error}",
                 f"Rebuild it with `dbt run --full-refresh --select {self.name.split('.')[-1]}`.",

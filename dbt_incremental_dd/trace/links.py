@@ -77,7 +77,7 @@ def forget(folders: str, kept: Iterable[int]) -> None:
 
 
 def _numbers(folders: str) -> set[int]:
-    return {int(name) for name in (os.listdir(folders) if os.path.isdir(folders) else ())}
+    return {int(name) for name in (os.listdir(folders) if os.path.isdir(folders) else ()) if name.isdecimal()}
 
 
 def _name(file: DataFile) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -333,7 +334,13 @@ def _json_bound(value: Any) -> Any:
     return value if isinstance(value, int | str) else value.isoformat()
 
 
+_OWN_PATH = re.compile(r"(?!\.\.?(/|$))[\w.=~-]+(/(?!\.\.?(/|$))[\w.=~-]+)*", re.ASCII)
+"""Of the files that a trace is made of: below its folder, and without what readers take for patterns or addresses."""
+
+
 def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:
+    if not _OWN_PATH.fullmatch(row["path"]):
+        raise ValueError(f"it names {row['path']!r}, which is no file of its own")
     names = [c.name for c in schema if c.type in BOUNDED_TYPES and c.name not in (TIME, DIFF)]
     bounds = {n: (row[f"min.{n}"], row[f"max.{n}"]) for n in names if row.get(f"min.{n}") is not None}
     return DataFile(

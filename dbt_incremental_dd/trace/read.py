@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
+_USERS_OWN = '"type":"udt"'
+"""In Spark's JSON of a type that a program has defined."""
 _INCOMPARABLE = re.compile(r'"__COLLATIONS"|"(?:type|elementType|keyType|valueType)":"variant"')
 """In Spark's JSON of a field."""
 
@@ -44,7 +46,12 @@ def refuse_incomparable(dtype: StructType) -> None:
 
     Spark compares no variants, and under a collation it calls strings equal that are stored as different ones.
     """
-    if not _INCOMPARABLE.search(dtype.json()):
+    text = dtype.json()
+    if _USERS_OWN in text:
+        named = (f.name for f in dtype if _USERS_OWN in json.dumps(f.jsonValue(), separators=(",", ":")))
+        remedy = "Cast it to what it is stored as."
+        raise UnsupportedSQL(f"column {next(named, '')} has a type that a program has defined", remedy)
+    if not _INCOMPARABLE.search(text):
         return
     for field in dtype:
         found = _INCOMPARABLE.search(json.dumps(field.jsonValue(), separators=(",", ":")))

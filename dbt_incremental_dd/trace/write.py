@@ -129,7 +129,8 @@ def _described(
 
 
 def _bounds(footer: pq.FileMetaData, name: str) -> tuple[Any, Any] | None:
-    """(minimum, maximum) over all row groups; None where a group has none, or has NULLs."""
+    """(minimum, maximum) over all row groups; None where a group has none, or has NULLs, or
+    dates outside the years 1 to 9999."""
     index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == name), None)
     if index is None:
         return None
@@ -138,8 +139,11 @@ def _bounds(footer: pq.FileMetaData, name: str) -> tuple[Any, Any] | None:
         chunk = footer.row_group(group).column(index).statistics
         if chunk is None or not chunk.has_min_max or chunk.null_count is None or chunk.null_count > 0:
             return None
-        lows.append(chunk.min)
-        highs.append(chunk.max)
+        try:
+            lows.append(chunk.min)
+            highs.append(chunk.max)
+        except OverflowError:  # a date that Python has none for
+            return None
     low, high = min(lows), max(highs)
     return (low, high) if _usable(low) and _usable(high) else None
 

@@ -31,7 +31,7 @@ def test_a_stored_plan_is_taken_and_a_damaged_one_made_anew(
     for step in range(4):
         world.insert("t", [(step % 2, step)])
         if step == 3:
-            (path,) = tmp_path.glob("collections/*.m/plan.json")
+            (path,) = tmp_path.glob("collections/*.m/plan-*.json")
             path.write_text(path.read_text().replace("Accumulate", "Accumulated"))
         world.step()
         world.check()

@@ -55,7 +55,7 @@ HEALED = {
     "a state's file is empty": ("inner/*/data/**/*.parquet", empty),
     "a state's log is gone": ("inner/*/_delta_log/*.json", remove),
     "a state's log is garbled": ("inner/*/_delta_log/*.json", garble),
-    "the plan is garbled": ("plan.json", garble),
+    "the plan is garbled": ("plan-*.json", garble),
     "what is shown is garbled": ("shown.json", garble),
     "what is shown is gone": ("shown.json", remove),
 }

@@ -48,7 +48,7 @@ def check(spec: SourceSpec) -> None:
     if unknown or not spec.options.get("url"):
         raise ConfigError(
             f"source {spec.name}: {f'unknown option {unknown[0]}' if unknown else 'connector postgres needs a url'}",
-            f"Under options there may be {', '.join(_OPTIONS)}; url: \"{{{{ env_var('POSTGRES_URL') }}}}\".",
+            f"Under options there may be {', '.join(_OPTIONS)}; url: {{env_var: POSTGRES_URL}}.",
         )
     slot = spec.options.get("slot", "")
     if slot and (len(slot) > 63 or not all(char.isdigit() or char in "_abcdefghijklmnopqrstuvwxyz" for char in slot)):

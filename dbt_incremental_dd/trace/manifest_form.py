@@ -1,0 +1,61 @@
+"""The form of manifests. What is stored may have been written by anybody who can write the state root, so that it is
+checked before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dbt_incremental_dd.core.schema import Schema
+
+
+def flaw(manifest: Mapping[str, Any]) -> str | None:
+    """The first entry that is not what this version writes; None where all are. Unknown entries are left alone."""
+    return next((key for key, is_right in _FORMS.items() if key in manifest and not is_right(manifest[key])), None)
+
+
+def _is_schema(value: Any) -> bool:
+    try:
+        Schema.from_json(value)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_run(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value[1:]))
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
+
+
+def _named(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(is_right, value.values()))
+
+
+_FORMS: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier"), _of(str)),
+    **dict.fromkeys(("schema", "records"), _is_schema),
+    **dict.fromkeys(("fallbacks", "sorted_by"), _texts),
+    "inputs": _named(_of(str)),
+    "inner": _named(_is_count),
+    "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
+    "temporal": _of(bool),
+    "retain_history": _is_count,
+    "rows": lambda value: value is None or _is_count(value),
+    "change": _of(dict),
+    "progress": _of(dict),
+}
