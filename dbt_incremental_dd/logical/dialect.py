@@ -22,6 +22,8 @@ _UNITS = (
     *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND"),
     *("MILLISECOND", "MICROSECOND"),
 )
+TABLE_QUERY = "dd_table_query"
+"""Under which a table of ``TABLE t`` keeps the position of TABLE."""
 _REWRITTEN = (exp.Select, exp.From, exp.Pivot, exp.WithinGroup, exp.Array, exp.Table)
 
 
@@ -94,6 +96,28 @@ class VerbatimSpark(Spark):
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
             token: parser for token, parser in Spark.Parser.RANGE_PARSERS.items() if token is not TokenType.FOR
         }
+
+        def _parse_statement(self) -> exp.Expression | None:
+            """``TABLE`` in front is no column's name where another name follows."""
+            if self._is_table_query():
+                return self._parse_query_modifiers(self._parse_select())
+            return super()._parse_statement()
+
+        def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expression | None:
+            """Also ``TABLE t``, as ``SELECT * FROM t``; the table knows where TABLE stands."""
+            if not self._is_table_query():
+                return super()._parse_select_query(*args, **options)
+            start = self._curr.start
+            self._advance()
+            table = self._parse_table_parts()
+            table.meta[TABLE_QUERY] = start
+            query = exp.Select(expressions=[exp.Star()]).from_(table, copy=False)
+            query = self._parse_query_modifiers(query)
+            return self._parse_set_operations(query) if options.get("parse_set_operation", True) else query
+
+        def _is_table_query(self) -> bool:
+            names = (TokenType.VAR, TokenType.IDENTIFIER)
+            return self._curr.token_type is TokenType.TABLE and self._next.token_type in names
 
         def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
             """Also ``r(x) MAX RECURSION LEVEL 5`` of a CTE."""
