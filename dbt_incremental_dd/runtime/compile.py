@@ -32,7 +32,7 @@ from dbt_incremental_dd.trace.layout import Place
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 12
+PLAN_VERSION = 13
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
 _STORED = "collections/{}/plan.json"
 
