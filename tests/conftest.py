@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.trace import limits
 from tests.connect import connect_server
+from tests.logical.cross_products import untied
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from dbt_incremental_dd.logical.nodes import Node
 
 __all__ = ["connect_server"]
 
@@ -47,3 +51,21 @@ def in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that let nothing be computed on the driver, nor by one task because it is little."""
     for name in ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
         monkeypatch.setattr(limits, name, 1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_cross_products() -> Iterator[None]:
+    """No plan that any test compiles has a cross product that an equality of its query ties."""
+
+    from dbt_incremental_dd.runtime import compile
+
+    def guarded(lowered: Node) -> Node:
+        plan = optimize(lowered)
+        found = untied(plan, lowered)
+        assert not found, "\n".join([*found, explain(plan)])
+        return plan
+
+    optimize = compile.optimize
+    compile.optimize = guarded
+    yield
+    compile.optimize = optimize

@@ -127,6 +127,11 @@ def conjuncts(tree: exp.Expression) -> list[exp.Expression]:
     return [*conjuncts(tree.left), *conjuncts(tree.right)] if isinstance(tree, exp.And) else [tree]
 
 
+def has_subquery(tree: exp.Expression) -> bool:
+    """Whether a query stands anywhere in it."""
+    return tree.find(exp.Query, exp.Exists) is not None
+
+
 def lowered(tree: exp.Expression, environment: Environment, lower_query: LowerQuery) -> Block:
     """A block by itself where it can be, else for each value of the outside."""
     if environment.outer is None:

@@ -13,7 +13,7 @@ from dbt_incremental_dd.frontend.outer import Outer
 from dbt_incremental_dd.frontend.resolve import Found, Lookup, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Constant, Distinct, Id, Join, Map, Node, OuterJoin
+from dbt_incremental_dd.logical.nodes import Constant, Domain, Id, Join, Map, Node, OuterJoin, Reduce
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def distinct_values(node: Node, outputs: tuple[tuple[Id, Expr], ...]) -> Node:
     refs = {ref for _, expr in outputs for ref in expr.refs}
     while (below := _provider(node, refs)) is not None:
         node = below
-    return Distinct(Map(node, outputs))
+    return Domain(Map(node, outputs))
 
 
 def _provider(node: Node, refs: set[Id]) -> Node | None:
@@ -87,9 +87,17 @@ def _provider(node: Node, refs: set[Id]) -> Node | None:
             return node.input
         case OuterJoin(kind="left") if refs <= set(node.left.columns):
             return node.left
-        case Join() if all(isinstance(predicate.tree, exp.NullSafeEQ) for predicate in node.on):
+        case Join() if node.on and all(isinstance(predicate.tree, exp.NullSafeEQ) for predicate in node.on):
             return next((operand for operand in node.operands if refs <= set(operand.columns)), None)
+        case Join(operands=(first, *others), on=()) if refs <= set(first.columns) and all(map(_is_one_row, others)):
+            return first
     return None
+
+
+def _is_one_row(node: Node) -> bool:
+    while isinstance(node, Map):
+        node = node.input
+    return isinstance(node, Reduce) and node.global_row
 
 
 def any_query(

@@ -10,7 +10,7 @@ from dbt_incremental_dd.frontend.functions import GENERATORS
 from dbt_incremental_dd.frontend.resolve import in_scope, resolve
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Distinct, Filter, FlatMap, Map, Node, OuterJoin
+from dbt_incremental_dd.logical.nodes import Domain, Filter, FlatMap, Map, Node, OuterJoin
 
 Part = tuple[Node, Scope]
 _MAY_BE_EMPTY = ("explode", "posexplode", "inline", "variant_explode")
@@ -82,7 +82,7 @@ def _left_on(part: Part, lateral: exp.Lateral, on: exp.Expression, environment: 
     assert isinstance(flat, FlatMap)
     fresh = {id: environment.ids.new() for id in sorted(flat.generator.refs)}
     renames = {id: Expr.column(new) for id, new in fresh.items()}
-    domain = Distinct(Map(node, tuple((new, Expr.column(id)) for id, new in fresh.items())))
+    domain = Domain(Map(node, tuple((new, Expr.column(id)) for id, new in fresh.items())))
     rows = FlatMap(domain, flat.generator.substitute(renames), False, flat.outputs)
     ties = (Expr(f"{id} <=> {new}") for id, new in fresh.items())
     return OuterJoin("left", node, rows, (*ties, Expr.of(resolve(on, in_scope(both), both)))), both

@@ -122,12 +122,14 @@ class _Projection:
         )
         having, qualify = self._select.args.get("having"), self._select.args.get("qualify")
         if having is not None:
-            tree = self._without_subqueries(having.this)
+            tree = self._without_subqueries(_as_boolean(having.this))
             self._having = _resolved_outside_aggregates(
                 tree, inputs, self._grouping.in_having(inputs, aliases), self._scope
             )
         if qualify is not None:
-            self._qualify = resolve(self._without_subqueries(qualify.this), first_of(inputs, aliases), self._scope)
+            self._qualify = resolve(
+                self._without_subqueries(_as_boolean(qualify.this)), first_of(inputs, aliases), self._scope
+            )
         self._is_distinct = self._select.args.get("distinct") is not None
         self._is_limited = is_limited(self._select)
         if self._is_limited and not self._is_distinct:
@@ -257,6 +259,13 @@ class _Projection:
 
 def _is_small(literal: exp.Literal) -> bool:
     return literal.is_int and int(literal.this) < 2**31
+
+
+def _as_boolean(tree: exp.Expression) -> exp.Expression:
+    """HAVING and QUALIFY of a value that is no predicate: Spark casts it there, and nowhere else."""
+    if isinstance(tree.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Boolean):
+        return tree
+    return exp.Cast(this=exp.paren(tree.copy()), to=exp.DataType.build("boolean"))
 
 
 def _filtered(node: Node, predicate: Expr) -> Node:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import itself, with_columns
-from dbt_incremental_dd.frontend.block import Environment, Filtered, LowerQuery, conjuncts
+from dbt_incremental_dd.frontend.block import Environment, Filtered, LowerQuery, conjuncts, has_subquery
 from dbt_incremental_dd.frontend.dependent import Computed, Dependent, Tied, any_query, dependent, distinct_values
 from dbt_incremental_dd.frontend.negation import is_in_query, negations_pushed, without_not
 from dbt_incremental_dd.frontend.resolve import Lookup, in_scope, resolve, resolved_column
@@ -42,8 +42,8 @@ class Subqueries:
         self._simple = SimpleSubqueries(look, self._environment, lower_query, filtered_by(lower_query))
 
     def filtered(self, node: Node, predicate: exp.Expression) -> Node:
-        """The rows for which a WHERE clause is true."""
-        for conjunct in conjuncts(predicate):
+        """The rows for which a WHERE clause is true. Conjuncts with subqueries come after all others, as in Spark."""
+        for conjunct in sorted(conjuncts(predicate), key=has_subquery):
             node = self._conjunct(node, conjunct)
         return node
 
@@ -58,11 +58,19 @@ class Subqueries:
                 node = SemiJoin(negated, node, tied.right, tied.on)
             return node
         tree, computed = self.as_columns(conjunct)
+        filter = resolve(tree, self._look, self._scope)
+        if not computed:
+            return Filter(node, Expr.of(filter))
+        made = {one.id for one in computed}
+        refs = {ref for value in (filter, *(o for c in computed for o in c.outer)) for ref in Expr.of(value).refs}
+        return _at_operand(node, refs - made, lambda below: self._kept(below, Expr.of(filter), computed))
+
+    def _kept(self, node: Node, predicate: Expr, computed: Sequence[Computed]) -> Node:
+        """The rows for which a predicate over subqueries' columns is true, without these columns."""
         columns = node.columns
         for one in computed:
             node = one.join(node, tuple(Expr.of(outer) for outer in one.outer))
-        filter = Filter(node, Expr.of(resolve(tree, self._look, self._scope)))
-        return Map(filter, tuple((id, Expr.column(id)) for id in columns)) if computed else filter
+        return Map(Filter(node, predicate), tuple((id, Expr.column(id)) for id in columns))
 
     def as_columns(self, tree: exp.Expression) -> tuple[exp.Expression, list[Computed]]:
         """A copy of the tree with its subqueries as columns, and what makes these columns."""
@@ -190,6 +198,30 @@ class Subqueries:
         reduce = Reduce(right, keys, (first, Aggregate(count, Expr("count(*)"), "count", ())), global_row=not keys)
         checked = Expr(f"CASE WHEN {count} > 1 THEN raise_error('{_TOO_MANY}') ELSE {value} END")
         return Map(reduce, (*((key, Expr.column(key)) for key in keys), (id, checked))), id
+
+
+def _at_operand(node: Node, refs: set[Id], change: Callable[[Node], Node]) -> Node:
+    """The plan changed at the one operand of inner joins that all of these columns come from, else as a whole.
+
+    Several operands may be tied together only by others, so what concerns several is not moved to a join of these.
+    """
+    return (_below(node, refs, change, False) if refs else None) or change(node)
+
+
+def _below(node: Node, refs: set[Id], change: Callable[[Node], Node], joined: bool) -> Node | None:
+    """The plan changed at the operand that has the columns; None where there is none, or no join above it."""
+    if not isinstance(node, Filter | Join | SemiJoin | OuterJoin):
+        return change(node) if joined else None
+    candidates = node.inputs if isinstance(node, Filter | Join) else node.inputs[:1]
+    if isinstance(node, OuterJoin) and node.kind == "full":
+        candidates = ()
+    found = next((i for i, below in enumerate(candidates) if refs <= set(below.columns)), None)
+    if found is None:
+        return None
+    changed = _below(candidates[found], refs, change, joined or isinstance(node, Join))
+    if changed is None:
+        return None
+    return node.with_inputs((*node.inputs[:found], changed, *node.inputs[found + 1 :]))
 
 
 def filtered_by(lower_query: LowerQuery) -> Filtered:

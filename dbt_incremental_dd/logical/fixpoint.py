@@ -24,6 +24,7 @@ from dbt_incremental_dd.logical.nodes import (
     Union,
     Window,
 )
+from dbt_incremental_dd.logical.passes.connect_joins import connect_joins
 from dbt_incremental_dd.logical.passes.flatten_joins import flatten_joins
 from dbt_incremental_dd.logical.passes.merge_maps import merge_maps
 from dbt_incremental_dd.logical.passes.prune_columns import prune_columns
@@ -31,7 +32,7 @@ from dbt_incremental_dd.logical.passes.push_filters import push_filters
 from dbt_incremental_dd.logical.passes.top_k import top_k
 from dbt_incremental_dd.logical.recursion import Binding, Fixpoint, Hoisted, Recur
 
-_PASSES = (top_k, push_filters, flatten_joins, prune_columns, merge_maps)
+_PASSES = (top_k, push_filters, connect_joins, flatten_joins, prune_columns, merge_maps)
 """Those of ``passes.PASSES`` that keep a binding's plan one linear plan under one operator: neither joins of several
 aggregates (split_distinct) nor one operator for several readers (share)."""
 _NEGATION = "Recursion must not take away what it has found: compare with a relation outside of the recursion."

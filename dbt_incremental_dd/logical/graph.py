@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 
 
@@ -27,3 +29,11 @@ def by_single_rows(plan: Node) -> set[int]:
         if alone and all(id(child) in found for child in node.inputs):
             found.add(id(node))
     return found
+
+
+def bottom_up(plan: Node, rule: Callable[[Node], Node]) -> Node:
+    """The plan with each operator replaced by what ``rule`` makes of it over its replaced inputs; a shared one once."""
+    made: dict[int, Node] = {}
+    for node in each_once(plan):
+        made[id(node)] = rule(node.with_inputs(tuple(made[id(child)] for child in node.inputs)))
+    return made[id(plan)]

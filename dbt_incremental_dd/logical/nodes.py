@@ -37,7 +37,9 @@ class Node:
         return tuple(found)
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
-        """The same operator over other inputs, given in the order of ``inputs``."""
+        """The same operator over other inputs, given in the order of ``inputs``; itself where they are the same."""
+        if all(new is own for new, own in zip(inputs, self.inputs, strict=True)):
+            return self
         rest = iter(inputs)
         changed: dict[str, object] = {}
         for field in fields(self):
@@ -239,6 +241,20 @@ class Distinct(Node):
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.input.columns
+
+
+@dataclass(frozen=True)
+class Domain(Distinct):
+    """The values that a subquery is computed for: a Distinct of a Map of ``source``.
+
+    ``source`` stands in the plan once more, on the left of the join that reads the subquery's answer by these values.
+    Only values of rows that get that far are needed, so a filter over that side may restrict ``source`` here, too.
+    """
+
+    @property
+    def source(self) -> Node:
+        """Where the values come from."""
+        return self.input.inputs[0]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.trace.read import schema_of
 from tests.frontend.interpreter import frame
+from tests.logical.cross_products import untied
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,6 +114,7 @@ def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, 
     plan = optimize(query.plan)
     shown = f"lowered:\n{explain(query.plan)}\noptimized:\n{explain(plan)}"
     assert plan.columns == query.plan.columns, shown
+    assert not untied(plan, query.plan), shown
     made = frame(plan, spark).toDF(*query.names)
     assert _types(made) == _types(wanted), shown
     missing, extra = _difference(wanted, made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.passes.connect_joins import connect_joins
 from dbt_incremental_dd.logical.passes.flatten_joins import flatten_joins
 from dbt_incremental_dd.logical.passes.lift_now import lift_now
 from dbt_incremental_dd.logical.passes.merge_maps import merge_maps
@@ -17,6 +18,7 @@ from dbt_incremental_dd.logical.passes.top_k import top_k
 PASSES: tuple[Callable[[Node], Node], ...] = (
     top_k,
     push_filters,
+    connect_joins,
     flatten_joins,
     lift_now,
     split_distinct,

@@ -9,12 +9,16 @@ under a Map that only renames or leaves out columns.
 from __future__ import annotations
 
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.graph import bottom_up
 from dbt_incremental_dd.logical.nodes import Join, Map, Node
 
 
 def flatten_joins(plan: Node) -> Node:
     """The plan with nested inner joins made one."""
-    node = plan.with_inputs(tuple(flatten_joins(child) for child in plan.inputs))
+    return bottom_up(plan, _flat)
+
+
+def _flat(node: Node) -> Node:
     if not isinstance(node, Join):
         return node
     operands: list[Node] = []

@@ -3,7 +3,8 @@
     Filter(Window(x, by k, [n: row_number() over (partition by k order by t)]), n <= 3)
         ->    Window(TopK(x, by k, order t, limit 3), by k, [n: row_number() over ...])
 
-Requires: filters stand where they were written (before push_filters). Establishes nothing.
+Requires: filters stand where they were written (before push_filters). Establishes nothing, but keeps an
+operator that several read one.
 The row number is counted again over the winners, which gives them the numbers that they had; where nobody reads it,
 prune_columns leaves it out.
 """
@@ -13,12 +14,16 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.graph import bottom_up
 from dbt_incremental_dd.logical.nodes import Filter, Id, Map, Node, Order, TopK, Window
 
 
 def top_k(plan: Node) -> Node:
     """The plan with row number filters as TopK."""
-    node = plan.with_inputs(tuple(top_k(child) for child in plan.inputs))
+    return bottom_up(plan, _top_k)
+
+
+def _top_k(node: Node) -> Node:
     if not isinstance(node, Filter):
         return node
     path, window = _window_below(node.input)
