@@ -20,6 +20,7 @@ from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
 from dbt_incremental_dd.runtime.preview import preview, stored_columns
 from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
+from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.request import Outcome
 from dbt_incremental_dd.runtime.run import Run
 
@@ -99,6 +100,18 @@ class DifferentialAdapter(SparkAdapter):
         try:
             request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
             return preview(self.connections.session(), self._storage(), request)
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """A model that was differential and is something else now leaves nothing of it in the catalog."""
+        super().post_model_hook(config, context)
+        node = getattr(config, "model", None)
+        if node is None or config.get("materialized") in ("differential", "ephemeral"):
+            return
+        relation = self.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)
+        try:
+            release(self.connections.session(), self._storage(), _collection(relation), relation.render())
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 

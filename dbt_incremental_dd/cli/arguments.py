@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     vacuum = verb("vacuum", "removes files that nothing needs any more")
     vacuum.add_argument("model", nargs="*", help="collections (default: all)")
     vacuum.add_argument("--older-than", default="1 day", help="what readers may still be at stays (default: 1 day)")
+    vacuum.add_argument("--orphans", action="store_true", help="also what no model of the project owns any more")
     return made
 
 

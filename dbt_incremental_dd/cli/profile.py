@@ -24,6 +24,15 @@ def project_of(options: argparse.Namespace) -> tuple[str, str]:
     return str(folder), str(_profiles_file(folder, options.profiles_dir).parent)
 
 
+def project_folder(options: argparse.Namespace) -> str | None:
+    """The folder of the project that a call is about; None if it is about a state root alone."""
+    given = (options.project_dir, options.profiles_dir, options.target)
+    folder = _project_folder(options.project_dir)
+    if (options.state_root is not None and given == (None, None, None)) or not (folder / "dbt_project.yml").exists():
+        return None
+    return str(folder)
+
+
 @dataclass(frozen=True)
 class Found:
     """``storage_options`` are for the state root, ``settings`` for Spark."""

@@ -7,14 +7,15 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.api import Collection, Database
-from dbt_incremental_dd.cli.profile import place, project_of
+from dbt_incremental_dd.cli.profile import place, project_folder, project_of
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
+from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.status import Status
 
 if TYPE_CHECKING:
@@ -86,9 +87,32 @@ def _vacuum(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.runtime.vacuum import vacuum
 
     names = [_collection(options, name).name for name in options.model] or None
-    for line in vacuum(_database(options).storage, names, parse_duration(options.older_than)):
+    storage = _database(options).storage
+    if names is None:
+        for line in _orphans(options, storage):
+            print(line)
+    for line in vacuum(storage, names, parse_duration(options.older_than)):
         print(line)
     return 0
+
+
+def _orphans(options: argparse.Namespace, storage: Storage) -> Iterator[str]:
+    """Reports what no model of the project owns, or removes it."""
+    from dbt_incremental_dd.cli.graph import owners
+    from dbt_incremental_dd.runtime.orphans import orphans, remove_orphans
+
+    folder = project_folder(options)
+    own = None if folder is None else owners(folder)
+    if own is None:
+        if options.orphans:
+            raise ConfigError("what no model owns is known only of a project that dbt has parsed", "Run dbt parse.")
+        return
+    found = orphans(storage, own)
+    if options.orphans:
+        yield from remove_orphans(found)
+        return
+    for orphan in found:
+        yield f"{orphan.place.name}: an orphan, {orphan.why}; `dbt-dd vacuum --orphans` removes it"
 
 
 def _query(options: argparse.Namespace) -> int:

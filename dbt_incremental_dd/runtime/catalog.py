@@ -29,6 +29,10 @@ class Catalog:
                 self._views[where] = self._ask(where)
             return name.lower() in self._views[where]
 
+    def has_table(self, relation: str) -> bool:
+        """Whether there is a table, not a view, of that name. Asked each time."""
+        return not self.has_view(relation) and self.spark.catalog.tableExists(relation)
+
     def _ask(self, schema: str) -> frozenset[str]:
         try:
             rows = self.spark.sql(f"SHOW VIEWS IN {schema}" if schema else "SHOW VIEWS").collect()

@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
-from dbt_incremental_dd.runtime.relation import publish, stored_relation
+from dbt_incremental_dd.runtime.relation import publish, stored_relation, was_published
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.holds import Hold, holds, movable
 from dbt_incremental_dd.trace.layout import Place, Storage
@@ -61,7 +61,7 @@ def _compact_one(
     reached("compaction: trace merged")
     merged = merge_recent(place.storage, done.log, sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
-    if relation and done.files_after != done.files_before:
+    if relation and was_published(place) and done.files_after != done.files_before:
         schema = Schema.from_json(str(manifest["schema"]))
         publish(Catalog(spark), place, relation, done.log, schema, False)
     return _line(place.name, done, holders)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,7 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.runtime.catalog import Catalog
+from dbt_incremental_dd.runtime.swap import table_aside
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.links import follow, forget, link_all, shows
@@ -122,11 +124,22 @@ def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sc
         source = f"{_folders(place)}/{folder}" if folder else None
         _replace(spark, changes_relation(relation), _updates_sql(log, log.files, schema, source), shown is not None)
     if not more and (shown is None or shape != shown.shape):
-        _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False)
+        with table_aside(catalog, relation) if shown is None else nullcontext():
+            _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False)
     now = Shown(shape, folder, columns, "" if folder else _digest(*sorted(file.path for file in log.files)))
     if shown != now:
         place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
         forget(_folders(place), (now.folder, shown.folder if shown else 0))
+
+
+def was_published(place: Place) -> bool:
+    """Whether the collection's relations are in a catalog, as far as the state root knows."""
+    return _shown(place) is not None
+
+
+def forget_published(place: Place) -> None:
+    """The collection has no relations any more; the next run of its model makes them."""
+    place.storage.write_small(_SHOWN.format(place.folder), "")
 
 
 def _shown(place: Place) -> Shown | None:

@@ -19,12 +19,13 @@
   {%- if dd_is_preview() -%}
     {{ dd_preview(target, existing, compiled_code) }}
   {%- else -%}
-    {%- if existing is not none and existing.type != 'view' -%}
-      {{ adapter.drop_relation(existing) }}
-    {%- endif -%}
     {%- set dd_time = var('dd_time', none) -%}
     {%- set response = adapter.differential_run(model, target.render(), compiled_code, graph, dd_time, selected_resources) -%}
     {% do store_result('main', response=response) %}
+    {%- if existing is not none and existing.type != 'view' -%}
+      {#- The engine has put the view in its place. -#}
+      {% do adapter.cache_dropped(existing) %}
+    {%- endif -%}
     {% do apply_grants(target, config.get('grants'), should_revoke(existing, full_refresh_mode=False)) %}
     {% do persist_docs(target, model) %}
   {%- endif -%}

@@ -1,0 +1,38 @@
+"""The differential models of a project, as dbt's last parse has left them in ``target/manifest.json``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import yaml
+
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.runtime.orphans import Owners
+
+
+def owners(folder: str) -> Owners | None:
+    """None if the project has not been parsed yet. Raises ConfigError, naming the file, if it cannot be read."""
+    file = _target(Path(folder)) / "manifest.json"
+    if not file.exists():
+        return None
+    try:
+        graph = json.loads(file.read_text())
+        models = {
+            str(id): f"{node['schema']}.{node['alias']}".lower()
+            for id, node in graph["nodes"].items()
+            if node["config"].get("materialized") == "differential"
+        }
+        packages = {str(node["package_name"]) for node in graph["nodes"].values()}
+        return Owners(packages | {str(graph["metadata"]["project_name"])}, models)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error!r}", "Make it anew: dbt parse.") from error
+
+
+def _target(folder: Path) -> Path:
+    given = os.environ.get("DBT_TARGET_PATH")
+    if given is None:
+        settings = yaml.safe_load((folder / "dbt_project.yml").read_text())
+        given = str(settings.get("target-path") or "target")
+    return folder / given
