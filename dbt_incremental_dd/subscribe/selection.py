@@ -13,15 +13,19 @@ import pyarrow as pa
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
-from dbt_incremental_dd.core.errors import QueryError
+from dbt_incremental_dd.core.errors import QueryCanceled, QueryError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.trace.duck import confined
+from dbt_incremental_dd.untrusted.limits import Limits, Running, Watch
+from dbt_incremental_dd.untrusted.reading import parsed
 
 _LINEAR = {"expressions", "from_", "from", "where", "kind", "hint"}
 _REMEDY = (
     "SUBSCRIBE takes SELECT ... FROM one collection WHERE ...; make a model of anything else, and subscribe to it."
 )
 _ROWS = "dd_rows"
+SECONDS = 60.0
+"""For computing it over one batch of changes."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,13 @@ class Selection:
 
     def __post_init__(self) -> None:
         self._require_linear(self._select)
+        parsed(self.sql)
 
     @cached_property
     def _select(self) -> exp.Select:
         try:
             found = parse(self.sql, read="duckdb")
-        except SqlglotError as error:
+        except (SqlglotError, RecursionError) as error:
             raise QueryError(f"the SELECT to subscribe to cannot be read: {error}", _REMEDY) from error
         if len(found) != 1 or not isinstance(found[0], exp.Select):
             raise QueryError("what is subscribed to is not one SELECT", _REMEDY)
@@ -54,11 +59,18 @@ class Selection:
     def apply(self, updates: pa.Table) -> pa.Table:
         """The changes of what is selected, by time. ``updates``: visible columns, dd_time, dd_diff. Raises QueryError
         where DuckDB cannot compute it."""
+        sql = self._over(tuple(updates.column_names))
+        # What is computed is what DuckDB reads, not what was read to make it.
+        parsed(sql)
+        running = Running(_watch(), SECONDS)
         with confined() as connection:
             connection.register(_ROWS, updates)
             try:
-                found = connection.sql(self._over(tuple(updates.column_names))).to_arrow_table()
+                with running.computing(connection):
+                    found = connection.sql(sql).to_arrow_table()
             except duckdb.Error as error:
+                if running.why is not None:
+                    raise QueryCanceled(f"the SELECT to subscribe to: {running.why}", _REMEDY) from error
                 raise QueryError(f"the SELECT to subscribe to cannot be computed: {error}", _REMEDY) from error
         return found.set_column(found.num_columns - 1, DIFF, found[DIFF].cast(pa.int64()))
 
@@ -100,6 +112,11 @@ class Selection:
             name = function.sql(dialect="duckdb").partition("(")[0].strip().lower()
             if name in _changing():
                 raise QueryError(f"{name} is not the same whenever it is computed", "Leave it out.")
+
+
+@cache
+def _watch() -> Watch:
+    return Watch(Limits().bytes)
 
 
 def _name(selected: exp.Expression) -> str:

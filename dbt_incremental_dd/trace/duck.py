@@ -8,6 +8,8 @@ from functools import cache
 
 import duckdb
 
+from dbt_incremental_dd.untrusted.sized import macros
+
 
 def database() -> duckdb.DuckDBPyConnection:
     """A cursor, to be closed by whoever asks for it."""
@@ -21,8 +23,13 @@ def confined() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _confined() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "TimeZone": "UTC"})
+    connection = duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "TimeZone": "UTC", "temp_directory": ""}
+    )
+    for statement in macros():
+        connection.execute(statement)
     connection.execute("SET enable_external_access = false")
+    connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
     connection.execute("SET lock_configuration = true")
     return connection
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -13,15 +13,18 @@ import pyarrow as pa
 from sqlglot.tokens import Token, TokenType
 
 from dbt_incremental_dd.api import Collection, Database
-from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.query.as_of import tokens
 from dbt_incremental_dd.query.session import BATCH, Answer
 from dbt_incremental_dd.query.types import literal
 from dbt_incremental_dd.serve.pgwire import types as t
-from dbt_incremental_dd.serve.pgwire.catalog_tables import ASKED_ALONE, RELATIONS, functions, tables
+from dbt_incremental_dd.serve.pgwire.catalog_tables import ASKED_ALONE, FUNCTIONS, RELATIONS, functions, tables
 from dbt_incremental_dd.serve.pgwire.settings import SERVER_VERSION, Settings
 from dbt_incremental_dd.trace.stored import updates_schema
+from dbt_incremental_dd.untrusted.limits import Running
+from dbt_incremental_dd.untrusted.reading import parsed
+from dbt_incremental_dd.untrusted.sized import macros
 
 _PUBLIC = "public"
 _SYSTEM = {"pg_catalog": 11, "information_schema": 13000, _PUBLIC: 2200}
@@ -53,6 +56,10 @@ class Client:
 _RENAMED = {"json_build_object": "json_object"}
 """Functions that DuckDB has by another name."""
 
+_MEMORY = "64MB"
+"""For a catalog, and for what is computed with it."""
+_ITS_OWN = ASKED_ALONE | FUNCTIONS
+
 _Described = tuple[tuple[str, pa.Schema], ...]
 
 
@@ -63,27 +70,37 @@ class Catalog:
         self._database = database
         self._client = client
         self._made: tuple[_Described, duckdb.DuckDBPyConnection] | None = None
+        self._running: Running | None = None
 
-    def answer(self, sql: str, cursors: Mapping[str, str]) -> Answer | None:
+    def answer(self, sql: str, cursors: Mapping[str, str], running: Callable[[], Running]) -> Answer | None:
         """What a query of the catalog gives; None for any other statement. ``cursors``: their statements by their
-        names. Raises duckdb.Error where it asks for what this catalog has not."""
+        names. ``running``: what it computes with. Raises duckdb.Error or QueryError where it asks for what this catalog
+        has not, QueryCanceled where it is interrupted."""
         found = tokens(sql)
         if not _is_of_catalog(found):
             return None
+        text = _in_duckdb(sql, found)
+        _require_catalog(text)
         connection = self._connection()
         connection.execute("DELETE FROM pg_cursors")
         for name, statement in cursors.items():
             connection.execute("INSERT INTO pg_cursors VALUES (?, ?, false, false, false)", [name, statement])
-        table = connection.sql(_in_duckdb(sql, found)).to_arrow_table()
+        self._running = running()
+        try:
+            with self._running.computing(connection):
+                table = connection.sql(text).to_arrow_table()
+        except duckdb.Error as error:
+            if self._running.why is not None:
+                raise QueryCanceled(self._running.why) from error
+            raise
         table = table.rename_columns([_called(name) for name in table.column_names])
         return Answer(table.schema, iter(table.to_batches(max_chunksize=BATCH)), None)
 
     def interrupt(self) -> None:
         """Ends what is being answered, with an error."""
-        made = self._made
-        if made is not None:
+        if self._running is not None:
             with contextlib.suppress(duckdb.ConnectionException):
-                made[1].interrupt()
+                self._running.interrupt()
 
     def close(self) -> None:
         """Ends it."""
@@ -110,8 +127,19 @@ def _described(collections: Sequence[Collection]) -> Iterator[tuple[str, pa.Sche
 
 
 def _made(described: _Described, client: Client) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "TimeZone": "UTC"})
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "TimeZone": "UTC",
+        "memory_limit": _MEMORY,
+        "temp_directory": "",
+        "threads": 1,
+    }
+    connection = duckdb.connect(":memory:", config=config)
+    for statement in macros():
+        connection.execute(statement)
     connection.execute("SET enable_external_access = false")
+    connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+    connection.execute("SET lock_configuration = true")
     schemas = dict.fromkeys(name.rpartition(".")[0] or _PUBLIC for name, _ in described)
     oids = {**{schema: _oid(schema) for schema in schemas}, **_SYSTEM}
     settings = client.settings.show("all")
@@ -176,6 +204,15 @@ def _oid(name: str) -> int:
 def _modifier(arrow: pa.DataType) -> int:
     """What Postgres keeps of a decimal's precision and scale; else -1."""
     return (arrow.precision << 16 | arrow.scale) + 4 if pa.types.is_decimal(arrow) else -1
+
+
+def _require_catalog(sql: str) -> None:
+    """Raises QueryError for what does not read the catalog alone, and for tables that it has not."""
+    reading = parsed(sql, _ITS_OWN)
+    for schema, name in reading.tables:
+        known = name in RELATIONS or name in reading.defined
+        if not known or schema:
+            raise QueryError(f"Table with name {f'{schema}.{name}' if schema else name} does not exist")
 
 
 def _words(found: Sequence[Token]) -> list[str]:

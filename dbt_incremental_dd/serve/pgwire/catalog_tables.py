@@ -149,6 +149,9 @@ ASKED_ALONE = frozenset(
 )
 """Functions that are of the catalog where a statement reads nothing."""
 
+FUNCTIONS = frozenset(_FUNCTIONS)
+"""All that are made here."""
+
 RELATIONS = frozenset({*_FILLED, *_EMPTY, *_VIEWS})
 """All tables and views. Those of ``information_schema`` have it and an underscore before their names."""
 

@@ -133,7 +133,7 @@ class Executor:
     def _select(self, sql: str) -> Answer:
         """In a thread for queries. The first read of a transaction fixes the time of the others."""
         held = {name: cursor.sql for name, cursor in self._cursors.items()}
-        answered = self._catalog.answer(sql, held)
+        answered = self._catalog.answer(sql, held, lambda: self._queries.engine.running(self._session.seconds))
         if answered is not None:
             return answered
         _, own = split_as_of(sql)
