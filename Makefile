@@ -95,6 +95,7 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.wide.run
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.following --rounds 10
+	$(BIN)/python -m benchmarks.subscribers --seconds 10
 	$(BIN)/python -m benchmarks.recursion --edges 200000 --nodes 80000
 
 clean: ## removes what was generated, and the environment

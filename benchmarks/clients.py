@@ -1,8 +1,8 @@
 """Subscribers that cost next to nothing: they read raw sockets, and count.
 
 ``python -m benchmarks.clients PROTOCOL PORT CLIENTS ROWS CHANGES`` follows a view of so many rows, of which so many
-updates come at a time. A line of JSON says when all have the snapshot; the second one, when a line comes in or the
-input ends, what each has been told since.
+updates come at a time. A line of JSON says when all have the snapshot. After a line that says how many times have come
+since, the second one tells what has been told of them, and how late.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from abc import abstractmethod
 from collections import Counter
 from typing import Any
 
+_LAST = 20.0
+"""Seconds that the last message may take."""
 PATH = "/collections/totals/changes"
 
 
@@ -180,7 +182,10 @@ async def follow(protocol: str, port: int, clients: int, rows: int, changes: int
     for error in Counter(repr(error) for error in found if not isinstance(error, Client)).items():
         print(error, file=sys.stderr)
     print(json.dumps({"joined": len(joined)}), flush=True)
-    await asyncio.to_thread(sys.stdin.readline)
+    times = int(await asyncio.to_thread(sys.stdin.readline) or 0)
+    deadline = time.monotonic() + _LAST
+    while any(len(client.latencies) < times for client in joined) and time.monotonic() < deadline:
+        await asyncio.sleep(0.1)
     print(json.dumps(summary(joined)), flush=True)
 
 

@@ -242,6 +242,28 @@ def _following(found: dict[str, Any], folder: Path) -> str:
     )
 
 
+def _subscribers(found: list[dict[str, Any]], folder: Path) -> str:
+    head = ("protocol", "clients", "delivered", "p50 s", "p99 s", "max s", "MB at most", "threads", "CPU s per commit")
+    rows = [
+        (
+            *(one["protocol"], f"{one['clients']:,}", f"{one['delivered']:,} of {one['expected']:,}"),
+            *(f"{one[part]:.2f}" for part in ("p50", "p99", "max")),
+            *(f"{one['memory at most'] / 1e6:.0f}", one["threads"], f"{one['CPU seconds'] / one['commits']:.2f}"),
+        )
+        for one in found
+    ]
+    before = min(one["memory before"] for one in found)
+    return "\n".join(
+        (
+            "## Many subscribers\n",
+            "`python -m benchmarks.subscribers`: all connect at once, then one commit comes each second. From the "
+            "commit's time, which is taken before its file is written, to the client's having read all of it. Memory "
+            f"({before / 1e6:.0f} MB before), threads and CPU seconds are the server's.\n",
+            _table(head, rows),
+        )
+    )
+
+
 SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "tpch_refresh": _refresh,
     "tpch_scaling": _scaling,
@@ -250,6 +272,7 @@ SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "floor": _floor,
     "soak": _soak,
     "following": _following,
+    "subscribers": _subscribers,
 }
 
 

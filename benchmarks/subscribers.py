@@ -67,9 +67,8 @@ async def subscribers(root: Path, protocol: str, clients: int, seconds: int, row
             due += 1
             await asyncio.sleep(max(due - time.monotonic(), 0))
             times.append(await asyncio.to_thread(view.change))
-        await asyncio.sleep(3)
+        told, _ = await process.communicate(f"{len(times)}\n".encode())
         after = _usage(pid)
-        told, _ = await process.communicate(b"\n")
     found = json.loads(told)
     return {
         **{"protocol": protocol, "clients": clients, "joined": joined["joined"], "commits": seconds},

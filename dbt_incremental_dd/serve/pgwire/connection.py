@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import struct
+import traceback
 from collections import deque
 from collections.abc import Callable
 
@@ -23,6 +23,8 @@ from dbt_incremental_dd.serve.pgwire.settings import REPORTED, Settings
 from dbt_incremental_dd.serve.queries import Queries
 from dbt_incremental_dd.serve.settled import settled
 
+_GONE = (ConnectionError, asyncio.IncompleteReadError, TimeoutError)
+"""What is raised where a client is gone, or let go."""
 STARTUP = 60.0
 """Seconds in which a client has to say who it is."""
 _AHEAD = messages.MAX_MESSAGE
@@ -59,17 +61,18 @@ class Connection:
     async def serve(self) -> None:
         """Until its end. Raises nothing that is the client's doing."""
         try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-                try:
-                    async with asyncio.timeout(STARTUP):
-                        settings = await self._begin()
-                    if settings is not None:
-                        await self._converse(settings)
-                except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-                    raise
-                except Exception as error:
-                    self._out.write(messages.error_response(known(error), "FATAL"))
-                    await self._out.flush()
+            try:
+                async with asyncio.timeout(STARTUP):
+                    settings = await self._begin()
+                if settings is not None:
+                    await self._converse(settings)
+            except _GONE:
+                raise
+            except Exception as error:
+                self._out.write(messages.error_response(known(error), "FATAL"))
+                await self._out.flush()
+        except _GONE:
+            pass
         finally:
             self._writer.close()
 
@@ -147,7 +150,11 @@ class Connection:
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
-        for error in ended:
+        errors = [error for error in ended if isinstance(error, BaseException)]
+        for error in errors:
+            # Their frames would keep the rows that were being sent until the garbage collector comes by.
+            traceback.clear_frames(error.__traceback__)
+        for error in errors:
             if isinstance(error, Exception):
                 raise error
 

@@ -21,7 +21,7 @@ class Rows(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other clients may get the very same tables."""
+        """Whether other clients get the very same tables as those that are taken now; they are small."""
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
         """At most ``limit`` rows; None where there are no more. Waits until there is at least one; for a subscription

@@ -74,8 +74,6 @@ class Subscribed:
     taken late comes summed up. With ``progress`` the first row tells where it begins, and one after each step of the
     frontier how far it is."""
 
-    is_shared = True
-
     def __init__(
         self, stack: contextlib.AsyncExitStack, follower: Follower, name: str, updates: pa.Schema, progress: bool
     ) -> None:
@@ -88,6 +86,7 @@ class Subscribed:
         self._left: pa.Table | None = None
         """Of the table that was taken last."""
         self._coming: Iterator[pa.Table] = iter(())
+        self.is_shared = False
         self._asked: asyncio.Future[Batch | None] | None = None
         if progress:
             subscription = follower.subscription
@@ -130,7 +129,8 @@ class Subscribed:
         """None of them empty. Those of a small batch are the same tables for all that have the same."""
         if batch.updates.schema.names != self._updates.names or batch.updates.schema.types != self._updates.types:
             raise PgError(FEATURE, f"the columns of {self._name} have changed", "SUBSCRIBE again.")
-        if batch.updates.num_rows > _SMALL or batch.updates.nbytes > BYTES:
+        self.is_shared = batch.updates.num_rows <= _SMALL and batch.updates.nbytes <= BYTES
+        if not self.is_shared:
             return self._made(batch)
         key = (Subscribed, batch.after, batch.upper, self._follower.subscription.shape, self._progress)
         made: list[pa.Table] = self._follower.shared.memo.get(key, lambda: list(self._made(batch)), _bytes)
@@ -160,6 +160,7 @@ class Subscribed:
         if self._asked is not None:
             self._asked.cancel()
             await settled(self._asked)
+        self._left, self._coming = None, iter(())
         await self._stack.aclose()
 
 
