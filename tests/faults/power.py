@@ -169,9 +169,9 @@ class Machine:
         self.feed()
         before = {path: _version(path) for path in self._files()}
         self._synced.clear()
-        with _patched(durable, "sync_file", self._sync), _patched(points, "_watcher", reached):
-            with contextlib.suppress(PowerCut):
-                self.run()
+        patches = _patched(durable, "sync_file", self._sync), _patched(points, "_watcher", reached)
+        with patches[0], patches[1], contextlib.suppress(PowerCut):
+            self.run()
         for path in self._files():
             if _version(path) not in (before.get(path), self._synced.get(str(path))):
                 self._lose(path)
