@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     verb("explain", "a model's differential plan").add_argument("model")
     verify = verb("verify", "stored contents against Spark's batch answer")
     verify.add_argument("model", nargs="*", help="models (default: all)")
+    verify.add_argument("--files", action="store_true", help="only whether every stored file is as it was written")
     _query(verb("query", "a collection's rows as of a time"))
     _subscribe(verb("subscribe", "a collection's rows, and every change after them as it comes"))
     _publish(verb("publish", "writes a collection's changes to a Kafka topic, exactly once"))

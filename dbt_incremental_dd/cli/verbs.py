@@ -16,6 +16,7 @@ from dbt_incremental_dd.cli.profile import place, project_folder, project_of
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.progress import size_text
 from dbt_incremental_dd.trace.status import Status
 
 if TYPE_CHECKING:
@@ -76,11 +77,26 @@ def _verify(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.runtime.verify import verify
 
     names = [_collection(options, name).name for name in options.model] or None
+    if options.files:
+        return _verify_files(_database(options).storage, names)
     found = verify(_session(options), _database(options).storage, names)
     for one in found:
         word = "exact" if one.exact else f"WRONG: {one.missing} missing, {one.unexpected} unexpected"
         print(f"{one.model}  at {format_time(one.as_of)}  {one.rows} rows  {word}")
     return 0 if all(one.exact for one in found) else 1
+
+
+def _verify_files(storage: Storage, names: list[str] | None) -> int:
+    from dbt_incremental_dd.runtime.scrub import scrub
+
+    damaged = 0
+    for one in scrub(storage, names):
+        damaged += bool(one.damage)
+        told = f"DAMAGED: {one.damage}" if one.damage else f"{one.files} files, {size_text(one.bytes)}  intact"
+        print(f"{one.name}  {told}")
+    if damaged:
+        print("Restore what is damaged, or build it anew: docs/operations.md, What is damaged.")
+    return 1 if damaged else 0
 
 
 def _vacuum(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.query.types import duckdb_type, identifier, literal
+from dbt_incremental_dd.trace.damage import require_readable
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Log
 
@@ -21,6 +22,7 @@ def contents_sql(log: Log, schema: Schema, t: Time, root: str) -> str:
     files = between(log.files, BEGINNING, t)
     if not files:
         return empty_sql(schema)
+    require_readable(log, files)
     names = ", ".join(identifier(name) for name in schema.names)
     inside = f"FROM ({_updates_sql(root, files, schema)}) WHERE {TIME} <= {t}"
     if all(file.min_diff == 1 == file.max_diff for file in files):

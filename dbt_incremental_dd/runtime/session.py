@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _QUIET = "log4j2-quiet.properties"
 _MEANING = {"spark.sql.ansi.enabled": "false"}
 """What SQL means: dbt-spark sets it for every run."""
+_READING = {"parquet.page.verify-checksum.enabled": "true"}
+"""Hadoop's setting: a page that is not what was written is an error, and not rows."""
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _REACHED: set[str] = set()
 """State roots in object storage that this process's Spark has reached."""
@@ -33,7 +35,7 @@ def open_session(root: str, settings: Mapping[str, str], options: Mapping[str, s
 
     Raises StateError where it cannot reach the state root.
     """
-    spark = _open(root, settings, hadoop_settings(root, options or {}))
+    spark = _open(root, settings, {**_READING, **hadoop_settings(root, options or {})})
     if root not in _REACHED and urlsplit(root).scheme == "s3":
         _require_reached(spark, root)
         _REACHED.add(root)

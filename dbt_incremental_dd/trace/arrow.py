@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from dbt_incremental_dd.core.schema import Schema
 
@@ -29,6 +30,11 @@ _ARROW: dict[str, pa.DataType] = {
 }
 
 
+PARQUET = ds.ParquetFileFormat(
+    read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"),
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True),
+)
+"""How stored files are read: Spark writes timestamps in a type of its own; pages are verified."""
 BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "date")
 """Types that files have bounds for, and of which Arrow and Spark agree on ``=``."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF
@@ -20,6 +21,10 @@ def count(diffs: pa.ChunkedArray) -> tuple[int, int]:
     return added, -removed
 
 
+def _diffs(filesystem: pafs.FileSystem, path: str) -> pa.ChunkedArray:
+    return pq.read_table(path, columns=[DIFF], filesystem=filesystem, page_checksum_verification=True)[DIFF]
+
+
 def count_stored(storage: Storage, uri: str, files: Iterable[DataFile]) -> tuple[int, int]:
     """(added, removed) by files of a trace; one whose diffs are all the same is not opened."""
     filesystem, root = storage.filesystem(uri)
@@ -28,6 +33,6 @@ def count_stored(storage: Storage, uri: str, files: Iterable[DataFile]) -> tuple
         if file.min_diff == file.max_diff:
             plus, minus = max(file.min_diff, 0) * file.rows, max(-file.min_diff, 0) * file.rows
         else:
-            plus, minus = count(pq.read_table(f"{root}/{file.path}", columns=[DIFF], filesystem=filesystem)[DIFF])
+            plus, minus = count(_diffs(filesystem, f"{root}/{file.path}"))
         added, removed = added + plus, removed + minus
     return added, removed

@@ -1,15 +1,46 @@
-"""What a trace's log names and the disk does not have: a file that is missing, or was cut."""
+"""What a trace's log names and the disk does not have: a file that is missing, was cut, or is not what was written."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
 from pyarrow import fs as pafs
 
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.trace.checksum import flaw, require_intact
+from dbt_incremental_dd.trace.entries import remedy
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log
 
+_CONTENTS = re.compile(r"checksum|parquet|decompress|zstd|thrift|corrupt|invalid|deserializ", re.IGNORECASE)
+_AT_ONCE = 4
 
-def damage(storage: Storage, log: Log) -> str | None:
-    """Which live file is not as it was written, and how; None where all are. Sizes are compared, not contents."""
+
+def may_be_damage(error: BaseException) -> bool:
+    """Whether an error may come from a file whose contents have changed, so that it is worth reading them all."""
+    return bool(_CONTENTS.search(str(error)))
+
+
+def damaged(name: str, uri: str, error: BaseException, path: str = "") -> StateError:
+    """The error for a data file that cannot be read; ``path``: if ``error`` does not name it."""
+    what = f"file {path} cannot be read: {error}" if path else str(error)
+    return StateError(f"what is stored of {name} is damaged: {what}", remedy(uri))
+
+
+def require_readable(log: Log, files: Iterable[DataFile]) -> None:
+    """Raises StateError if a file that DuckDB is about to read is not what was written (``require_intact``)."""
+    try:
+        require_intact(f"{log.uri}/{file.path}" for file in files)
+    except OSError as error:
+        raise damaged(log.name, log.uri, error) from error
+
+
+def damage(storage: Storage, log: Log, contents: bool = False) -> str | None:
+    """Which live file is not as it was written, and how; None where all are. Sizes are compared, and with ``contents``
+    the files are read."""
     filesystem, root = storage.filesystem(log.uri)
     paths = [f"{root}/{file.path}" for file in log.files]
     for file, info in zip(log.files, filesystem.get_file_info(paths), strict=True):
@@ -17,4 +48,7 @@ def damage(storage: Storage, log: Log) -> str | None:
             return f"file {info.path} is missing"
         if info.size != file.bytes:
             return f"file {info.path} has {info.size} of its {file.bytes} bytes"
-    return None
+    if not contents:
+        return None
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return next((found for found in pool.map(lambda path: flaw(filesystem, path), paths) if found), None)

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import file_type, typed
+from dbt_incremental_dd.trace.arrow import PARQUET, file_type, typed
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.page_probe import probe_pages
@@ -71,7 +71,6 @@ def read_local(
     ``keys`` leaves out rows with other values of these columns; row groups without any are not read.
     """
     filesystem, root = storage.filesystem(uri)
-    form = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
     paths = [f"{root}/{file.path}" for file in files]
     tables, paths = probe_pages(filesystem, paths, columns, keys or {})
@@ -80,7 +79,7 @@ def read_local(
         _LOG.debug("reading %d files", len(paths), extra=told)
         found = probe(filesystem, paths, columns, keys or {}) if paths else columns.empty_table()
         if found is None:
-            dataset = ds.dataset(paths, schema=columns, format=form, filesystem=filesystem)
+            dataset = ds.dataset(paths, schema=columns, format=PARQUET, filesystem=filesystem)
             found = dataset.to_table(filter=_filters(keys or {}))
         tables.append(found)
     return pa.concat_tables(tables)

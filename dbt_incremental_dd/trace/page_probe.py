@@ -34,12 +34,18 @@ _LARGEST_SHARE_OF_MANY = 0.08
 def probe_pages(
     filesystem: pafs.FileSystem, paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
 ) -> tuple[list[pa.Table], list[str]]:
-    """Rows whose columns have one of the values each, of the files that have an index; and the other files."""
+    """Rows whose columns have one of the values each, of the files that have an index; and the other files.
+
+    Raises OSError for a page that is not what was written.
+    """
     if not isinstance(filesystem, pafs.LocalFileSystem) or not keys:
         return [], list(paths)
     try:
         return _probe(paths, columns, keys)
-    except (pa.ArrowException, OSError, ValueError, LookupError):  # a damaged index; the file itself may be whole
+    except (pa.ArrowException, OSError, ValueError, LookupError) as error:
+        if "checksum" in str(error).lower():
+            raise
+        # A damaged index; the file itself may be whole.
         return [], list(paths)
 
 
@@ -153,7 +159,8 @@ class _File:
         schema = Items(STRUCT, [root, *(element for part in self.fields for element in part.schema)])
         footer = encode({1: Number(1), 2: schema, 3: Number(self.rows, I64), 4: Items(STRUCT, self.groups)})
         data = b"".join((*self.parts, footer, len(footer).to_bytes(4, "little"), _MAGIC))
-        return pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us").read()
+        file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        return file.read()
 
 
 def _chunk(same: bytes, rows: int, dictionary: int, data: int, end: int) -> Encoded:

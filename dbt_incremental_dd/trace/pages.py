@@ -1,7 +1,7 @@
 """Where the pages of a sorted Parquet file lie: an index beside the file, so that a few keys cost a few pages.
 
-``<file>.pages`` is an Arrow file of one record batch. Each row group has a row for its dictionaries, one for each page
-and one for its end, in this order; all its columns have their pages cut at the same rows.
+``<file>.pages`` is an Arrow file of one record batch, and its CRC-32. Each row group has a row for its dictionaries,
+one for each page and one for its end, in this order; all its columns have their pages cut at the same rows.
 
     row          long    the page's first row in the row group; the end's: how many rows there are
     key:<name>   long or 32 bytes: the page's first value of a column that each row group is sorted by; the end's: the
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -35,6 +36,8 @@ from dbt_incremental_dd.trace import durable
 from dbt_incremental_dd.trace.thrift import I32, I64, STRUCT, Fields, Items, Number, decode, decode_numbers, encode
 
 SUFFIX = ".pages"
+_CHECKED, _CRC = b"DDPAGES1", 4
+"""How an index ends that has a checksum, and the checksum's bytes before that."""
 _PREFIX = 32
 _TAIL = 8
 """Bytes of a Parquet file after its footer: the footer's length, and four more."""
@@ -150,10 +153,17 @@ class PageIndex:
 
 @lru_cache(maxsize=4096)
 def open_pages(path: str) -> PageIndex | None:
-    """The index of a local file, which never changes; None where there is none."""
+    """The index of a local file, which never changes; None where there is none, or where it is damaged."""
     if not Path(f"{path}{SUFFIX}").exists():
         return None
-    with pa.ipc.open_file(pa.memory_map(f"{path}{SUFFIX}")) as reader:
+    with pa.memory_map(f"{path}{SUFFIX}") as mapped:
+        data = mapped.read_buffer()
+    if data[-len(_CHECKED) :].to_pybytes() == _CHECKED:
+        end = data.size - len(_CHECKED) - _CRC
+        if zlib.crc32(data[:end]) != int.from_bytes(data[end : end + _CRC].to_pybytes(), "little"):
+            return None
+        data = data[:end]
+    with pa.ipc.open_file(pa.BufferReader(data)) as reader:
         return PageIndex(reader.get_batch(0))
 
 
@@ -172,8 +182,13 @@ def write_pages(filesystem: pafs.FileSystem, path: str, footer: pq.FileMetaData,
         return
     if batch is not None:
         reached("index of pages: before")
-        with filesystem.open_output_stream(f"{path}{SUFFIX}") as out, pa.ipc.new_file(out, batch.schema) as writer:
+        made = pa.BufferOutputStream()
+        with pa.ipc.new_file(made, batch.schema) as writer:
             writer.write_batch(batch)
+        index = made.getvalue()
+        with filesystem.open_output_stream(f"{path}{SUFFIX}") as out:
+            out.write(index)
+            out.write(zlib.crc32(index).to_bytes(_CRC, "little") + _CHECKED)
         durable.note(f"{path}{SUFFIX}")
 
 

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 from pyarrow import fs as pafs
 
+from dbt_incremental_dd.trace.checksum import require_intact
 from dbt_incremental_dd.trace.duck import database
 
 _GLOB = frozenset("*?[]{}\\")
@@ -21,9 +22,12 @@ _GLOB = frozenset("*?[]{}\\")
 def probe(
     filesystem: pafs.FileSystem, paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
-    """The rows of Parquet files whose columns have one of the values each; None where Arrow has to read them."""
+    """The rows of Parquet files whose columns have one of the values each; None where Arrow has to read them.
+
+    Raises OSError for a file that is not what was written, as far as ``require_intact`` looks."""
     if not isinstance(filesystem, pafs.LocalFileSystem) or not keys or _GLOB & set("".join(paths)):
         return None
+    require_intact(paths)
     try:
         return _found(paths, columns, keys)
     except (duckdb.Error, pa.ArrowException):  # a column that no file has, bytes that are no text

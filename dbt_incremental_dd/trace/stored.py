@@ -10,14 +10,12 @@ from deltalake import Schema as DeltaSchema
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.trace.arrow import nullable
+from dbt_incremental_dd.trace.arrow import PARQUET, nullable
+from dbt_incremental_dd.trace.damage import damaged
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.manifest import columns_of
-
-# Spark writes timestamps in a type of its own.
-_FORMAT = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
 
 
 def log_of(place: Place) -> Log:
@@ -63,9 +61,13 @@ def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
     tables = []
     for file in between(log.files, after, up_to):
         # Types are those of the file at first: what they nest is not cast while it is read.
-        stored = ds.dataset(f"{root}/{file.path}", format=_FORMAT, filesystem=filesystem)
-        present = [name for name in columns.names if name in stored.schema.names]
-        tables.append(_cast(stored.to_table(columns=present, filter=inside), columns))
+        try:
+            stored = ds.dataset(f"{root}/{file.path}", format=PARQUET, filesystem=filesystem)
+            present = [name for name in columns.names if name in stored.schema.names]
+            found = stored.to_table(columns=present, filter=inside)
+        except OSError as error:
+            raise damaged(place.name, log.uri, error, f"{root}/{file.path}") from error
+        tables.append(_cast(found, columns))
     return pa.concat_tables([columns.empty_table(), *tables]).sort_by(TIME)
 
 

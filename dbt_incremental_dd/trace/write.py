@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import logging
+import os
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.trace.arrow import nullable_inside
+from dbt_incremental_dd.trace.checksum import name_by_checksum
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.pages import write_pages
@@ -44,6 +46,7 @@ _PAGED: Mapping[str, Any] = {
     "max_rows_per_page": ROWS_PER_PAGE,
     "dictionary_pagesize_limit": _BYTES_PER_DICTIONARY,
 }
+_WRITTEN: Mapping[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 _AT_ONCE = 8
 """Footers that are read at a time: in object storage each takes as long as a request."""
 _LONGEST_BOUND = 256
@@ -62,8 +65,10 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     footers: list[pq.FileMetaData] = []
     reached("file: before")
     with filesystem.open_output_stream(f"{root}/{path}") as out:
-        pq.write_table(table, out, row_group_size=ROWS_PER_GROUP, compression="zstd", metadata_collector=footers, **how)
+        pq.write_table(table, out, row_group_size=ROWS_PER_GROUP, metadata_collector=footers, **_WRITTEN, **how)
         size = out.tell()
+    if storage.is_local:
+        path = os.path.relpath(name_by_checksum(f"{root}/{path}"), root)
     reached("file: written")
     return _described(filesystem, root, path, footers[0], size, bounded, is_paged=is_large)
 
@@ -83,8 +88,20 @@ def write_spark(
         writer = writer.option("parquet.dictionary.page.size", _BYTES_PER_DICTIONARY)
     reached("files: before")
     writer.parquet(spark_uri(f"{uri}/{folder}"))
+    if storage.is_local:
+        _name_by_checksum(f"{uri}/{folder}")
     reached("files: written")
     return describe_folder(storage, uri, folder, bounded, is_arranged)
+
+
+def _name_by_checksum(folder: str) -> None:
+    """Spark's files; what Hadoop stores beside each of them goes by its former name."""
+    names = [name for name in os.listdir(folder) if name.endswith(".parquet")]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(lambda name: name_by_checksum(f"{folder}/{name}"), names))
+    for name in names:
+        if os.path.exists(f"{folder}/.{name}.crc"):
+            os.remove(f"{folder}/.{name}.crc")
 
 
 def describe_folder(

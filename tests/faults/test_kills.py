@@ -6,6 +6,7 @@ that outlives them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -53,9 +54,22 @@ def worker(folder: Path, *acts: str, server: str = "") -> int:
     """The exit code of a process that does these acts; a failed one is told."""
     command = [sys.executable, "-m", "tests.faults.worker", str(folder), *acts]
     environment = {**os.environ, **({"SPARK_REMOTE": server} if server else {})}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), f"{' '.join(acts)}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
-    return done.returncode
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=600)
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # its JVM ends with it
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode in (0, -signal.SIGKILL), f"{' '.join(acts)}\n{stdout[-2000:]}\n{stderr[-6000:]}"
+    return process.returncode
 
 
 def test_runs_that_are_killed_are_made_up_for(tmp_path: Path) -> None:

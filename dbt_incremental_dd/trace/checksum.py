@@ -1,0 +1,73 @@
+"""Checksums of whole data files, in their names: ``<stem>.<CRC-32 of the file, 8 hexadecimal digits>.parquet``.
+
+Pages have checksums of their own (Parquet format, "Checksumming"), which Arrow and Spark verify. Footers have none, and
+DuckDB verifies none. So a file is read whole before DuckDB reads it for the first time in a process, as long as that is
+cheap; ``dbt-dd verify --files`` reads all of them. Only files on a local disk are named so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.trace import limits
+
+_NAMED = re.compile(r"\.([0-9a-f]{8})\.parquet$")
+_CHUNK = 1 << 20
+"""Bytes."""
+
+
+def name_by_checksum(path: str) -> str:
+    """Renames a local Parquet file; its new path."""
+    named = f"{path.removesuffix('.parquet')}.{_checksum(path)}.parquet"
+    os.rename(path, named)
+    return named
+
+
+def flaw(filesystem: pafs.FileSystem, path: str) -> str | None:
+    """What is wrong with a data file, which is read whole; None if nothing is."""
+    named = _NAMED.search(path) if isinstance(filesystem, pafs.LocalFileSystem) else None
+    try:
+        if named:
+            return None if _checksum(path) == named[1] else f"file {path} is not what was written: its checksum differs"
+        with pq.ParquetFile(path, filesystem=filesystem, page_checksum_verification=True) as file:
+            for _ in file.iter_batches():
+                pass
+    except (OSError, ValueError) as error:
+        return f"file {path} cannot be read: {error}"
+    return None
+
+
+def require_intact(paths: Iterable[str]) -> None:
+    """Raises OSError, naming the file, if one is not what was written. Each local file is read whole once in a process,
+    those beyond ``limits.CHECKED_BYTES`` in one call are not."""
+    left = limits.CHECKED_BYTES
+    for path in paths:
+        named = _NAMED.search(path)
+        if named is None or os.path.sep not in path:
+            continue
+        left -= os.path.getsize(path)
+        if left < 0:
+            return
+        if _checked(path) != named[1]:
+            raise OSError(f"checksum verification failed while reading file {path}")
+
+
+@lru_cache(maxsize=65_536)
+def _checked(path: str) -> str:
+    """The checksum as of when the file was first read: files never change."""
+    return _checksum(path)
+
+
+def _checksum(path: str) -> str:
+    found = 0
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            found = zlib.crc32(chunk, found)
+    return f"{found:08x}"
