@@ -6,28 +6,35 @@ and compared.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
+from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources import growing
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.listing import is_utf8, listing
 from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
 from dbt_incremental_dd.sources.paths import check, literal, look_every
-from dbt_incremental_dd.sources.reader import as_spark_writes, read, read_few
+from dbt_incremental_dd.sources.reader import Found, as_spark_writes, read, read_few
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import schema_of
 
-__all__ = ["arrivals", "check", "listing", "look_every", "sight"]
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+
+__all__ = ["arrivals", "check", "look_every", "sight"]
 
 _SMALLEST_ROW = 20
 """Bytes; for guessing from a file's size how many records it has at most."""
@@ -44,11 +51,15 @@ def arrivals(visit: Visit) -> Arrival | None:
             f"source {spec.name}: there is nothing at {spec.path}", "Check `path` in the source's settings."
         )
     whole = spec.envelope == "snapshot"
-    if info.type == pafs.FileType.File and spec.format != "parquet" and not whole:
+    kind = _kind(spec, info)
+    if stored is not None and not whole:
+        _require_kind(spec, progress, kind)
+    if kind == "growing file" and not whole:
         return growing.arrivals(spark, storage, spec, filesystem, info, progress, stored)
     root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
-    found = listing(filesystem, info, root)
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
+    found = listing(filesystem, info, root, seen)
+    _require_names(spec, found)
     if found == seen and stored is not None:
         return None
     base = _base(spec, info, found)
@@ -60,15 +71,47 @@ def arrivals(visit: Visit) -> Arrival | None:
     if not new and stored is not None and not whole:
         return None
     fresh = {f"{root}/{name}": partition_of(name) if base is not None else () for name in new}
-    uris = [_uri(spec, name) for name in fresh]
     kept = found if whole else {**seen, **{name: found[name] for name in new}}
     size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
+    records, scratch = _records(visit, filesystem, root, fresh, base, size)
+    progress = {"files": {n: list(s) for n, s in kept.items()}, "kind": kind}
+    return Arrival(records, progress, whole=whole, within=None if changed is None else tuple(changed), scratch=scratch)
+
+
+def _records(
+    visit: Visit,
+    filesystem: pafs.FileSystem,
+    root: str,
+    fresh: Mapping[str, Partition],
+    base: str | None,
+    size: int,
+) -> tuple[Records, tuple[str, ...]]:
+    """The files' records, and folders that go once these are stored."""
+    spark, storage, spec, stored = visit.spark, visit.storage, visit.spec, visit.stored
     few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
-    records = few or Records(spark, read(spark, spec, uris, stored, base), _count(spec, filesystem, [*fresh], size))
-    progress = {"files": {n: list(s) for n, s in kept.items()}}
-    return Arrival(records, progress, whole=whole, within=None if changed is None else tuple(changed))
+    if few is not None:
+        return few, ()
+    estimate = _count(spec, filesystem, list(fresh), size)
+    given = frozenset(key.lower() for partition in fresh.values() for key, _ in partition)
+    encoding, aside = encoding_of(spec), storage.scratch("aside")
+    if encoding is None or not fresh:
+        found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside)
+        return Records(spark, read(spark, spec, found, stored), estimate), (aside,)
+    names = [name.removeprefix(f"{root}/") for name in fresh]
+    scratch = copied(storage, spec, filesystem, root, names, encoding)
+    uris = [f"{spark_uri(scratch)}/{literal(name)}" for name in names]
+
+    def shown(name: Expression) -> Expression:
+        return F.replace(name, F.lit(scratch), F.lit(root))
+
+    found = Found(uris, None if base is None else spark_uri(scratch), given, shown, aside)
+    try:
+        return Records(spark, read(spark, in_utf8(spec), found, stored), estimate), (scratch, aside)
+    except BaseException:
+        storage.remove(scratch)
+        raise
 
 
 def sight(storage: Storage, spec: SourceSpec) -> Hashable:
@@ -80,19 +123,33 @@ def sight(storage: Storage, spec: SourceSpec) -> Hashable:
     return info.size, info.mtime_ns
 
 
-def listing(filesystem: pafs.FileSystem, info: pafs.FileInfo, root: str) -> dict[str, tuple[int, int]]:
-    """Every data file's size and modification time (ns), by its path below the root, which may be elsewhere next time;
-    names that begin with ``_`` or ``.`` are none."""
-    found = [info]
+def _kind(spec: SourceSpec, info: pafs.FileInfo) -> str:
+    """What is at the path."""
     if info.type == pafs.FileType.Directory:
-        found = filesystem.get_file_info(pafs.FileSelector(info.path, recursive=True))
-    return {
-        item.path[len(root) + 1 :]: (item.size, item.mtime_ns)
-        for item in found
-        if item.type == pafs.FileType.File
-        and not item.path.endswith((".tmp", ".crc"))
-        and not any(part.startswith(("_", ".")) for part in item.path[len(root) :].split("/") if part)
-    }
+        return "folder"
+    return "file" if spec.format == "parquet" else "growing file"
+
+
+def _require_kind(spec: SourceSpec, progress: Mapping[str, Any], kind: str) -> None:
+    """Raises SourceError where the path was something else: its records would count again."""
+    was = "growing file" if "offset" in progress else progress.get("kind", kind)
+    if "offset" not in progress and kind == "growing file":
+        was = "folder"
+    if was != kind:
+        raise SourceError(
+            f"source {spec.name}: {spec.path} was a {was}, and is a {kind} now",
+            "Put back what was there, or give what is new to a source of its own; or remove the source's folder under "
+            "state_root to take it in anew.",
+        )
+
+
+def _require_names(spec: SourceSpec, found: Iterable[str]) -> None:
+    """Raises SourceError for a file whose name is no text: neither logs nor Spark can say it."""
+    bad = next((name for name in found if not is_utf8(name)), None)
+    if bad is not None:
+        raise SourceError(
+            f"source {spec.name}: the name of file {os.fsencode(bad)!r} at {spec.path} is not UTF-8", "Rename it."
+        )
 
 
 def _base(spec: SourceSpec, info: pafs.FileInfo, found: Mapping[str, tuple[int, int]]) -> str | None:

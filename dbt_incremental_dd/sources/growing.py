@@ -10,14 +10,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pyarrow import fs as pafs
+from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources import json_lines
 from dbt_incremental_dd.sources.arrival import FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.encoding import copied, encoding_of, in_utf8, keeps_lines
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.reader import read
+from dbt_incremental_dd.sources.options import is_set, option
+from dbt_incremental_dd.sources.reader import Found, read
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
@@ -40,7 +43,9 @@ def arrivals(
     progress: Mapping[str, Any],
     stored: Schema | None,
 ) -> Arrival | None:
-    """The whole lines that have been appended since, copied aside so that what is read does not move."""
+    """The whole lines that have been appended since, copied aside so that what is read does not move. Raises
+    ConfigError for options with which lines are no records."""
+    encoding = _checked_encoding(spec)
     offset = int(progress.get("offset", 0))
     with filesystem.open_input_file(info.path) as file:
         if info.size < offset or (offset and _hash(file, offset) != progress.get("prefix")):
@@ -52,17 +57,44 @@ def arrivals(
         if end == offset and stored is not None:
             return None
         header = b""
-        if offset and spec.format == "csv" and spec.options.get("header") == "true":
-            file.seek(0)
-            header = file.read(_PREFIX).split(b"\n", 1)[0] + b"\n"
+        if offset and spec.format == "csv" and is_set(spec.options, "header"):
+            header = _first_line(file)
         few = _few(spark, spec, file, offset, end, stored)
         if few is not None:
             return Arrival(few, {"offset": end, "prefix": _hash(file, end)})
         scratch = storage.scratch("tail")
         lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
         prefix = _hash(file, end)
-    frame = read(spark, spec, [spark_uri(f"{scratch}/tail.txt")] if end > offset else [], stored)
-    return Arrival(Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(scratch,))
+    folders = [scratch]
+    if encoding is not None:
+        source, folder = storage.filesystem(scratch)
+        folders.append(copied(storage, spec, source, folder, ["tail.txt"], encoding, str(spec.path)))
+    uris = [spark_uri(f"{folders[-1]}/tail.txt")] if end > offset else []
+    found = Found(uris, shown=lambda name: F.lit(spec.path), aside=storage.scratch("aside"))
+    frame = read(spark, in_utf8(spec), found, stored)
+    return Arrival(
+        Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside)
+    )
+
+
+def _checked_encoding(spec: SourceSpec) -> str | None:
+    """The encoding that is not UTF-8. Raises ConfigError for options with which a line's end is no record's end."""
+    encoding = encoding_of(spec)
+    line_end = option(spec.options, "lineSep", "\n")
+    wrong = None
+    if is_set(spec.options, "multiLine"):
+        wrong = "multiLine"
+    elif line_end != "\n":
+        wrong = "lineSep"
+    elif encoding is not None and not keeps_lines(encoding):
+        wrong = f"encoding {encoding}"
+    if wrong is not None:
+        raise ConfigError(
+            f"source {spec.name}: {spec.path} is one growing file, which is read line by line; with options.{wrong} "
+            "a line is no record",
+            "Leave the option out, or write whole files into a folder and give that as the path.",
+        )
+    return encoding
 
 
 def _few(
@@ -74,6 +106,15 @@ def _few(
     file.seek(start)
     table = json_lines.parse(file.read(end - start), stored)
     return None if table is None else Records(spark, Local(spark, table, stored))
+
+
+def _first_line(file: BinaryIO) -> bytes:
+    """The file's first line, with its end."""
+    file.seek(0)
+    line = b""
+    while b"\n" not in line and (block := file.read(_PREFIX)):
+        line += block
+    return line.partition(b"\n")[0] + b"\n"
 
 
 def _hash(file: BinaryIO, read_so_far: int) -> str:

@@ -147,6 +147,22 @@ def _complete_up_to(place: Place, log: Log | None) -> Time:
     )
 
 
+def _as_spelt(spec: SourceSpec, schema: Schema) -> SourceSpec:
+    """The spec with the columns' own spelling of their names, which settings may write in other case."""
+
+    def own(name: str | None) -> str | None:
+        column = schema.find(name) if name else None
+        return column.name if column else name
+
+    return replace(
+        spec,
+        key=tuple(str(own(name)) for name in spec.key),
+        order_by=tuple(str(own(name)) for name in spec.order_by),
+        diff_column=own(spec.diff_column),
+        op_column=own(spec.op_column),
+    )
+
+
 def _counted(records: Records) -> int | None:
     """How many there are, where that is known without a Spark job."""
     return None if records.local is None else records.local.num_rows
@@ -209,6 +225,7 @@ class _Intaking:
         records, note = good_records(self._place, self._spec, arrival, self._t)
         record_schema = records.schema.select(record_names(records))
         schema = self._visible(record_schema)
+        self._spec = _as_spelt(self._spec, record_schema if self._spec.envelope == "changelog" else schema)
         split, all_columns = self._waiting.split(records), records.schema
         records = split.due
         inner = dict(self._manifest.get("inner", {}))

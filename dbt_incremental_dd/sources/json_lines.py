@@ -33,6 +33,8 @@ def parse(data: bytes, stored: Schema) -> pa.Table | None:
         for line in data.decode().removesuffix("\n").split("\n"):
             if len(line) > _LONGEST_LINE or line.count("[") + line.count("{") > _DEEPEST:
                 return None
+            if _has_lone_surrogate(line):
+                return None
             record = _DECODER.decode(line)
             if not isinstance(record, dict) or any(k not in makers and k.lower() in folded for k in record):
                 return None
@@ -42,6 +44,17 @@ def parse(data: bytes, stored: Schema) -> pa.Table | None:
         return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
     except (ValueError, TypeError, RecursionError, OverflowError, pa.ArrowException):
         return None
+
+
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _has_lone_surrogate(line: str) -> bool:
+    """Of escapes, also in what is left out; a backslash that is escaped itself begins none."""
+    if "\\ud" not in line and "\\uD" not in line:
+        return False
+    return bool(_SURROGATE.search(_PAIR.sub(" ", line.replace("\\\\", ""))))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

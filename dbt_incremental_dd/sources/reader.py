@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,59 +12,191 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.sources import json_lines
+from dbt_incremental_dd.sources import csv_text, json_lines, json_text
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.options import is_set, option
+from dbt_incremental_dd.sources.options import without as other_options
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
+from dbt_incremental_dd.sources.paths import literal
 from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.sources.values import YEARS, has_far, is_far
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import quoted, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
+_TEXT = "dd_text"
 _FIRST_DATE = {"date": datetime.date(1582, 10, 15), "timestamp": datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
 """Older ones are a matter of calendars, which Spark settles by what wrote the file."""
 
 
-def read(
-    spark: SparkSession, spec: SourceSpec, uris: Sequence[str], stored: Schema | None, base: str | None = None
-) -> DataFrame:
-    """The files' records in the stored columns, or the declared ones, or those that Spark finds in them.
+@dataclass(frozen=True)
+class Found:
+    """Files to read. ``base``: the folder below which folders' names give values of the columns ``given`` (in lower
+    case). ``shown``: from Spark's name of a file to the one that the source has for it.
+    ``aside``: a scratch folder for what is to be read of files with malformed lines."""
 
-    ``base``: the folder below which folders' names give columns' values.
-    """
-    reader = spark.read.options(**dict(spec.options))
-    reader = reader if base is None else reader.option("basePath", base)
+    uris: Sequence[str]
+    base: str | None = None
+    given: frozenset[str] = frozenset()
+    shown: Callable[[Expression], Expression] = lambda name: name
+    aside: str = ""
+
+
+def read(spark: SparkSession, spec: SourceSpec, found: Found, stored: Schema | None) -> DataFrame:
+    """The files' records in the stored columns, or the declared ones, or those that Spark finds in them; of JSON and
+    CSV with the text of what does not fit. Raises SourceError."""
     wanted = declared(spark, spec) if stored is None else struct(stored)
     if wanted is None:
-        if not uris:
-            raise SourceError(
-                f"source {spec.name}: there are no files at {spec.path} yet, and no columns are declared",
-                "Declare the source's columns with their data_type, or wait for the first file.",
-            )
-        inferring = reader.option("inferSchema", "true") if spec.format == "csv" else reader
-        wanted = inferred(spec, inferring.format(str(spec.format)).load(list(uris)).schema)
-    if not uris:
+        wanted = _found_columns(spark, spec, found)
+    if not found.uris:
         return spark.createDataFrame([], wanted)
+    if spec.format == "json" and not is_set(spec.options, "multiLine"):
+        return _json_lines(spark, spec, found, wanted)
     if spec.format in ("json", "csv"):
-        text = StructType([*wanted.fields]).add(CORRUPT, StringType())
-        # A header that says otherwise is an error; by default columns are taken in the order in which they come.
-        reader = reader.option("enforceSchema", "false") if spec.format == "csv" else reader
-        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT).schema(text)
-    else:
-        reader = reader.schema(wanted)
-    frame = reader.format(str(spec.format)).load(list(uris))
-    corrupt = [quoted(CORRUPT)] if spec.format in ("json", "csv") else []
+        return _texts(spark, spec, found, wanted)
+    frame = _reader(spark, spec, found).schema(wanted).format(str(spec.format)).load(list(found.uris))
+    columns = [_in_calendar(spec, field).alias(field.name) for field in wanted]
+    return frame.select(*columns, _file(found))
+
+
+def _found_columns(spark: SparkSession, spec: SourceSpec, found: Found) -> StructType:
+    if not found.uris:
+        raise SourceError(
+            f"source {spec.name}: there are no files at {spec.path} yet, and no columns are declared",
+            "Declare the source's columns with their data_type, or wait for the first file.",
+        )
+    reader = _reader(spark, spec, found)
+    reader = reader.option("inferSchema", "true") if spec.format == "csv" else reader
+    return inferred(spec, reader.format(str(spec.format)).load(list(found.uris)).schema)
+
+
+def _reader(spark: SparkSession, spec: SourceSpec, found: Found) -> DataFrameReader:
+    reader = spark.read.options(**dict(spec.options))
+    return reader if found.base is None else reader.option("basePath", found.base)
+
+
+def _file(found: Found) -> Expression:
+    return found.shown(F.col("_metadata.file_path")).alias(FILE)
+
+
+def _lines(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType, **options: str) -> DataFrame:
+    """The files' lines as they are (``dd_text``), with the columns that folders give."""
+    given = [field for field in wanted if field.name.lower() in found.given]
+    reader = spark.read.options(**other_options(spec.options, "wholetext"), **options)
+    reader = reader if found.base is None else reader.option("basePath", found.base)
+    lines = reader.schema(StructType([StructField(_TEXT, StringType()), *given])).format("text").load(list(found.uris))
+    return lines.select(_TEXT, *(quoted(field.name) for field in given), _file(found))
+
+
+def _own(found: Found, wanted: StructType) -> StructType:
+    """The columns that the files have themselves."""
+    return StructType([field for field in wanted if field.name.lower() not in found.given])
+
+
+def _json_lines(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType) -> DataFrame:
+    """Lines of which Spark would leave something out are malformed; the others are read by themselves."""
+    text, own = F.col(_TEXT), _own(found, wanted)
+    options = other_options(spec.options, "lineSep", "multiLine", "mode", "columnNameOfCorruptRecord")
+    is_wrong = json_text.is_wrong(text, own, options)
+    lines = _lines(spark, spec, found, wanted)
+    lines = lines.where(~json_text.is_blank(text))
+    bad = lines.where(is_wrong).select(F.make_valid_utf8(text), FILE).limit(limits.MALFORMED_ROWS + 1).collect()
+    frame = _by_spark(spark, spec, found, wanted, F.lit(None).cast("string"))
+    if not bad:
+        return frame
+    files = sorted({row[1] for row in bad})
+    frame = frame.where(~F.col(FILE).isin(files))
+    for number, file in enumerate(files):
+        folders = [part for part in file.split("/")[:-1] if "=" in part] if found.base else []
+        uri = "/".join([spark_uri(found.aside), *folders, str(number)])
+        kept = lines.where((F.col(FILE) == file) & ~is_wrong).select(_TEXT)
+        kept.write.option("lineSep", option(spec.options, "lineSep", "\n")).text(uri)
+        rest = Found([literal(uri)], found.base and spark_uri(found.aside), found.given, _constant(file))
+        frame = frame.unionByName(_by_spark(spark, spec, rest, wanted, F.lit(None).cast("string")))
+    malformed = StructType([StructField(CORRUPT, StringType()), StructField(FILE, StringType())])
+    return frame.unionByName(spark.createDataFrame(bad, malformed), allowMissingColumns=True)
+
+
+def _constant(file: str) -> Callable[[Expression], Expression]:
+    return lambda name: F.lit(file)
+
+
+def _texts(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType) -> DataFrame:
+    """CSV, and JSON of which a file is one text."""
+    if spec.format == "json":
+        _require_whole(spec, _lines(spark, spec, found, wanted, wholetext="true"))
+        return _by_spark(spark, spec, found, wanted, F.lit(None).cast("string"))
+    own = _own(found, wanted)
+    lines = _lines(spark, spec, found, wanted)
+    has_other = csv_text.has_other_bytes(spec, lines, F.col(_TEXT), F.col(FILE), len(own))
+    shown = _shown(own)
+    replaced = F.when(shown.contains(csv_text.REPLACED), shown) if has_other else F.lit(None).cast("string")
+    return _by_spark(spark, spec, found, wanted, replaced)
+
+
+def _by_spark(
+    spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType, corrupt: Expression
+) -> DataFrame:
+    """What Spark's reader makes of the files; ``corrupt``: the text of further records that do not fit."""
+    # A header that says otherwise is an error; by default columns are taken in the order in which they come.
+    reader = _reader(spark, spec, found).option("enforceSchema", "false")
+    reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
+    frame = reader.schema(StructType([*wanted.fields]).add(CORRUPT, StringType())).format(str(spec.format))
+    own = _own(found, wanted)
+    corrupt = F.coalesce(quoted(CORRUPT), corrupt, *_when_far(own))
     columns = [quoted(field.name).alias(field.name) for field in wanted]
-    return frame.select(*columns, *corrupt, F.col("_metadata.file_path").alias(FILE))
+    return frame.load(list(found.uris)).select(*columns, corrupt.alias(CORRUPT), _file(found))
+
+
+def _shown(own: StructType) -> Expression:
+    """A record's values as text."""
+    values = (quoted(f.name) if _is_flat(f.dataType) else F.to_json(quoted(f.name)) for f in own)
+    return F.concat_ws(",", *(value.cast("string") for value in values))
+
+
+def _is_flat(dtype: DataType) -> bool:
+    return not isinstance(dtype, StructType | ArrayType | MapType)
+
+
+def _when_far(own: StructType) -> Iterator[Expression]:
+    """The record where a column's date is outside the calendar."""
+    for field in own.fields:
+        found = is_far(quoted(field.name), field.dataType)
+        if found is not None:
+            yield F.when(found, _shown(own))
+
+
+def _require_whole(spec: SourceSpec, files: DataFrame) -> None:
+    """Raises SourceError where a file is not one JSON text, of which Spark would read the beginning."""
+    bad = files.where(~json_text.is_one_text(F.col(_TEXT), spec.options)).select(FILE).limit(1).collect()
+    if bad:
+        raise SourceError(
+            f"source {spec.name}: {bad[0][0]} is not one JSON text in UTF-8, in which each name comes once",
+            "Correct the file, or leave out options.multiLine where each line is a record.",
+        )
+
+
+def _in_calendar(spec: SourceSpec, field: StructField) -> Expression:
+    """The column; a date outside the calendar ends the query."""
+    found = is_far(quoted(field.name), field.dataType)
+    if found is None:
+        return quoted(field.name)
+    told = F.concat(
+        F.lit(f"column {field.name} of "), F.col("_metadata.file_path"), F.lit(f" has a date outside {YEARS}")
+    )
+    return F.when(found, F.raise_error(told)).otherwise(quoted(field.name))
 
 
 def read_few(
@@ -103,7 +236,7 @@ def _few_rows(
             table = completed(file.read().cast(found).replace_schema_metadata(None), stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
     table = pa.concat_tables(tables)
-    if any(is_ancient(table[column.name], column.type) for column in stored):
+    if any(is_ancient(table[column.name], column.type) or has_far(table[column.name]) for column in stored):
         return None
     return Records(spark, Local(spark, table, Schema((*stored.columns, Column(FILE, "string")))))
 

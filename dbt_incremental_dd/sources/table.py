@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import quote, unquote, urlparse
 
 from pyarrow.fs import FileType
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.sources.arrival import Arrival
@@ -118,8 +119,7 @@ def _appended(
     fresh = [name for name in mark if name not in seen]
     if not fresh:
         return None
-    where = " OR ".join(
-        ["endswith(_metadata.file_path, '" + name.rsplit("/", 1)[-1].replace("'", "\\'") + "')" for name in fresh]
-    )
-    new = frame.where(where) if seen else frame
+    names = [name.lstrip("/") for name in fresh]
+    path = F.regexp_replace("_metadata.file_path", r"^\w+:/+", "")
+    new = frame.where(path.isin([*names, *map(quote, names)])) if seen else frame
     return Arrival(Records(spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})

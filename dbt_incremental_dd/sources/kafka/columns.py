@@ -28,7 +28,14 @@ def record_columns(visit: Visit, feed: Feed, spans: Sequence[Span]) -> Schema:
     if visit.stored is not None:
         return visit.stored
     told = declared(visit.spark, visit.spec)
-    return schema_of(_found(visit, feed, spans) if told is None else told)
+    columns = schema_of(_found(visit, feed, spans) if told is None else told)
+    for name in feed.key:
+        column = columns.find(name)
+        if column is not None and column.name != name:
+            raise SourceError(
+                f"source {feed.source}: key is {name}, and the column is {column.name}", f"Set key: {column.name}."
+            )
+    return columns
 
 
 def _found(visit: Visit, feed: Feed, spans: Sequence[Span]) -> StructType:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.sources import json_lines
+from dbt_incremental_dd.sources import json_lines, json_text
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, GONE, ORDER
 from dbt_incremental_dd.sources.kafka.feed import Feed
 from dbt_incremental_dd.trace.arrow import arrow_type
@@ -119,7 +119,13 @@ def decoded(feed: Feed, messages: DataFrame, stored: Schema, is_debezium: bool) 
     else:
         record = F.from_json(text, wanted, options)
     places = [F.col(name) for name in ("partition", "offset", "key", "value")]
-    frame = messages.select(*places, text.alias("text"), record.alias("record"), _key(feed, stored).alias("ids"))
+    raw = F.col("value").cast("string")
+    wrong = F.lit(None).cast("string")
+    if feed.format != "csv":
+        wrong = F.when(json_text.is_wrong(raw, struct(stored), feed.reader), text)
+    frame = messages.select(
+        *places, text.alias("text"), record.alias("record"), _key(feed, stored).alias("ids"), wrong.alias("wrong")
+    )
     columns = {name: F.col(f"record.{quote_name(name)}") for name in stored.names}
     columns |= {name: F.col(f"ids.{quote_name(name)}") for name in feed.key}
     where = F.format_string(f"{_percents(feed.topic)}[%d]@%d", "partition", "offset")
@@ -149,7 +155,8 @@ def _corrupt(feed: Feed) -> Expression:
     """The text of a message that does not fit; NULL for one that does."""
     is_there, text = F.col("value").isNotNull(), F.col("text")
     fits_not = F.when(F.expr("NOT is_valid_utf8(CAST(value AS STRING))"), text)
-    value = F.when(is_there, F.coalesce(fits_not, F.when(F.col("record").isNull(), text), F.col(f"record.{CORRUPT}")))
+    told = F.coalesce(fits_not, F.when(F.col("record").isNull(), text), F.col("wrong"), F.col(f"record.{CORRUPT}"))
+    value = F.when(is_there, told)
     if not feed.key:
         return F.when(~is_there, F.lit("a message without a value")).otherwise(value)
     is_keyless = F.col("ids").isNull()
