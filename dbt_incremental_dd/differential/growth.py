@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dbt_incremental_dd.differential.window import depends_on_peers
-from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.logical.nodes import Id, Order
 
 NUMBER = "dd_number"
@@ -161,7 +161,7 @@ def _is_running(spec: exp.Expression | None) -> bool:
     """Whether frames reach from the partition's first row to the row itself, or its last peer."""
     if spec is None:
         return True
-    ends = (str(spec.args.get("start") or "").upper(), str(spec.args.get("end") or "").upper())
+    ends = (keyword(spec.args.get("start")), keyword(spec.args.get("end")))
     return ends == ("UNBOUNDED", "CURRENT ROW")
 
 

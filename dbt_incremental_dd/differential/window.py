@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.logical.nodes import Id
 
 _BY_ROWS = (
@@ -55,5 +55,5 @@ def depends_on_peers(window: exp.Window) -> bool:
 
 
 def _whole_partition(spec: exp.WindowSpec) -> bool:
-    ends = (str(spec.args.get("start") or "").upper(), str(spec.args.get("end") or "").upper())
+    ends = (keyword(spec.args.get("start")), keyword(spec.args.get("end")))
     return ends == ("UNBOUNDED", "UNBOUNDED")

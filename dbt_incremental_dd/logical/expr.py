@@ -121,6 +121,11 @@ def _columns(tree: exp.Expression) -> list[exp.Column]:
     return [column for column in tree.find_all(exp.Column) if not bound_by_lambda(column)]
 
 
+def keyword(value: object) -> str:
+    """A keyword where an expression may stand too, as of a frame's ends; empty for an expression."""
+    return value.upper() if isinstance(value, str) else ""
+
+
 def bound_by_lambda(column: exp.Column) -> bool:
     scope = column.find_ancestor(exp.Lambda)
     while scope is not None:

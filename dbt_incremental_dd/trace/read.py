@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 _COLLATION = '"__COLLATIONS"'
-_UNSTORABLE = re.compile(
-    rf'{_COLLATION}|"(?:type|elementType|keyType|valueType)":"(udt|variant|void|(?:calendar_?)?interval[^"]*|time\(\d\))"'
-)
+_INTERVAL = r"(?:calendar_?)?interval|interval (?:year|month)[^\"]*"
+"""Of years and months, or of everything; one of days and seconds is a number in files."""
+_UNSTORABLE = re.compile(rf'{_COLLATION}|"(?:type|elementType|keyType|valueType)":"(udt|variant|{_INTERVAL}|time\(\d\))"')
 """In Spark's JSON of a field."""
 
 _ONE_TASK = 4 << 20
@@ -51,7 +51,7 @@ def refuse_unstorable(dtype: StructType) -> None:
 def unstorable(dtype: StructType) -> dict[str, tuple[str, str]]:
     """The columns whose values cannot be stored, or not be found again by their value: why, and what to do.
 
-    Delta has neither intervals nor times of day nor NULL's own type. Spark compares no variants, and
+    Neither Delta nor Arrow has intervals of months or times of day. Spark compares no variants, and
     under a collation it calls strings equal that are stored as different ones.
     """
     if not _UNSTORABLE.search(dtype.json()):
@@ -68,11 +68,9 @@ def _why(name: str, type: str | None) -> tuple[str, str]:
         return "a type that a program has defined", "Cast it to what it is stored as."
     if type == "variant":
         return "a VARIANT", f"Keep it as text: to_json({name})."
-    if type == "void":
-        return "no type but NULL's own (VOID)", f"Give it one: CAST({name} AS STRING)."
     if type.startswith("time"):
         return "a TIME", f"Keep it as text, CAST({name} AS STRING), or as a number: EXTRACT(HOUR FROM {name})."
-    return "an INTERVAL", f"Keep it as text, CAST({name} AS STRING), or as a number: EXTRACT(DAY FROM {name})."
+    return "an INTERVAL", f"Keep it as text, CAST({name} AS STRING), or as a number: EXTRACT(MONTH FROM {name})."
 
 
 def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Schema) -> DataFrame:

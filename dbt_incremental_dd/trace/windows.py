@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
 from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.evaluate import evaluate
@@ -93,7 +93,7 @@ class _Query:
         return _Call(f"{function}({column})", _sum_type(type) if name == "sum" else type)
 
     def _frame(self, name: str, spec: exp.Expression) -> str:
-        ends = tuple(str(spec.args.get(side) or "").upper() for side in ("start", "end"))
+        ends = tuple(keyword(spec.args.get(side)) for side in ("start", "end"))
         kind = str(spec.args.get("kind") or "").upper()
         if kind == "RANGE" and (name not in _OF_PEERS or ends not in (_WHOLE, _UP_TO_HERE)):
             raise ForSpark
@@ -142,11 +142,11 @@ def _count(tree: exp.Expression) -> int:
 
 
 def _end(spec: exp.Expression, side: str) -> str:
-    value, direction = spec.args.get(side), spec.args.get(f"{side}_side")
-    if str(value).upper() == "CURRENT ROW":
+    value, direction = spec.args.get(side), keyword(spec.args.get(f"{side}_side"))
+    if keyword(value) == "CURRENT ROW":
         return "CURRENT ROW"
     if direction in ("PRECEDING", "FOLLOWING"):
-        if str(value).upper() == "UNBOUNDED":
+        if keyword(value) == "UNBOUNDED":
             return f"UNBOUNDED {direction}"
         if isinstance(value, exp.Expression):
             return f"{_count(value)} {direction}"

@@ -80,7 +80,7 @@ def test_what_equality_does_not_hold_for_is_recomputed(spark: SparkSession, sql:
     "sql",
     [
         "SELECT k FROM t WHERE s COLLATE UTF8_LCASE = 'x'",
-        "SELECT k, v, sum(v) OVER (ORDER BY s, (SELECT max(v) FROM t)) AS x FROM t GROUP BY k, v, s HAVING grouping(k) = 0",
+        "SELECT k, sum(sum(v) OVER (ORDER BY k)) OVER (ORDER BY s) AS x FROM t GROUP BY k, v, s",
         "SELECT arrays_zip(array(k), array(v)) AS x FROM t, LATERAL range(2) r",
         "SELECT k FROM range(3) r JOIN t ON r.id = t.k",
         "FROM t |> WHERE v > 1 |> SELECT k",
@@ -96,7 +96,7 @@ def test_what_is_said_is_said_in_the_querys_words(spark: SparkSession, sql: str)
         said = (refused.construct,)
     for line in said:
         assert line.strip()
-        assert "()" not in line.replace("grouping()", "").replace("range()", "")
+        assert not re.search(r"(?<!\w)\(\)", line), line
         assert not re.search(r"\x1b|\[[04]m|\bc\d+\b|sqlglot|ANONYMOUS|Anonymous|INTERVALSPAN|Error\b", line), line
 
 

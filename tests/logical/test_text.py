@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlglot
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -188,7 +189,7 @@ def accepted(spark: SparkSession, texts: Iterable[str]) -> dict[str, str]:
     def type_of(text: str) -> str:
         try:
             return str(spark.sql(f"SELECT {text}\n AS x").schema[0].dataType.simpleString())
-        except PySparkException:
+        except (PySparkException, Py4JJavaError):
             return ""
 
     texts = list(dict.fromkeys(texts))
@@ -238,7 +239,7 @@ def _differing(spark: SparkSession, made: list[tuple[str, str]], known: dict[str
         frame = spark.sql("SELECT " + ", ".join(f"{text} AS c{i}" for i, text in enumerate(columns)))
         types = [field.dataType.simpleString() for field in frame.schema]
         values = [repr(value) for value in frame.selectExpr(*(_shown(i, type) for i, type in enumerate(types))).first()]
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if len(made) == 1:
             return [f"{made[0][0]} as {made[0][1]}: {str(error)[:200]}"] if _has_value(spark, made[0][0]) else []
         half = len(made) // 2
@@ -257,7 +258,7 @@ def _shown(i: int, type: str) -> str:
 def _has_value(spark: SparkSession, text: str) -> bool:
     try:
         return spark.sql(f"SELECT ({text}\n) AS x").selectExpr("CAST(x AS STRING)").first() is not None
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):
         return False
 
 
@@ -304,5 +305,5 @@ def _answer(spark: SparkSession, text: str) -> str:
             *(_shown(i, t) for i, t in enumerate(types))
         )
         return f"{types} {sorted(map(repr, rows.collect()))}"
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):
         return ""
