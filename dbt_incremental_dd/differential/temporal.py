@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.literals import Verbatim
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Node
 from dbt_incremental_dd.logical.now import bind_now
 
@@ -105,6 +106,6 @@ def _column_and_shift(value: exp.Expression) -> tuple[str, str] | None:
         value = value.this
     if not isinstance(value, exp.Add | exp.Sub) or not isinstance(value.left, exp.Column):
         return None
-    if not isinstance(value.right, exp.Interval) or value.right.find(exp.Column) is not None:
+    if not isinstance(value.right, Verbatim) or not value.right.is_interval:
         return None
     return Expr.of(value.left).sql, f"{'-' if isinstance(value, exp.Add) else '+'} {Expr.of(value.right).sql}"

@@ -183,7 +183,18 @@ def replaced(tree: exp.Expression, known: Mapping[str, Id]) -> exp.Expression:
     if id is not None:
         return resolved_column(id)
     for child in list(tree.iter_expressions()):
-        made = replaced(child, known)
+        is_function = isinstance(tree, exp.Window) and child is tree.this
+        made = _with_arguments_replaced(child, known) if is_function else replaced(child, known)
         if made is not child:
             child.replace(made)
     return tree
+
+
+def _with_arguments_replaced(call: exp.Expression, known: Mapping[str, Id]) -> exp.Expression:
+    """A window function's call, which is over the groups: it is none of their aggregates, though written alike."""
+    for child in list(call.iter_expressions()):
+        is_call = isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) and child is call.this
+        made = _with_arguments_replaced(child, known) if is_call else replaced(child, known)
+        if made is not child:
+            child.replace(made)
+    return call

@@ -10,6 +10,7 @@ from sqlglot import exp
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.outer import Outer
+from dbt_incremental_dd.frontend.reason import readable
 from dbt_incremental_dd.frontend.relations import is_local
 from dbt_incremental_dd.frontend.scope import Ids, Named, Scope
 from dbt_incremental_dd.frontend.template import block_template
@@ -108,7 +109,7 @@ class Environment:
         except UnsupportedSQL:
             raise
         except Exception as error:  # whatever the analyser raises; the enclosing block is tried next
-            raise UnsupportedSQL(f"Spark does not understand a part of it ({str(error).splitlines()[0]})") from error
+            raise UnsupportedSQL(f"Spark does not understand a part of it ({readable(error)})") from error
 
 
 LowerQuery = Callable[[exp.Expression, Environment], Block]

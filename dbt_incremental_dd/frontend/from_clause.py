@@ -20,6 +20,7 @@ from dbt_incremental_dd.frontend.block import (
 from dbt_incremental_dd.frontend.dependent import any_query
 from dbt_incremental_dd.frontend.generators import Part, lateral_join, lateral_views
 from dbt_incremental_dd.frontend.pivot import pivoted
+from dbt_incremental_dd.frontend.reason import named
 from dbt_incremental_dd.frontend.relations import relation_of
 from dbt_incremental_dd.frontend.resolve import first_of, in_scope, resolve
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
@@ -61,7 +62,7 @@ class _From:
         elif isinstance(tree, exp.Table):
             part = _aliased(_constant(tree, self.environment), tree)
         else:
-            raise UnsupportedSQL(f"{type(tree).__name__.upper()} in FROM")
+            raise UnsupportedSQL(f"{named(tree)} in FROM")
         for join in tree.args.get("joins") or ():
             part = self.join(part, join)
         if tree.args.get("laterals"):

@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, closed, lowered
 from dbt_incremental_dd.frontend.order import limited
+from dbt_incremental_dd.frontend.reason import named, readable
 from dbt_incremental_dd.frontend.recursion import with_recursive
 from dbt_incremental_dd.frontend.relations import base_tables, parse, uses_pipes
 from dbt_incremental_dd.frontend.resolve import in_scope
@@ -46,7 +47,7 @@ def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyz
     except UnsupportedSQL as error:
         return whole(sql, inputs, output, error.construct)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
-        return whole(sql, inputs, output, f"{_UNFORESEEN} ({type(error).__name__}: {error})")
+        return whole(sql, inputs, output, f"{_UNFORESEEN} ({readable(error)})")
     if len(block.columns) != len(output):
         return whole(sql, inputs, output, f"{_UNFORESEEN} (it has {len(block.columns)} columns)")
     return Query(block.only, output.names)
@@ -59,7 +60,7 @@ def lower_alone(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Quer
     except UnsupportedSQL:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
-        raise UnsupportedSQL(f"{_UNFORESEEN} ({type(error).__name__}: {error})", "Write it more simply.") from error
+        raise UnsupportedSQL(f"{_UNFORESEEN} ({readable(error)})", "Write it more simply.") from error
     return Query(block.only, tuple(column.name for column in block.columns))
 
 
@@ -114,7 +115,7 @@ def _lower(tree: exp.Expression, environment: Environment) -> Block:
         return _constant(tree, inner)
     if isinstance(tree, exp.Select):
         return lower_select(tree, inner, lower_query)
-    raise UnsupportedSQL(type(tree).__name__.upper())
+    raise UnsupportedSQL(named(tree))
 
 
 def _recursive(tree: exp.Expression, environment: Environment) -> Block:

@@ -14,6 +14,7 @@ from sqlglot.tokens import TokenType
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import at
+from dbt_incremental_dd.frontend.reason import unclosed
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 
 _STREAMING = re.compile(r"\b(stream|watermark)\s+[\w`(]", re.IGNORECASE)
@@ -36,21 +37,34 @@ class Relation:
         return ".".join("`" + part.replace("`", "``") + "`" for part in self.parts)
 
 
+class NotParsed(UnsupportedSQL):
+    """The SQL's syntax is not known here. Spark may know it."""
+
+
 def parse(sql: str) -> exp.Expression:
     """The query's syntax tree. Raises UnsupportedSQL, with the place, where it is not one query."""
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect=VerbatimSpark) if tree is not None]
     except SqlglotError as error:
-        place = error.errors[0] if getattr(error, "errors", None) else {}
-        where = f" at line {place['line']}, column {place['col']}" if place.get("line") else ""
-        text = place.get("description") or str(error)
         _refuse_streaming(sql)
-        raise UnsupportedSQL(f"the SQL cannot be parsed{where}: {text}", "Check its syntax.") from error
+        raise NotParsed(_unparsed(sql, error), "Check its syntax.") from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Query | exp.Values):
         raise UnsupportedSQL("the SQL is not one query", "A model is a single SELECT.")
     if any(table.name.lower() == "stream" and table.alias for table in trees[0].find_all(exp.Table)):
         _refuse_streaming(sql)
     return trees[0]
+
+
+def _unparsed(sql: str, error: SqlglotError) -> str:
+    open_at = unclosed(sql)
+    if open_at is not None:
+        what = "comment" if sql[open_at] == "/" else f"quote {sql[open_at]}"
+        return f"the SQL cannot be parsed: the {what} is not closed{at(sql, open_at)}"
+    place = error.errors[0] if getattr(error, "errors", None) else {}
+    if not place.get("line"):
+        return "the SQL cannot be parsed"
+    near = f", near {place['highlight']}" if str(place.get("highlight") or "").strip() else ""
+    return f"the SQL cannot be parsed at line {place['line']}, column {place['col']}{near}"
 
 
 def _refuse_streaming(sql: str) -> None:

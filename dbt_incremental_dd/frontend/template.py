@@ -9,7 +9,7 @@ from sqlglot import exp
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.relations import base_tables, parse, relation_of
 from dbt_incremental_dd.frontend.scope import CATALOG
-from dbt_incremental_dd.logical.dialect import VerbatimSpark
+from dbt_incremental_dd.logical.dialect import TABLE_QUERY, VerbatimSpark
 
 
 def template(sql: str, keys: Mapping[str, object] | Collection[str]) -> tuple[str, tuple[str, ...]]:
@@ -26,7 +26,10 @@ def template(sql: str, keys: Mapping[str, object] | Collection[str]) -> tuple[st
             raise UnsupportedSQL(f"it reads {key}, which is not known", "Use ref() or source().")
         number = order.setdefault(key, len(order))
         alias = "" if table.alias else f" AS `{table.name.replace('`', '``')}`"
-        edits.append((*_span(table.parts), f"{{{number}}}{alias}"))
+        start, end = _span(table.parts)
+        query = table.meta.get(TABLE_QUERY)
+        relation = f"{{{number}}}{alias}"
+        edits.append((start, end, relation) if query is None else (query, end, f"SELECT * FROM {relation}"))
     edits += _qualifiers(tree)
     return _spliced(sql, edits), tuple(order)
 

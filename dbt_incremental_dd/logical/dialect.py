@@ -13,12 +13,17 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import Token, TokenType
 
+from dbt_incremental_dd.logical.literals import OPAQUE, Verbatim, with_whole_literals
+from dbt_incremental_dd.logical.precedence import WRITTEN, Plus, Precedence, UnsignedRightShift
+
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNITS = ("DATEADD", "DATE_ADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPADD", "TIMESTAMPDIFF")
 _UNITS = (
     *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND"),
     *("MILLISECOND", "MICROSECOND"),
 )
+TABLE_QUERY = "dd_table_query"
+"""Under which a table of ``TABLE t`` keeps the position of TABLE."""
 _REWRITTEN = (exp.Select, exp.From, exp.Pivot, exp.WithinGroup, exp.Array, exp.Table)
 
 
@@ -53,24 +58,19 @@ def _with_unit(name: str) -> Callable[[Spark.Parser], exp.Expression]:
     return parse
 
 
-def _with_suffixes(tokens: list[Token]) -> list[Token]:
-    """``2L`` as one token again, not as ``2::BIGINT``: beside a decimal Spark types a literal by its digits."""
-    kept: list[Token] = []
-    for token in tokens:
-        last = kept[-1] if kept else None
-        if last is not None and last.token_type is TokenType.NUMBER and token.start == last.start:
-            last.text += "" if token.token_type is TokenType.DCOLON else token.text
-        else:
-            kept.append(token)
-    return kept
+def _literal(parser: Spark.Parser, token: Token) -> exp.Expression:
+    return parser.expression(Verbatim(this=token.text), token)
 
 
 class VerbatimSpark(Spark):
-    """``sum(x)`` parses to ``Anonymous(this='sum')``; CAST, EXTRACT, CASE, ... keep their own syntax."""
+    """``sum(x)`` parses to ``Anonymous(this='sum')``; CAST, EXTRACT, CASE, ... keep their own syntax.
+
+    Literals are those of ``literals``, operators bind as ``precedence`` has it, and types are kept as they are written.
+    """
 
     def tokenize(self, sql: str, **options: Any) -> list[Token]:
-        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; ``2L`` is a number."""
-        tokens: list[Token] = _with_suffixes(super().tokenize(sql, **options))
+        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; a literal is one token."""
+        tokens = with_whole_literals(sql, super().tokenize(sql, **options))
         for i, token in enumerate(tokens):
             following = [t.token_type for t in tokens[i + 2 : i + 4]]
             if token.token_type is TokenType.WINDOW and following != [TokenType.ALIAS, TokenType.L_PAREN]:
@@ -81,8 +81,10 @@ class VerbatimSpark(Spark):
         # A doubled quote stands for itself, as a backslash before it does.
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
-    class Parser(Spark.Parser):
+    class Parser(Precedence):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        STRING_PARSERS: ClassVar[dict[Any, Any]] = {**Spark.Parser.STRING_PARSERS, OPAQUE: _literal}
+        PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {**Spark.Parser.PRIMARY_PARSERS, OPAQUE: _literal}
         # Only calls whose arguments have a syntax of their own; the others are plain calls in Spark.
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             **{name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX},
@@ -94,6 +96,28 @@ class VerbatimSpark(Spark):
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
             token: parser for token, parser in Spark.Parser.RANGE_PARSERS.items() if token is not TokenType.FOR
         }
+
+        def _parse_statement(self) -> exp.Expression | None:
+            """``TABLE`` in front is no column's name where another name follows."""
+            if self._is_table_query():
+                return self._parse_query_modifiers(self._parse_select())
+            return super()._parse_statement()
+
+        def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expression | None:
+            """Also ``TABLE t``, as ``SELECT * FROM t``; the table knows where TABLE stands."""
+            if not self._is_table_query():
+                return super()._parse_select_query(*args, **options)
+            start = self._curr.start
+            self._advance()
+            table = self._parse_table_parts()
+            table.meta[TABLE_QUERY] = start
+            query = exp.Select(expressions=[exp.Star()]).from_(table, copy=False)
+            query = self._parse_query_modifiers(query)
+            return self._parse_set_operations(query) if options.get("parse_set_operation", True) else query
+
+        def _is_table_query(self) -> bool:
+            names = (TokenType.VAR, TokenType.IDENTIFIER)
+            return self._curr.token_type is TokenType.TABLE and self._next.token_type in names
 
         def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
             """Also ``r(x) MAX RECURSION LEVEL 5`` of a CTE."""
@@ -127,7 +151,18 @@ class VerbatimSpark(Spark):
         TRANSFORMS: ClassVar = {
             **{kind: print_ for kind, print_ in Spark.Generator.TRANSFORMS.items() if kind not in _REWRITTEN},
             exp.JSONExtract: _variant_path,
+            exp.NullSafeEQ: lambda self, e: self.binary(e, "<=>"),
+            Verbatim: lambda self, e: str(e.this),
+            Plus: lambda self, e: f"+{self.sql(e, 'this')}",
+            exp.BitwiseLeftShift: lambda self, e: self.binary(e, "<<"),
+            exp.BitwiseRightShift: lambda self, e: self.binary(e, ">>"),
+            UnsignedRightShift: lambda self, e: self.binary(e, ">>>"),
         }
+
+        def datatype_sql(self, expression: exp.DataType) -> str:
+            """As it was written, where it was."""
+            written = expression.meta.get(WRITTEN)
+            return str(written) if written else str(super().datatype_sql(expression))
 
         def tablealias_sql(self, expression: exp.TableAlias) -> str:
             """With the level that ``_parse_table_alias`` has found."""

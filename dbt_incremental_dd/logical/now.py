@@ -7,7 +7,11 @@ import re
 from dbt_incremental_dd.core.time import Time
 
 _CALL = re.compile(
-    r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/)|\bdd_now\s*\(\s*\)", re.DOTALL | re.I
+    r"""(
+    \b[rR]'[^']*' | \b[rR]"[^"]*" | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
+    | --[^\n]* | /\*.*?\*/
+    ) | \bdd_now\s*\(\s*\)""",
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 
 

@@ -9,16 +9,19 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical import nodes as logical
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
-from dbt_incremental_dd.trace.read import quoted, refuse_incomparable, schema_of, struct
+from dbt_incremental_dd.trace.read import quoted, schema_of, struct, unstorable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 class SparkTypes:
@@ -59,7 +62,7 @@ class SparkTypes:
     def _frame(self, node: Node) -> DataFrame:
         if id(node) not in self._frames:
             made = self._analyse(node)
-            refuse_incomparable(made.schema)
+            _refuse_inside(made.schema)
             # An empty relation of the same schema keeps each further analysis as small as one operator.
             # The node is kept with it: its identity must not become another one's.
             self._frames[id(node)] = (node, self._spark.createDataFrame([], made.schema))
@@ -78,10 +81,13 @@ class SparkTypes:
                 aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
                 return self._frame(node.input).selectExpr("*", f"{node.generator.at(0).sql} AS {aliases}")
             case logical.Join():
-                return fold(lambda a, b: a.crossJoin(b), map(self._frame, node.operands))
+                frame = fold(lambda a, b: a.crossJoin(b), map(self._frame, node.operands))
+                return _with_keys(frame, node.on)
             case logical.OuterJoin():
-                return self._frame(node.left).join(self._frame(node.right), F.lit(True), "left")
+                frame = self._frame(node.left).join(self._frame(node.right), F.lit(True), "left")
+                return _with_keys(frame, node.on)
             case logical.SemiJoin():
+                _with_keys(self._frame(node.left).crossJoin(self._frame(node.right)), node.on)
                 return self._frame(node.left)
             case logical.Reduce():
                 return self._reduce(node)
@@ -110,6 +116,21 @@ class SparkTypes:
         aggregates = [F.expr(a.sql.at(0).sql).alias(a.id) for a in node.aggregates]
         frame = self._frame(node.input)
         return frame.groupBy(*node.keys).agg(*aggregates) if aggregates else frame.select(*node.keys).distinct()
+
+
+def _with_keys(frame: DataFrame, on: Sequence[Expr]) -> DataFrame:
+    """The frame, if rows of the join can be found by the keys that its condition computes."""
+    conjuncts = [conjunct for predicate in on for conjunct in predicate.conjuncts()]
+    equalities = [sides for conjunct in conjuncts if (sides := conjunct.equality_sides())]
+    keys = [side.at(0).sql for sides in equalities for side in sides[:2] if side.as_column is None]
+    if keys:
+        _refuse_inside(frame.selectExpr(*(f"({key}) AS k{i}" for i, key in enumerate(keys))).schema)
+    return frame
+
+
+def _refuse_inside(schema: StructType) -> None:
+    for kind, _ in unstorable(schema).values():
+        raise UnsupportedSQL(f"{kind} is compared or kept inside the query")
 
 
 def _named(outputs: Sequence[tuple[Id, str]]) -> list[SparkColumn]:

@@ -22,11 +22,13 @@ from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
 from dbt_incremental_dd.frontend.place import place
+from dbt_incremental_dd.frontend.reason import readable
 from dbt_incremental_dd.frontend.recursion import is_recursive
-from dbt_incremental_dd.frontend.relations import parse, words
+from dbt_incremental_dd.frontend.relations import NotParsed, parse, words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
+from dbt_incremental_dd.runtime.syntax import told_by_spark
 from dbt_incremental_dd.trace.layout import Place
 
 if TYPE_CHECKING:
@@ -93,10 +95,20 @@ def compile_model(
     spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str] | None = None
 ) -> Compiled:
     """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written."""
-    check(sql)
+    try:
+        check(sql)
+    except NotParsed as error:
+        raise told_by_spark(spark, sql, error) from error
     types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()})
     query, schema = _query(types, name, sql, inputs)
-    return Compiled(lower_differential(query.plan, query.names, types), schema, fingerprint(sql, inputs, own or {}))
+    try:
+        plan = lower_differential(query.plan, query.names, types)
+    except UnsupportedSQL as error:  # an operator would have to keep what cannot be stored
+        if is_recursive(parse(sql)):
+            raise
+        query = whole(sql, inputs, schema, error.construct)
+        plan = lower_differential(query.plan, query.names, types)
+    return Compiled(plan, schema, fingerprint(sql, inputs, own or {}))
 
 
 def _query(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
@@ -130,7 +142,7 @@ def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
     try:
         found = [column.type for column in types.of(query.plan)]
     except AnalysisException as error:
-        return f"its plan is not understood by Spark ({str(error).splitlines()[0][:120]})"
+        return f"its plan is not understood by Spark ({readable(error)})"
     except UnsupportedSQL as error:
         return error.construct
     wanted = [column.type for column in schema]

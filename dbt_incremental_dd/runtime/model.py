@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.errors import FrontierError, RecursionLimit, StateE
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.relations import NotParsed
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.loop import TooCostly
@@ -24,6 +25,7 @@ from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_of, require_columns, resolve
+from dbt_incremental_dd.runtime.syntax import told_by_spark
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
@@ -45,6 +47,9 @@ def run_model(run: Run, request: ModelRequest) -> Outcome:
     started = time.monotonic()
     try:
         outcome = _run(run, request)
+    except NotParsed as error:
+        told = told_by_spark(run.spark, request.sql, error)
+        raise UnsupportedSQL(f"{request.name}: {told.construct}", told.remedy) from error
     except UnsupportedSQL as error:
         raise UnsupportedSQL(f"{request.name}: {error.construct}", error.remedy) from error
     except RecursionLimit as error:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-_INCOMPARABLE = re.compile(r'"__COLLATIONS"|"(?:type|elementType|keyType|valueType)":"variant"')
+_COLLATION = '"__COLLATIONS"'
+_UNSTORABLE = re.compile(
+    rf'{_COLLATION}|"(?:type|elementType|keyType|valueType)":"(variant|void|(?:calendar_?)?interval[^"]*|time\(\d\))"'
+)
 """In Spark's JSON of a field."""
 
 _ONE_TASK = 4 << 20
@@ -34,25 +37,40 @@ def struct(schema: Schema) -> StructType:
 
 
 def schema_of(dtype: StructType) -> Schema:
-    """The schema of a Spark struct. Raises UnsupportedSQL as ``refuse_incomparable`` does."""
-    refuse_incomparable(dtype)
+    """The schema of a Spark struct. Raises UnsupportedSQL as ``refuse_unstorable`` does."""
+    refuse_unstorable(dtype)
     return Schema.from_json(dtype.json())
 
 
-def refuse_incomparable(dtype: StructType) -> None:
-    """Raises UnsupportedSQL for columns whose stored values cannot be found again by their value.
+def refuse_unstorable(dtype: StructType) -> None:
+    """Raises UnsupportedSQL, with the column's name, for one that ``unstorable`` tells of."""
+    for name, (kind, remedy) in unstorable(dtype).items():
+        raise UnsupportedSQL(f"column {name} has {kind}", remedy)
 
-    Spark compares no variants, and under a collation it calls strings equal that are stored as different ones.
+
+def unstorable(dtype: StructType) -> dict[str, tuple[str, str]]:
+    """The columns whose values cannot be stored, or not be found again by their value: why, and what to do.
+
+    Delta has neither intervals nor times of day nor NULL's own type. Spark compares no variants, and
+    under a collation it calls strings equal that are stored as different ones.
     """
-    if not _INCOMPARABLE.search(dtype.json()):
-        return
-    for field in dtype:
-        found = _INCOMPARABLE.search(json.dumps(field.jsonValue(), separators=(",", ":")))
-        if found and found.group().endswith('"variant"'):
-            raise UnsupportedSQL(f"column {field.name} has a VARIANT", f"Keep it as text: to_json({field.name}).")
-        if found:
-            remedy = f"Cast it: CAST({field.name} AS STRING COLLATE UTF8_BINARY)."
-            raise UnsupportedSQL(f"column {field.name} has a collation", remedy)
+    if not _UNSTORABLE.search(dtype.json()):
+        return {}
+    texts = {field.name: json.dumps(field.jsonValue(), separators=(",", ":")) for field in dtype}
+    found = {name: _UNSTORABLE.search(text) for name, text in texts.items()}
+    return {name: _why(name, match[1]) for name, match in found.items() if match}
+
+
+def _why(name: str, type: str | None) -> tuple[str, str]:
+    if type is None:
+        return "a collation", f"Cast it: CAST({name} AS STRING COLLATE UTF8_BINARY)."
+    if type == "variant":
+        return "a VARIANT", f"Keep it as text: to_json({name})."
+    if type == "void":
+        return "no type but NULL's own (VOID)", f"Give it one: CAST({name} AS STRING)."
+    if type.startswith("time"):
+        return "a TIME", f"Keep it as text, CAST({name} AS STRING), or as a number: EXTRACT(HOUR FROM {name})."
+    return "an INTERVAL", f"Keep it as text, CAST({name} AS STRING), or as a number: EXTRACT(DAY FROM {name})."
 
 
 def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Schema) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,11 @@ REFUSED = {
     "SELECT k FROM t; SELECT 1": ("the SQL is not one query", "single SELECT"),
     "INSERT INTO t SELECT * FROM t": ("the SQL is not one query", "single SELECT"),
     "SELECT k FROM t WHERE (v > 1": ("cannot be parsed at line 1", "syntax"),
+    "SELECT k FROM t WHERE\n (v > 1 OR": ("cannot be parsed at line 2, column", "Correct the SQL's syntax"),
+    "SELECT k,\n s || 'abc AS x FROM t": ("the quote ' is not closed (line 2, column 7)", "Close it"),
+    "SELECT k, `s FROM t": ("the quote ` is not closed (line 1, column 11)", "Close it"),
+    "SELECT k /* all FROM t": ("the comment is not closed (line 1, column 10)", "Close it"),
+    "SELECT identifier('abs')(k) AS x FROM t": ("Spark knows this syntax", "another way"),
     "SELECT k, v AS K FROM t": ("more than one column called k", "alias"),
     "SELECT v AS dd_diff FROM t": ("a column called dd_diff, which is reserved", "alias"),
     "SELECT k, try_parse_json(s) AS j FROM t": ("column j has a VARIANT", "to_json(j)"),
@@ -68,6 +74,35 @@ def test_refused(spark: SparkSession, sql: str) -> None:
 )
 def test_what_equality_does_not_hold_for_is_recomputed(spark: SparkSession, sql: str, reason: str) -> None:
     assert any(reason in why for why in _compile(spark, sql))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k FROM t WHERE s COLLATE UTF8_LCASE = 'x'",
+        "SELECT k, v, sum(v) OVER (ORDER BY s, (SELECT max(v) FROM t)) AS x FROM t GROUP BY k, v, s HAVING grouping(k) = 0",
+        "SELECT arrays_zip(array(k), array(v)) AS x FROM t, LATERAL range(2) r",
+        "SELECT k FROM range(3) r JOIN t ON r.id = t.k",
+        "FROM t |> WHERE v > 1 |> SELECT k",
+        "SELECT count(j) AS n FROM t LATERAL VIEW explode(array(try_parse_json(s))) e AS j",
+        "SELECT k, make_ym_interval(k) = make_ym_interval(1) AS b FROM t GROUP BY k, make_ym_interval(k)",
+    ],
+)
+def test_what_is_said_is_said_in_the_querys_words(spark: SparkSession, sql: str) -> None:
+    """Nothing of the plan's or the parser's own: their columns, classes, and the terminal's escapes."""
+    try:
+        said = _compile(spark, sql)
+    except UnsupportedSQL as refused:
+        said = (refused.construct,)
+    for line in said:
+        assert line.strip()
+        assert "()" not in line.replace("grouping()", "").replace("range()", "")
+        assert not re.search(r"\x1b|\[[04]m|\bc\d+\b|sqlglot|ANONYMOUS|Anonymous|INTERVALSPAN|Error\b", line), line
+
+
+def test_aggregates_beside_window_functions_that_are_written_alike(spark: SparkSession) -> None:
+    assert not _compile(spark, "SELECT k, count(*) AS n, count(*) OVER () AS o FROM t GROUP BY k")
+    assert not _compile(spark, "SELECT k, sum(v) AS n, sum(sum(v)) OVER (ORDER BY sum(v)) AS o FROM t GROUP BY k")
 
 
 def _compile(spark: SparkSession, sql: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.read import refuse_incomparable
+from dbt_incremental_dd.trace.read import refuse_unstorable
 
 _PHYSICAL = "delta.columnMapping.physicalName"
 _ID = "delta.columnMapping.id"
@@ -20,7 +20,7 @@ def columns_of(name: str, metadata: Mapping[str, Any]) -> Schema:
     """The table's columns. Raises SourceError, naming the source, for types that cannot be kept."""
     found = json.loads(metadata["schemaString"])
     try:
-        refuse_incomparable(StructType.fromJson(found))
+        refuse_unstorable(StructType.fromJson(found))
     except UnsupportedSQL as error:
         remedy = "Make a view that casts it, and read that."
         raise SourceError(f"source {name}: {error.construct}", remedy) from error
