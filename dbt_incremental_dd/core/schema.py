@@ -12,7 +12,12 @@ TIME = "dd_time"
 """BIGINT, ms: when an update happens."""
 DIFF = "dd_diff"
 """BIGINT, nonzero: the change of a row's multiplicity."""
-RESERVED = (TIME, DIFF)
+_RESERVED = re.compile(r"dd_\w*", re.IGNORECASE)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a column of a source or a model cannot have this name: words that begin with ``dd_``, in any case."""
+    return _RESERVED.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)

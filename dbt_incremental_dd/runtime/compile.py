@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.schema import RESERVED, Column, Schema
+from dbt_incremental_dd.core.schema import Column, Schema, is_reserved
 from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.check import check
@@ -152,7 +152,8 @@ def _as_relation(name: str, schema: Schema) -> Schema:
     twice = sorted({column for column in lowered if lowered.count(column) > 1})
     if twice:
         raise UnsupportedSQL(f"{name} has more than one column called {', '.join(twice)}", "Give each its own alias.")
-    taken = [column for column in lowered if column in RESERVED]
-    if taken:
-        raise UnsupportedSQL(f"{name} has a column called {taken[0]}, which is reserved", "Give it another alias.")
+    reserved = [column for column in schema.names if is_reserved(column)]
+    if reserved:
+        told = f"{name} has a column called {reserved[0]}, which is reserved: names that begin with dd_ are"
+        raise UnsupportedSQL(told, "Give it another alias.")
     return schema

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.schema import is_reserved
 from dbt_incremental_dd.core.time import parse_duration
 from dbt_incremental_dd.sources.secrets import resolved
 from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
@@ -92,6 +93,12 @@ def parse_source(
     ``project_dir``.
     """
     given = dict(meta)
+    for column in columns:
+        if is_reserved(column) and column not in (given.get("diff_column"), given.get("op_column")):
+            raise ConfigError(
+                f"source {name}: column {column} has a reserved name: those that begin with dd_ are",
+                "Rename the column, or read a view in which it has another name.",
+            )
     for key in given:
         if key not in _KEYS:
             close = difflib.get_close_matches(key, _KEYS, 1)

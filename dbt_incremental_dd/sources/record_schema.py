@@ -9,6 +9,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.reserved import refuse_reserved
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,7 @@ def declared(spark: SparkSession, spec: SourceSpec) -> StructType | None:
 def inferred(spec: SourceSpec, found: StructType) -> StructType:
     """The columns that Spark found in files, as records of the source's envelope."""
     fields = [field for field in found.fields if field.name not in ("_corrupt_record", "dd_corrupt")]
+    refuse_reserved(spec, (field.name for field in fields))
     if spec.envelope != "debezium":
         return StructType(fields)
     outer: dict[str, DataType] = {field.name: field.dataType for field in fields}
@@ -52,6 +54,7 @@ def inferred(spec: SourceSpec, found: StructType) -> StructType:
             f"source {spec.name}: its records have neither `after` nor `before`; they have {', '.join(outer)}",
             "Is this a Debezium feed? If not, choose another envelope.",
         )
+    refuse_reserved(spec, row.names)
     return debezium_record(row)
 
 

@@ -21,6 +21,7 @@ from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.lake import delta, iceberg
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.relations import check, described, look_every, sight
+from dbt_incremental_dd.sources.reserved import refuse_reserved
 from dbt_incremental_dd.sources.table_partitions import changed_partitions
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
@@ -46,6 +47,7 @@ def arrivals(visit: Visit) -> Arrival | None:
     except UnsupportedSQL as error:
         remedy = "Make a view that casts it, and read that."
         raise SourceError(f"source {spec.name}: {error.construct}", remedy) from error
+    refuse_reserved(spec, columns.names)
     if stored is not None and stored != columns:
         missing = [c.name for c in stored if columns.find(c.name) is None]
         changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]

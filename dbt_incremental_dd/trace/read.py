@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 _COLLATION = '"__COLLATIONS"'
 _INTERVAL = r"(?:calendar_?)?interval|interval (?:year|month)[^\"]*"
 """Of years and months, or of everything; one of days and seconds is a number in files."""
-_UNSTORABLE = re.compile(rf'{_COLLATION}|"(?:type|elementType|keyType|valueType)":"(udt|variant|{_INTERVAL}|time\(\d\))"')
+_UNSTORABLE = re.compile(
+    rf'{_COLLATION}|"(?:type|elementType|keyType|valueType)":"(udt|variant|{_INTERVAL}|time\(\d\))"'
+)
 """In Spark's JSON of a field."""
 
 _ONE_TASK = 4 << 20

@@ -9,7 +9,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.fuzz.words import AGGREGATES, CONDITIONS, CORRELATED, JOIN_CONDITIONS, PROJECTIONS, WINDOWS
+from tests.fuzz.words import (
+    AGGREGATES,
+    CONDITIONS,
+    CORRELATED,
+    JOIN_CONDITIONS,
+    LITERALS,
+    NUMBERS,
+    PROJECTIONS,
+    WINDOWS,
+)
 
 COLUMNS = "k, v, d, s"
 DDL = "k INT, v BIGINT, d DECIMAL(10,2), s STRING"
@@ -94,6 +103,10 @@ class Grammar:
                 self._exploded,
                 self._values,
                 self._qualified,
+                self._comma_joined,
+                self._comma_joined,
+                self._literal,
+                self._having,
             ]
         )(depth)
 
@@ -259,6 +272,34 @@ class Grammar:
         return (
             f"SELECT x.k, x.v, x.d, y.s FROM ({self.relation(depth - 1)}) x {self._join_word()} {values} ON x.k = y.k"
         )
+
+    def _comma_joined(self, depth: int) -> str:
+        """Three to five relations side by side, tied by WHERE, which also holds a subquery under OR, in any order."""
+        count = self._rng.randint(3, 5)
+        names = ["p", "q", "r", "t", "u"][:count]
+        items = [f"({self.relation(depth - 2 if at == 0 else 0)}) {name}" for at, name in enumerate(names)]
+        ties = [f"{self._rng.choice(names[:at])}.k = {name}.k AND {name}.v > 0" for at, name in enumerate(names) if at]
+        one, other = self._rng.choice(names), self._rng.choice(names)
+        inner = self.relation(depth - 3)
+        subquery = self._rng.choice(
+            [
+                f"{one}.v {self._rng.choice(['IN', 'NOT IN'])} (SELECT v FROM ({inner}))",
+                f"EXISTS (SELECT 1 FROM ({inner}) y WHERE y.k = {one}.k AND y.s = {other}.s)",
+                f"NOT EXISTS (SELECT y.s FROM ({inner}) y WHERE y.k = {one}.k GROUP BY y.s HAVING count(*) > 1)",
+                f"{one}.v > (SELECT max(y.v) FROM ({inner}) y WHERE y.k = {other}.k)",
+            ]
+        )
+        conditions = [*ties, f"({other}.s > 'a' OR {subquery})"]
+        self._rng.shuffle(conditions)
+        return f"SELECT p.k, {one}.v, q.d, {other}.s FROM {', '.join(items)} WHERE {' AND '.join(conditions)}"
+
+    def _literal(self, depth: int) -> str:
+        return f"SELECT {COLUMNS} FROM ({self.relation(depth - 1)}) WHERE {self._rng.choice(LITERALS)}"
+
+    def _having(self, depth: int) -> str:
+        """HAVING of what is no boolean."""
+        chosen = f"k, sum(v) AS v, max(d) AS d, min(s) AS s FROM ({self.relation(depth - 1)})"
+        return f"SELECT {chosen} GROUP BY k HAVING {self._rng.choice(NUMBERS)}"
 
     def _condition(self) -> str:
         return self._rng.choice(CONDITIONS)

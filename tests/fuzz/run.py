@@ -76,7 +76,7 @@ def group(spark: SparkSession, folder: Path, seed: int, size: int, depth: int, s
     with _large_partitions(seed // _TOGETHER % 2 == 0):
         for step in range(steps):
             for name in world.tables:
-                _change(world, name, rng, step)
+                change(world, name, rng, step)
             for failure in world.step_and_check_each(threads=_THREADS, fallback="error"):
                 name = failure.split(":")[0]
                 failures.setdefault(name, f"step {step}, {failure}")
@@ -102,7 +102,7 @@ def _depth(rng: random.Random, most: int) -> int:
     return min(depth, most)
 
 
-def _change(world: World, name: str, rng: random.Random, step: int) -> None:
+def change(world: World, name: str, rng: random.Random, step: int) -> None:
     """Some rows come and some go; sometimes none, and sometimes all."""
     rows = world.tables[name].rows
     how = rng.random()

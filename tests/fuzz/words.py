@@ -9,6 +9,20 @@ JOIN_CONDITIONS = [
     "x.k = y.k", "x.k = y.k AND x.s = y.s", "x.k <=> y.k AND x.v = y.v", "x.k = y.k AND x.v < y.v", "x.s = y.s",
     "x.k < y.k", "x.k + 1 = y.k", "x.v BETWEEN y.k AND y.v", "x.k = y.k AND x.k > 1", "upper(x.s) = upper(y.s) OR x.k = y.k",
 ]
+LITERALS = [
+    "TIMESTAMP '2024-01-31 10:00:00' - INTERVAL 1 DAY 2 HOURS > TIMESTAMP '2024-01-30 07:59:59' + make_dt_interval(0, 0, 0, v)",
+    "DATE '2024-01-31' + INTERVAL '1-1' YEAR TO MONTH > DATE '2024-01-01' + k",
+    "DATE '2024-03-31' - INTERVAL 1 YEAR 1 MONTH < add_months(DATE '2023-01-01', k)",
+    "TIMESTAMP '2024-01-01 00:00:00' + k * INTERVAL '1 02:03:04.5' DAY TO SECOND < TIMESTAMP '2024-01-03'",
+    "TIMESTAMP '2024-01-01 00:00:00' + INTERVAL '1' HOUR - 2 * INTERVAL 1 DAY 2 HOURS < TIMESTAMP '2024-01-01 00:00:00' - k * INTERVAL 1 DAY",
+    "- INTERVAL '1:30' MINUTE TO SECOND < k * INTERVAL '45' SECOND - INTERVAL 2 MINUTES",
+    "CAST(TIME '00:01:52' AS INT) > k * 56", "TIME '10:00:00' > TIME '09:59:59.999999'", "X'1F' < CAST(s AS BINARY)",
+    "v < 1e10", "v > -.5E-1D", "d >= 1.05BD", "v % 3L = 1Y", "k <> 2S", "v / 2.5F > 0.2", "1e-3BD < d", "s <> r'a\\b'",
+    "s > 'a' 'b'", "v BETWEEN -1L AND 1E1BD", "TIMESTAMP_NTZ '2024-01-01 10:00:00' > DATE '2024-01-01' + k",
+]
+"""Conditions with literals of every form that the Spark SQL reference has."""
+NUMBERS = ["sum(v)", "count(v) - 1", "max(d)", "min(s) = 'a'", "CAST(max(k) AS STRING)", "bool_or(v > 0)", "k", "NULL"]
+"""What HAVING casts to a boolean."""
 CORRELATED = [
     "SELECT max(y.v) FROM ({inner}) y WHERE y.k = x.k",
     "SELECT count(*) FROM ({inner}) y WHERE y.s = x.s AND y.v > 0",

@@ -30,6 +30,7 @@ from dbt_incremental_dd.sources.lake.delta_schema import (
 from dbt_incremental_dd.sources.lake.following import Untold, differing, refuse_other_columns, whole_or_error
 from dbt_incremental_dd.sources.lake.positions import inline_vector, read_vector, vector_file
 from dbt_incremental_dd.sources.paths import check, look_every
+from dbt_incremental_dd.sources.reserved import refuse_reserved
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -144,6 +145,7 @@ class _Table:
                 "Register it in Spark's catalog, make a view of it, and read that with envelope snapshot.",
             )
         schema = columns_of(self._name, head.metadata)
+        refuse_reserved(self._visit.spec, schema.names)
         refuse_other_columns(self._visit, schema)
         self._partitions = physical_partitions(head.metadata)
         return schema, physical_columns(head.metadata)

@@ -22,6 +22,7 @@ from dbt_incremental_dd.sources.lake.iceberg_metadata import Deletes, File, Meta
 from dbt_incremental_dd.sources.lake.iceberg_schema import columns_in, numbers
 from dbt_incremental_dd.sources.lake.positions import positions
 from dbt_incremental_dd.sources.relations import check, look_every, sight
+from dbt_incremental_dd.sources.reserved import refuse_reserved
 from dbt_incremental_dd.sources.visit import Visit
 from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
@@ -52,6 +53,7 @@ class _Table:
         except UnsupportedSQL as error:
             remedy = "Make a view that casts it, and read that."
             raise SourceError(f"source {visit.spec.name}: {error.construct}", remedy) from error
+        refuse_reserved(visit.spec, self._schema.names)
         self._progress: dict[str, Any] = {
             "uuid": metadata.uuid,
             "snapshot": metadata.current,
