@@ -22,6 +22,7 @@ from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.json_lines import MOST_BYTES, is_plain
 from dbt_incremental_dd.sources.listing import is_utf8, listing
 from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
 from dbt_incremental_dd.sources.paths import check, literal, look_every
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["arrivals", "check", "look_every", "sight"]
 
+_SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+"""In a Parquet file, Spark's own form of its schema; of a user-defined type it may hold a pickled class."""
 _SMALLEST_ROW = 20
 """Bytes; for guessing from a file's size how many records it has at most."""
 
@@ -97,7 +100,8 @@ def _records(
     given = frozenset(key.lower() for partition in fresh.values() for key, _ in partition)
     encoding, aside = encoding_of(spec), storage.scratch("aside")
     if encoding is None or not fresh:
-        found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside)
+        plain = spec.format == "json" and size <= MOST_BYTES and _are_plain(spec, filesystem, fresh)
+        found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
         return Records(spark, read(spark, spec, found, stored), estimate), (aside,)
     names = [name.removeprefix(f"{root}/") for name in fresh]
     scratch = copied(storage, spec, filesystem, root, names, encoding)
@@ -112,6 +116,20 @@ def _records(
     except BaseException:
         storage.remove(scratch)
         raise
+
+
+def _are_plain(spec: SourceSpec, filesystem: pafs.FileSystem, names: Iterable[str]) -> bool:
+    """Whether the driver has found the files' lines to be plain: then Spark need not look through them."""
+    if spec.options:
+        return False
+    for name in names:
+        try:
+            with filesystem.open_input_stream(name) as stream:
+                if not is_plain(stream.read(MOST_BYTES + 1)):
+                    return False
+        except OSError:  # Spark says what is wrong with it
+            return False
+    return True
 
 
 def sight(storage: Storage, spec: SourceSpec) -> Hashable:
@@ -178,8 +196,20 @@ def _uri(spec: SourceSpec, name: str) -> str:
 
 def _count(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequence[str], size: int) -> int:
     if spec.format == "parquet":
-        return sum(pq.read_metadata(name, filesystem=filesystem).num_rows for name in names)
+        return sum(_rows(spec, filesystem, name) for name in names)
     return size // _SMALLEST_ROW + 1
+
+
+def _rows(spec: SourceSpec, filesystem: pafs.FileSystem, name: str) -> int:
+    """How many the Parquet file has. Raises SourceError where reading its schema would load code that it brings."""
+    footer = pq.read_metadata(name, filesystem=filesystem)
+    if b'"udt"' in (footer.metadata or {}).get(_SPARKS_SCHEMA, b""):
+        raise SourceError(
+            f"source {spec.name}: {name} has a column of a type that a program has defined",
+            "Write it as what it holds, such as an array of doubles for a vector.",
+        )
+    rows: int = footer.num_rows
+    return rows
 
 
 def _check_parquet(

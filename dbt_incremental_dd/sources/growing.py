@@ -65,12 +65,14 @@ def arrivals(
         scratch = storage.scratch("tail")
         lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
         prefix = _hash(file, end)
+        plain = spec.format == "json" and not spec.options and _is_plain(file, offset, end)
     folders = [scratch]
     if encoding is not None:
         source, folder = storage.filesystem(scratch)
         folders.append(copied(storage, spec, source, folder, ["tail.txt"], encoding, str(spec.path)))
     uris = [spark_uri(f"{folders[-1]}/tail.txt")] if end > offset else []
-    found = Found(uris, shown=lambda name: F.lit(spec.path), aside=storage.scratch("aside"))
+    shown, aside = F.lit(spec.path), storage.scratch("aside")
+    found = Found(uris, shown=lambda name: shown, aside=aside, is_plain=plain)
     frame = read(spark, in_utf8(spec), found, stored)
     return Arrival(
         Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside)
@@ -106,6 +108,14 @@ def _few(
     file.seek(start)
     table = json_lines.parse(file.read(end - start), stored)
     return None if table is None else Records(spark, Local(spark, table, stored))
+
+
+def _is_plain(file: BinaryIO, start: int, end: int) -> bool:
+    """Whether the driver has found these lines to be plain: then Spark need not look through them."""
+    if end - start > json_lines.MOST_BYTES:
+        return False
+    file.seek(start)
+    return json_lines.is_plain(file.read(end - start))
 
 
 def _first_line(file: BinaryIO) -> bytes:

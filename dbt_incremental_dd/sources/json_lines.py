@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -46,6 +47,22 @@ def parse(data: bytes, stored: Schema) -> pa.Table | None:
         return None
 
 
+def is_plain(data: bytes) -> bool:
+    """Whether of no line Spark's reader leaves anything out, or puts something else in its place; False where that
+    is not clear. What does not fit the columns is told by Spark itself."""
+    if len(data) > MOST_BYTES or _LARGE.search(data):
+        return False
+    try:
+        lines = _LINE_END.split(data.removeprefix(codecs.BOM_UTF8).decode())
+        records = [line for line in lines if line.strip(" \t")]
+        return not any(_has_lone_surrogate(line) or isinstance(_ANY.decode(line), list) for line in records)
+    except (ValueError, RecursionError):
+        return False
+
+
+_LARGE = re.compile(rb"[0-9][eE]\+?[0-9]{2}|[0-9]{39}")
+"""Numbers that may be too large for a column."""
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -68,6 +85,7 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
 
 
+_ANY = json.JSONDecoder(object_pairs_hook=_once)
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse)
 
 

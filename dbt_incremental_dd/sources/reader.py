@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringType, StructField, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
@@ -23,7 +23,6 @@ from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.options import is_set, option
 from dbt_incremental_dd.sources.options import without as other_options
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
-from dbt_incremental_dd.sources.paths import literal
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.sources.values import YEARS, has_far, is_far
 from dbt_incremental_dd.trace import limits
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-_TEXT = "dd_text"
+_TEXT, _NUMBER = "dd_text", "dd_number"
 _FIRST_DATE = {"date": datetime.date(1582, 10, 15), "timestamp": datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
 """Older ones are a matter of calendars, which Spark settles by what wrote the file."""
 
@@ -45,13 +44,15 @@ _FIRST_DATE = {"date": datetime.date(1582, 10, 15), "timestamp": datetime.dateti
 class Found:
     """Files to read. ``base``: the folder below which folders' names give values of the columns ``given`` (in lower
     case). ``shown``: from Spark's name of a file to the one that the source has for it.
-    ``aside``: a scratch folder for what is to be read of files with malformed lines."""
+    ``aside``: a scratch folder for what is to be read of files with malformed lines. ``is_plain``: as ``json_lines``
+    has it, of all lines."""
 
     uris: Sequence[str]
     base: str | None = None
     given: frozenset[str] = frozenset()
     shown: Callable[[Expression], Expression] = lambda name: name
     aside: str = ""
+    is_plain: bool = False
 
 
 def read(spark: SparkSession, spec: SourceSpec, found: Found, stored: Schema | None) -> DataFrame:
@@ -107,6 +108,8 @@ def _own(found: Found, wanted: StructType) -> StructType:
 
 def _json_lines(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType) -> DataFrame:
     """Lines of which Spark would leave something out are malformed; the others are read by themselves."""
+    if found.is_plain:
+        return _by_spark(spark, spec, found, wanted, F.lit(None).cast("string"))
     text, own = F.col(_TEXT), _own(found, wanted)
     options = other_options(spec.options, "lineSep", "multiLine", "mode", "columnNameOfCorruptRecord")
     is_wrong = json_text.is_wrong(text, own, options)
@@ -117,20 +120,24 @@ def _json_lines(spark: SparkSession, spec: SourceSpec, found: Found, wanted: Str
     if not bad:
         return frame
     files = sorted({row[1] for row in bad})
-    frame = frame.where(~F.col(FILE).isin(files))
-    for number, file in enumerate(files):
-        folders = [part for part in file.split("/")[:-1] if "=" in part] if found.base else []
-        uri = "/".join([spark_uri(found.aside), *folders, str(number)])
-        kept = lines.where((F.col(FILE) == file) & ~is_wrong).select(_TEXT)
-        kept.write.option("lineSep", option(spec.options, "lineSep", "\n")).text(uri)
-        rest = Found([literal(uri)], found.base and spark_uri(found.aside), found.given, _constant(file))
-        frame = frame.unionByName(_by_spark(spark, spec, rest, wanted, F.lit(None).cast("string")))
+    good = _written(spec, found, lines.where(F.col(FILE).isin(files) & ~is_wrong), files)
+    numbered = StructType([*wanted.fields, StructField(_NUMBER, IntegerType())])
+    rest = _by_spark(spark, spec, good, numbered, F.lit(None).cast("string")).drop(_NUMBER)
+    frame = frame.where(~F.col(FILE).isin(files)).unionByName(rest)
     malformed = StructType([StructField(CORRUPT, StringType()), StructField(FILE, StringType())])
     return frame.unionByName(spark.createDataFrame(bad, malformed), allowMissingColumns=True)
 
 
-def _constant(file: str) -> Callable[[Expression], Expression]:
-    return lambda name: F.lit(file)
+def _written(spec: SourceSpec, found: Found, lines: DataFrame, files: Sequence[str]) -> Found:
+    """Lines of these files, written aside with their file's number in place of its name."""
+    names = F.array(*map(F.lit, files))
+    assert found.aside, "there is no folder for it"
+    uri = spark_uri(found.aside)
+    given = [name for name in lines.columns if name not in (_TEXT, FILE)]
+    number = F.array_position(names, F.col(FILE)).cast("int").alias(_NUMBER)
+    writer = lines.select(_TEXT, *map(quoted, given), number).write.partitionBy(_NUMBER, *given)
+    writer.option("lineSep", option(spec.options, "lineSep", "\n")).text(uri)
+    return Found([uri], uri, found.given | {_NUMBER}, lambda _: F.element_at(names, F.col(_NUMBER)))
 
 
 def _texts(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType) -> DataFrame:

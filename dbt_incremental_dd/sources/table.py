@@ -7,8 +7,10 @@ sizes, times) tell whether it can have changed at all, and in which partitions; 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlparse
+from urllib.parse import unquote, urlparse
 
 from pyarrow.fs import FileType
 from pyspark.errors import AnalysisException
@@ -121,7 +123,7 @@ def _appended(
     fresh = [name for name in mark if name not in seen]
     if not fresh:
         return None
-    names = [name.lstrip("/") for name in fresh]
-    path = F.regexp_replace("_metadata.file_path", r"^\w+:/+", "")
-    new = frame.where(path.isin([*names, *map(quote, names)])) if seen else frame
+    path = F.col("_metadata.file_path")
+    is_fresh = (path.endswith(name.rsplit("/", 1)[-1]) for name in fresh)
+    new = frame.where(reduce(or_, is_fresh)) if seen else frame
     return Arrival(Records(spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})

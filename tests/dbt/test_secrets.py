@@ -69,6 +69,11 @@ def test_a_secret_that_is_written_out_is_warned_of(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", SECRET)
+    monkeypatch.setenv("DBT_ENV_SECRET_SHOP", SECRET)
+    project = shop(tmp_path, "\"{{ env_var('DBT_ENV_SECRET_SHOP') }}\"", "postgresql://127.0.0.1:1/shop")
+    project.dbt("parse", fails=True)
+    assert "Secret env vars are allowed only in profiles.yml" in str(project.last.exception)
+    monkeypatch.delenv("DBT_ENV_SECRET_SHOP")
     project = shop(tmp_path, "\"{{ env_var('SHOP_PASSWORD') }}\"", "postgresql://127.0.0.1:1/shop")
     project.dbt("run", "--select", "sums")
     assert "target/manifest.json" in written_with(tmp_path, SECRET)

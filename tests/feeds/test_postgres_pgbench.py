@@ -68,7 +68,7 @@ class Bench:
         target = {"type": "differential", "schema": "m", "threads": 2, "state_root": str(self.folder / "state")}
         settings = {"spark.master": "local[2]", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
         target["server_side_parameters"] = settings
-        url = "{{ env_var('PG_URL') }}"
+        url = {"env_var": "PG_URL"}
         how = {"meta": {"differential": {"connector": "postgres", "options": {"url": url}}}}
         source = {"name": "bench", "schema": "public", "config": how, "tables": [{"name": name} for name in TABLES]}
         texts = {

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
 import gzip
+import json
 import os
+import pickle
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
-from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.sources.json_lines import parse
+from dbt_incremental_dd.sources.config import SourceSpec, parse_source
+from dbt_incremental_dd.sources.json_lines import is_plain, parse
 from dbt_incremental_dd.sources.reader import Found, read
 from dbt_incremental_dd.trace.read import schema_of
 from tests.sources.test_intake import Reader
@@ -117,17 +122,30 @@ def test_lines_of_json(spark: SparkSession, tmp_path: Path) -> None:
     for number, name in enumerate(names):
         (tmp_path / f"{number}.json").write_bytes(LINES[name][0])
     spec = parse_source("s.t", "s.t", {"path": str(tmp_path), "format": "json"}, COLUMNS, "/")
-    frame = read(spark, spec, Found([str(tmp_path / f"{i}.json") for i in range(len(names))]), None)
+    uris = [str(tmp_path / f"{i}.json") for i in range(len(names))]
+    plain = [uri for uri, name in zip(uris, names, strict=True) if is_plain(LINES[name][0])]
+    for which, is_looked_through in ((uris, False), (plain, True)):
+        check_lines(spark, spec, tmp_path, which, is_looked_through)
+    stored = schema_of(spark.createDataFrame([], ", ".join(f"{k} {v}" for k, v in DRIVERS.items())).schema)
+    read_on_the_driver = {name for name, (data, wanted) in LINES.items() if on_the_driver(data, wanted, stored)}
+    assert {"a record", "a pair of surrogates", "no end of the last line"} <= read_on_the_driver
+    assert {"a record", "CRLF", "infinity", "too large a number"} <= {
+        name for name in names if is_plain(LINES[name][0])
+    }
+
+
+def check_lines(spark: SparkSession, spec: SourceSpec, folder: Path, uris: list[str], is_plain: bool) -> None:
+    """Each file is in, or malformed."""
+    names = list(LINES)
+    frame = read(spark, spec, Found(uris, aside=str(folder / str(is_plain)), is_plain=is_plain), None)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for row in frame.collect():
         values = row.asDict()
         number = int(values.pop(FILE).rsplit("/", 1)[-1].removesuffix(".json"))
         found[names[number]].append(values)
-    wrong = [name for name, (_, wanted) in LINES.items() if not is_as_wanted(found[name], wanted)]
+    looked_at = [names[int(Path(uri).stem)] for uri in uris]
+    wrong = [name for name in looked_at if not is_as_wanted(found[name], LINES[name][1])]
     assert not wrong, {name: found[name] for name in wrong}
-    stored = schema_of(spark.createDataFrame([], ", ".join(f"{k} {v}" for k, v in DRIVERS.items())).schema)
-    read_on_the_driver = {name for name, (data, wanted) in LINES.items() if on_the_driver(data, wanted, stored)}
-    assert {"a record", "a pair of surrogates", "no end of the last line"} <= read_on_the_driver
 
 
 def is_as_wanted(rows: list[dict[str, Any]], wanted: Any) -> bool:
@@ -396,3 +414,28 @@ def test_parquet_with_dates_outside_the_calendar(spark: SparkSession, tmp_path: 
     with pytest.raises(DifferentialError, match=r"column at of .*1\.parquet has a date outside the years 1 to 9999"):
         reader.take()
     assert reader.rows().total() == 1
+
+
+def test_parquet_does_not_bring_code(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's Python side unpickles the class of a user-defined type that a file's schema names."""
+    mark = tmp_path / "was run"
+    code = base64.b64encode(pickle.dumps(Runs(str(mark)))).decode()
+    udt = {"type": "udt", "pyClass": "tests.oracle.NoSuchClass", "serializedClass": code, "sqlType": "long"}
+    fields = [{"name": "id", "type": udt, "nullable": True, "metadata": {}}]
+    known = {"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "struct", "fields": fields})}
+    table = pa.table({"id": pa.array([1], pa.int64())}).replace_schema_metadata(known)
+    reader = Reader(spark, tmp_path, {}, envelope="append", format="parquet")
+    pq.write_table(table, tmp_path / "in" / "1.parquet")
+    with pytest.raises(SourceError, match=r"1\.parquet has a column of a type that a program has defined"):
+        reader.take()
+    assert not mark.exists()
+
+
+class Runs:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path(self._path),)
