@@ -27,6 +27,8 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EISDIR)
 enabled = os.environ.get("DBT_DD_DURABLE", "1") != "0"
 
 _noted: set[str] = set()
+_linked: set[tuple[str, int]] = set()
+"""Folders, with their inodes, whose entry in the folder above is on the disk."""
 _noting, _settling = threading.Lock(), threading.Lock()
 
 
@@ -45,7 +47,8 @@ def settle() -> None:
             _noted.clear()
         if not paths:
             return
-        folders = sorted({folder for path in paths for folder in _folders(path)})
+        made = {link for path in paths for link in _new_folders(os.path.dirname(path))}
+        folders = sorted({*map(os.path.dirname, paths), *(os.path.dirname(folder) for folder, _ in made)})
         try:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 list(pool.map(sync_file, paths))
@@ -53,6 +56,7 @@ def settle() -> None:
         except OSError:
             note(*paths)
             raise
+        _linked.update(made)
 
 
 def sync_file(path: str) -> None:
@@ -76,11 +80,16 @@ def sync_folder(path: str) -> None:
             raise
 
 
-def _folders(path: str) -> Iterator[str]:
-    """The folders that a new file may have made, up to the state root."""
+def _new_folders(folder: str) -> Iterator[tuple[str, int]]:
+    """A folder, and those above it up to the state root, whose own entry may not be on the disk; with their inodes."""
     for _ in range(_DEEPEST):
-        path = os.path.dirname(path)
-        yield path
-        if os.path.basename(path) == _TOP:
-            yield os.path.dirname(path)
+        try:
+            link = folder, os.stat(folder).st_ino
+        except FileNotFoundError:
             return
+        if link in _linked:
+            return
+        yield link
+        if os.path.basename(folder) == _TOP:
+            return
+        folder = os.path.dirname(folder)

@@ -85,6 +85,8 @@ class Log:
         """The Delta table's version."""
         self.schema = Schema.from_json(table.schema().to_json())
         """All stored columns, ``dd_time`` and diffs included."""
+        self._is_settled = False
+        """Whether this process has synced its entry, or will with the collection's next commit."""
         self._moved = moved or {name: _transaction(table, name) for name in (UPPER, SINCE, MANIFEST)}
         self.frontiers = Frontiers(since=self._moved[SINCE] or 0, upper=self._moved[UPPER] or 0)
         """``since`` and ``upper`` as of this version."""
@@ -245,7 +247,7 @@ class Log:
             files = _in_order((*(file for file in self.files if file.path not in gone), *commit.add))
             moved = {**self._moved, **{one.app_id: one.version for one in _transactions(commit)}}
         made = Log(self.name, self.uri, table, self._options, files, moved)
-        made._settle(self.version)
+        made._settle(self.version + self._is_settled)
         _KNOWN.remember(self.uri, self._options or {}, made.version, made)
         return made
 
@@ -256,10 +258,12 @@ class Log:
             durable.note(*(entries.entry_path(self.uri, number) for number in range(since, self.version + 1)))
             durable.note(*entries.checkpoint_paths(self.uri, self.version))
         if os.path.basename(os.path.dirname(self.uri)) == "inner":
+            self._is_settled = since is not None or self._is_settled
             return
         try:
             durable.settle()
             if since is not None:
+                self._is_settled = True
                 entries.mark(self.uri, self.version, self.frontiers.last)
         except OSError as error:
             what = f"{self.name} at {self.uri} cannot be written to the disk: {error}"

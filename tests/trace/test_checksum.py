@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
@@ -124,7 +123,7 @@ def test_files_of_spark_are_verified_by_spark(spark: SparkSession, tmp_path: Pat
     changed = bytearray(before)
     changed[rng.randrange(2_000, len(changed) // 2)] ^= 1
     path.write_bytes(changed)
-    with pytest.raises(PySparkException, match=r"CRC checksum verification failed|FAILED_READ_FILE"):
+    with pytest.raises(Exception, match=r"CRC checksum verification failed|FAILED_READ_FILE"):
         updates(spark, log.uri, log.files, SCHEMA).selectExpr("sum(k)", "max(v)", "sum(dd_time)").collect()
     (report,) = scrub(place.storage)
     assert path.name in report.damage

@@ -117,6 +117,7 @@ def test_all_is_synced_before_the_commit_and_the_entry_before_it_is_told(
     log = place.log()
     assert log is not None
     synced: list[str] = []
+    monkeypatch.setattr(durable, "_linked", set())
     monkeypatch.setattr(durable, "sync_file", lambda path: synced.append(str(path)))
     monkeypatch.setattr(durable, "sync_folder", lambda path: synced.append(str(path)))
     made = commit(place, 1)
