@@ -215,9 +215,14 @@ def _told(running: Running) -> Iterator[None]:
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         if running.why is not None:
             raise QueryCanceled(running.why, _REMEDY if running.why == BY_TIMEOUT else "") from error
-        raise QueryError(str(error).strip()) from error
+        said = str(error).strip()
+        if "Traceback (most recent call last)" in said:
+            # From the file system, which is Python's own.
+            raise StateError(f"a data file cannot be read: {said.splitlines()[-1]}", _DAMAGED) from error
+        raise QueryError(said) from error
 
 
+_DAMAGED = "`dbt-dd status` says more; `dbt run --full-refresh` builds the collection again."
 _REMEDY = "Ask for less, or raise the server's --statement-timeout."
 
 

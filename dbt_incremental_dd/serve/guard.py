@@ -18,6 +18,8 @@ from dbt_incremental_dd.serve.access import COOKIE, Access
 
 PATIENCE = 60.0
 """Seconds that a client may take for one message."""
+BODY = 1 << 20
+"""Bytes of a request's body, at most."""
 
 
 class Guard:
@@ -42,6 +44,11 @@ class Guard:
             answer = JSONResponse({"error": refusal[1], "remedy": ""}, refusal[0])
             await answer(scope, receive, send)
             return
+        length = connection.headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or int(length[:20]) > BODY:
+            answer = JSONResponse({"error": f"a body has {BODY} bytes at most", "remedy": ""}, 413)
+            await answer(scope, receive, send)
+            return
         token = connection.query_params.get("token") if self._access.token else None
 
         async def patiently(message: Message) -> None:
@@ -52,4 +59,20 @@ class Guard:
             await asyncio.wait_for(send(message), PATIENCE)
 
         with contextlib.suppress(TimeoutError):
-            await self._app(scope, receive, patiently)
+            await self._app(scope, _bounded(receive), patiently)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """A client that sends more than ``BODY`` bytes in parts counts as gone."""
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        if message["type"] == "http.request":
+            taken += len(message.get("body", b""))
+            if taken > BODY:
+                return {"type": "http.disconnect"}
+        return message
+
+    return bounded

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, FastAPI, Query, Request, WebSocket
+from fastapi.exceptions import RequestValidationError
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
@@ -42,7 +44,7 @@ _STATUS: dict[type[DifferentialError], int] = {
 }
 _STREAM = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _RESERVED = {"select", "where", "as_of", "limit", "token"}
-Limit = Annotated[int, Query(ge=1, description="rows at most")]
+Limit = Annotated[int, Query(ge=1, le=2**31 - 1, description="rows at most")]
 
 
 def application(
@@ -54,6 +56,8 @@ def application(
     app.state.hub = Hub(database)
     app.include_router(_router(app.state.hub, queries or Queries(database.storage)))
     app.add_exception_handler(DifferentialError, _refusal)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _plain)
     app.add_middleware(Guard, access=access)
     if access.origins:
         # Browsers ask before they let a page of another site read, and without the token.
@@ -132,6 +136,19 @@ async def _stream(events: AsyncIterator[str]) -> Response:
             yield event
 
     return StreamingResponse(told(), media_type="text/event-stream", headers=_STREAM)
+
+
+def _invalid(_: Request, error: Exception) -> Response:
+    """A parameter that is none."""
+    assert isinstance(error, RequestValidationError)
+    said = "; ".join(f"{' '.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors())
+    return Response(failure(ConfigError(said, "See /docs.")), 400, media_type="application/json")
+
+
+def _plain(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    told = failure(ConfigError(str(error.detail), ""))
+    return Response(told, error.status_code, error.headers, media_type="application/json")
 
 
 def _refusal(_: Request, error: Exception) -> Response:

@@ -63,9 +63,15 @@ def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
     tables = []
     for file in between(log.files, after, up_to):
         # Types are those of the file at first: what they nest is not cast while it is read.
-        stored = ds.dataset(f"{root}/{file.path}", format=_FORMAT, filesystem=filesystem)
-        present = [name for name in columns.names if name in stored.schema.names]
-        tables.append(_cast(stored.to_table(columns=present, filter=inside), columns))
+        try:
+            stored = ds.dataset(f"{root}/{file.path}", format=_FORMAT, filesystem=filesystem)
+            present = [name for name in columns.names if name in stored.schema.names]
+            tables.append(_cast(stored.to_table(columns=present, filter=inside), columns))
+        except (OSError, pa.ArrowException) as error:
+            raise StateError(
+                f"{place.name} has a data file that cannot be read, {log.uri}/{file.path}: {error}",
+                "Restore the file, or remove the collection and run `dbt run --full-refresh`.",
+            ) from error
     return pa.concat_tables([columns.empty_table(), *tables]).sort_by(TIME)
 
 

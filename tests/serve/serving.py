@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.serve.server import Listening, Sockets, run
+from dbt_incremental_dd.untrusted.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,16 @@ class Served:
 
 @contextmanager
 def serving(
-    root: Path, token: str | None = None, pages: Path | None = None, port: int = 0, origins: tuple[str, ...] = ()
+    root: Path,
+    token: str | None = None,
+    pages: Path | None = None,
+    port: int = 0,
+    origins: tuple[str, ...] = (),
+    limits: Limits | None = None,
 ) -> Iterator[Served]:
     """Serves the collections under a root while the block runs."""
-    listening, stop = Listening(port=port, wire=0, token=token, origins=origins, pages=pages), threading.Event()
+    stop = threading.Event()
+    listening = Listening(port=port, wire=0, token=token, origins=origins, pages=pages, limits=limits or Limits())
     sockets = Sockets.of(listening)
     web, wire = (one.getsockname()[1] for one in (sockets.web, sockets.wire) if one is not None)
     work = run(Database(str(root)), listening, sockets, lambda _: None, stop)
