@@ -7,8 +7,6 @@ import datetime
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -21,6 +19,7 @@ import httpx
 import psycopg
 import pytest
 
+from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError, QueryCanceled, QueryError, StateError
 from dbt_incremental_dd.query import engine as engine_module
 from dbt_incremental_dd.query.engine import Engine
@@ -533,17 +532,15 @@ def test_dates_that_python_has_not(served: Served, wire: psycopg.Connection[Any]
     assert ask(served, "select date '0001-01-01' as d").json()["rows"] == [{"d": begin.isoformat()}]
 
 
-def test_a_file_that_is_gone(tmp_path: Path) -> None:
+def test_a_file_that_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored = Stored(tmp_path / "state")
     stored.commit({10: Counter({(1, "a"): 1})}, 11)
     (file,) = (tmp_path / "state").rglob("*.parquet")
     for damage in (lambda: file.write_bytes(b"no parquet"), lambda: file.unlink()):
         damage()
         for form in ("table", "json", "csv"):
-            called = [sys.executable, "-m", "dbt_incremental_dd.cli", "--state-root", str(tmp_path / "state"), "query"]
-            done = subprocess.run([*called, "kept", "--format", form], capture_output=True, text=True)
-            assert done.returncode == 1 and "Traceback" not in done.stderr
-            assert file.name in done.stderr
+            assert main(["--state-root", str(tmp_path / "state"), "query", "kept", "--format", form]) == 1
+            assert file.name in capsys.readouterr().err
     with serving(tmp_path / "state") as served:
         answer = ask(served, "select * from kept")
         assert answer.status_code == 404 and "Traceback" not in answer.text and file.name in answer.text
