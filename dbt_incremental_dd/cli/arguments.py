@@ -93,6 +93,14 @@ def _serve(serve: argparse.ArgumentParser) -> None:
         "--pgwire", type=int, nargs="?", const=6875, help="also speaks the Postgres protocol (default port: 6875)"
     )
     serve.add_argument("--pages", type=Path, help="a folder of pages of your own, served at /")
+    serve.add_argument(
+        "--statement-timeout", default="1 minute", help="for computing one SELECT (default: 1 minute; 0: any time)"
+    )
+    serve.add_argument(
+        "--query-memory",
+        default="25%",
+        help="for all SELECTs together: 4GB, or a share of all (default: 25%%)",
+    )
     serve.add_argument("--allow-origin", action="append", default=[], help="a site whose pages may read, too")
 
 

@@ -15,6 +15,7 @@ from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.cli.profile import place, project_folder, project_of
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
+from dbt_incremental_dd.subscribe.plain import python_rows
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.progress import size_text
 from dbt_incremental_dd.trace.status import Status
@@ -135,7 +136,7 @@ def _query(options: argparse.Namespace) -> int:
     collection = _collection(options, options.model)
     t = None if options.as_of is None else parse_time(options.as_of)
     table = collection.as_of(t).slice(0, options.limit)
-    rows = [{name: value for name, value in row.items() if name != "dd_diff"} for row in table.to_pylist()]
+    rows = [{name: value for name, value in row.items() if name != "dd_diff"} for row in python_rows(table)]
     counts = table["dd_diff"].to_pylist()
     expanded = [row for row, count in zip(rows, counts, strict=True) for _ in range(count)][: options.limit]
     names = collection.schema.names
@@ -184,9 +185,12 @@ def _publish(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.serve.server import Listening, serve
+    from dbt_incremental_dd.untrusted.limits import Limits, parse_memory
 
     token = os.environ.get("DBT_DD_TOKEN")
-    listening = Listening(options.host, options.port, options.pgwire, token, tuple(options.allow_origin), options.pages)
+    limits = Limits(parse_memory(options.query_memory), _seconds(options.statement_timeout) or None)
+    origins = tuple(options.allow_origin)
+    listening = Listening(options.host, options.port, options.pgwire, token, origins, options.pages, limits)
     with contextlib.suppress(KeyboardInterrupt):
         serve(_database(options), listening)
     return 0

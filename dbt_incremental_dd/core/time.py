@@ -13,6 +13,9 @@ Time = int
 BEGINNING: Time = -1
 """Below every time at which an update can happen: every collection is empty as of it."""
 
+END: Time = 253_402_300_799_999
+"""The last one that an ISO 8601 timestamp can name: the end of the year 9999."""
+
 _UNITS = {
     "ms": 1,
     "millisecond": 1,
@@ -36,36 +39,50 @@ def now() -> Time:
 def parse_time(text: str | int | float | datetime) -> Time:
     """A time from epoch milliseconds, an ISO 8601 date or timestamp (UTC where it names no zone).
 
-    Raises ConfigError where the text is none of these or lies before 1970.
+    Raises ConfigError where the text is none of these or lies before 1970 or behind the year 9999.
     """
     if isinstance(text, bool):
         raise ConfigError(f"{text!r} is not a time", _TIME_HELP)
     if isinstance(text, datetime):
         moment = text if text.tzinfo else text.replace(tzinfo=UTC)
-    elif isinstance(text, int | float) or re.fullmatch(r"\d{9,}", str(text).strip()):
-        return _not_negative(int(text), text)
+    elif isinstance(text, int | float) or re.fullmatch(r"[0-9]{9,}", str(text).strip()):
+        return _within(text, text)
     else:
         try:
             moment = datetime.fromisoformat(str(text).strip())
         except ValueError:
-            raise ConfigError(f"{text!r} is not a time", _TIME_HELP) from None
+            raise ConfigError(f"{_short(text)} is not a time", _TIME_HELP) from None
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return _not_negative(round(moment.timestamp() * 1000), text)
+    return _within(round(moment.timestamp() * 1000), text)
 
 
-def _not_negative(t: Time, text: object) -> Time:
+def _within(ms: str | float, text: object) -> Time:
+    """Raises ConfigError where it is no time that an ISO timestamp can name."""
+    try:
+        t = int(ms)
+    except (ValueError, OverflowError):
+        t = END + 1
     if t < 0:
-        raise ConfigError(f"{text!r} lies before 1970-01-01", _TIME_HELP)
+        raise ConfigError(f"{_short(text)} lies before 1970-01-01", _TIME_HELP)
+    if t > END:
+        raise ConfigError(f"{_short(text)} lies behind the year 9999", _TIME_HELP)
     return t
+
+
+def _short(text: object) -> str:
+    said = repr(text) if isinstance(text, str | float | datetime) else "the time"
+    return said if len(said) <= 60 else f"{said[:60]}..."
 
 
 _TIME_HELP = "Write an ISO 8601 timestamp such as 2013-06-01T00:00:00Z, or milliseconds since 1970."
 
 
 def format_time(t: Time) -> str:
-    """``2013-06-01 00:00:00``, with milliseconds only where there are any; UTC."""
+    """``2013-06-01 00:00:00``, with milliseconds only where there are any; UTC. Behind the year 9999 a number of ms."""
     if t < 0:
         return "the beginning"
+    if t > END:
+        return f"{t} ms" if t < 10**30 else "the end of time"
     moment = datetime.fromtimestamp(t / 1000, UTC)
     text = moment.strftime("%Y-%m-%d %H:%M:%S")
     return f"{text}.{t % 1000:03d}" if t % 1000 else text

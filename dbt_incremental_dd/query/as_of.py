@@ -10,6 +10,7 @@ from sqlglot.tokens import Token, TokenType
 
 from dbt_incremental_dd.core.errors import QueryError
 from dbt_incremental_dd.core.time import Time, parse_time
+from dbt_incremental_dd.untrusted.reading import MOST
 
 
 class _Words(DuckDB):  # type: ignore[misc]
@@ -21,9 +22,12 @@ class _Words(DuckDB):  # type: ignore[misc]
 
 def tokens(sql: str) -> list[Token]:
     """The words of a statement. Raises QueryError where it has none that can be told apart."""
+    if len(sql) > MOST:
+        raise QueryError(f"the statement has {len(sql)} characters, more than {MOST}", "Send it in parts.")
     try:
+        sql.encode()
         return list(_Words().tokenize(sql))
-    except SqlglotError as error:
+    except (SqlglotError, UnicodeError) as error:
         raise QueryError(f"the statement cannot be read: {error}", "Check its quotes and comments.") from error
 
 
@@ -50,4 +54,7 @@ def time_of(told: list[Token]) -> Time:
         said = " ".join(token.text for token in told) or "nothing"
         raise QueryError(f"AS OF {said} is not a time", "Write ms since 1970, or a quoted ISO 8601 timestamp.")
     value = values[0]
-    return parse_time(value.text if value.token_type == TokenType.STRING else float(value.text))
+    try:
+        return parse_time(value.text if value.token_type == TokenType.STRING else float(value.text))
+    except ValueError:
+        raise QueryError(f"AS OF {value.text[:60]} is not a time", "Write ms since 1970.") from None

@@ -80,7 +80,7 @@ class Engine:
         """As ``Session.select`` says."""
         text, told = split_as_of(sql)
         reading = parsed(text)
-        cursor, t = self._begun(reading, told if told is not None else as_of)
+        cursor, t = self._begun(reading, told if told is not None else as_of, running)
         try:
             with _told(running), running.computing(cursor):
                 reader = cursor.sql(text, params=list(parameters) or None).fetch_record_batch(BATCH)
@@ -93,12 +93,16 @@ class Engine:
         """The collections that a SELECT names. Raises QueryError for anything but one SELECT that only reads."""
         return self._wanted(parsed(sql), self._storage.collections())
 
-    def _begun(self, reading: Reading, as_of: Time | None) -> tuple[duckdb.DuckDBPyConnection, Time | None]:
+    def _begun(
+        self, reading: Reading, as_of: Time | None, running: Running
+    ) -> tuple[duckdb.DuckDBPyConnection, Time | None]:
         """A cursor in a transaction in which the collections are read as of one time, whatever others read meanwhile;
         and that time."""
         with self._lock:
             names = self._wanted(reading, self._refresh().values())
-            t = self._place_views(names, as_of)
+            # A view looks at its files when it is made.
+            with _told(running):
+                t = self._place_views(names, as_of)
             cursor = self._connection.cursor()
             cursor.begin()
         return cursor, t
@@ -215,9 +219,17 @@ def _told(running: Running) -> Iterator[None]:
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         if running.why is not None:
             raise QueryCanceled(running.why, _REMEDY if running.why == BY_TIMEOUT else "") from error
-        raise QueryError(str(error).strip()) from error
+        said = str(error).strip()
+        if "Traceback (most recent call last)" in said:
+            # From the file system, which is Python's own.
+            raise StateError(
+                f"a data file cannot be read: {next((x for x in said.splitlines() if 'Error: ' in x), 'damaged')}",
+                _DAMAGED,
+            ) from error
+        raise QueryError(said) from error
 
 
+_DAMAGED = "`dbt-dd status` says more; `dbt run --full-refresh` builds the collection again."
 _REMEDY = "Ask for less, or raise the server's --statement-timeout."
 
 

@@ -23,7 +23,9 @@ class Access:
 
     def refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
         """A status and why, where it is not to be answered."""
-        host = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+        host = _hostname(connection.headers.get("host", ""))
+        if host is None:
+            return 400, "the Host header is no host"
         if is_loopback(self.host) and not is_loopback(host):
             return 403, f"this server is not {host}: open it by the address that it listens on"
         origin = connection.headers.get("origin")
@@ -32,6 +34,8 @@ class Access:
                 403,
                 f"pages of {origin} may not read from this server; it can be started with --allow-origin {origin}",
             )
+        if not origin and _is_of_another_site(connection):
+            return 403, "pages of other sites may not read from this server, nor show what it computes"
         if self.token is not None and not self.has_token(connection):
             return 401, "a token is needed: as `Authorization: Bearer ...`, or as `?token=...`"
         return None
@@ -54,5 +58,30 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _hostname(host: str) -> str | None:
+    """Without its port; empty where there is none, None where it cannot be read."""
+    try:
+        parts = urlsplit(f"//{host}")
+        return (parts.hostname or "") if parts.port is None or parts.port else None
+    except ValueError:
+        return None
+
+
 def _is_same(origin: str, host: str) -> bool:
-    return urlsplit(origin).netloc == host
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False
+
+
+def _is_of_another_site(connection: HTTPConnection) -> bool:
+    """Whether a browser asks for it on behalf of another site's page, as for an image, which sends no Origin. A link to
+    a page of the server may be followed; what it computes is not among them."""
+    if connection.headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        return False
+    is_link = (connection.headers.get("sec-fetch-mode"), connection.headers.get("sec-fetch-dest")) == (
+        "navigate",
+        "document",
+    )
+    computes = connection.url.path.startswith(("/collections/", "/sql", "/frontiers"))
+    return computes or not is_link

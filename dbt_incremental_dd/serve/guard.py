@@ -14,6 +14,9 @@ from starlette.websockets import WebSocket
 from dbt_incremental_dd.serve import streams
 from dbt_incremental_dd.serve.access import COOKIE, Access
 
+BODY = 1 << 20
+"""Bytes of a request's body, at most."""
+
 
 class Guard:
     """Answers whom ``access`` lets in."""
@@ -37,6 +40,11 @@ class Guard:
             answer = JSONResponse({"error": refusal[1], "remedy": ""}, refusal[0])
             await answer(scope, receive, send)
             return
+        length = connection.headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or int(length[:20]) > BODY:
+            answer = JSONResponse({"error": f"a body has {BODY} bytes at most", "remedy": ""}, 413)
+            await answer(scope, receive, send)
+            return
         token = connection.query_params.get("token") if self._access.token else None
 
         async def remembering(message: Message) -> None:
@@ -46,4 +54,20 @@ class Guard:
                 )
             await send(message)
 
-        await self._app(scope, receive, remembering if token else send)
+        await self._app(scope, _bounded(receive), remembering if token else send)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """A client that sends more than ``BODY`` bytes in parts counts as gone."""
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        if message["type"] == "http.request":
+            taken += len(message.get("body", b""))
+            if taken > BODY:
+                return {"type": "http.disconnect"}
+        return message
+
+    return bounded

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, FastAPI, Query, Request, WebSocket
+from fastapi.exceptions import RequestValidationError
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
@@ -43,7 +45,7 @@ _STATUS: dict[type[DifferentialError], int] = {
 }
 _STREAM = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _RESERVED = {"select", "where", "as_of", "limit", "token"}
-Limit = Annotated[int, Query(ge=1, description="rows at most")]
+Limit = Annotated[int, Query(ge=1, le=2**31 - 1, description="rows at most")]
 
 
 def application(
@@ -55,6 +57,8 @@ def application(
     app.state.hub = Hub(database)
     app.include_router(_router(app.state.hub, queries or Queries(database.storage)))
     app.add_exception_handler(DifferentialError, _refusal)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _plain)
     app.add_middleware(Guard, access=access)
     if access.origins:
         # Browsers ask before they let a page of another site read, and without the token.
@@ -145,6 +149,19 @@ class _Events(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             await self._events.aclose()
+
+
+def _invalid(_: Request, error: Exception) -> Response:
+    """A parameter that is none."""
+    assert isinstance(error, RequestValidationError)
+    said = "; ".join(f"{' '.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors())
+    return Response(failure(ConfigError(said, "See /docs.")), 400, media_type="application/json")
+
+
+def _plain(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    told = failure(ConfigError(str(error.detail), ""))
+    return Response(told, error.status_code, error.headers, media_type="application/json")
 
 
 def _refusal(_: Request, error: Exception) -> Response:

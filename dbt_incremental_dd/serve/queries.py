@@ -15,10 +15,6 @@ from dbt_incremental_dd.serve.settled import settled
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.untrusted.limits import Limits
 
-AT_ONCE = 16
-"""Statements that are computed at a time."""
-WAITING = 64
-"""Statements that wait for their turn; more are refused."""
 _AGAIN = 0.05
 """Seconds between interruptions of what goes on nevertheless."""
 
@@ -28,12 +24,11 @@ T = TypeVar("T")
 class Queries:
     """Belongs to one event loop. Neither the engine nor a thread is there before the first statement."""
 
-    def __init__(
-        self, storage: Storage, limits: Limits | None = None, at_once: int = AT_ONCE, waiting: int = WAITING
-    ) -> None:
+    def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
         self.engine = Engine(storage, limits)
-        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="query")
-        self._most = at_once + waiting
+        self._pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="query")
+        self._most = limits.at_once + limits.waiting
         self._pending = 0
 
     def session(self) -> Session:

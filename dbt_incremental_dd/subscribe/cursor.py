@@ -10,6 +10,7 @@ from typing import Any
 
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.subscribe.plain import python_rows
 from dbt_incremental_dd.subscribe.shape import STATE
 from dbt_incremental_dd.subscribe.subscription import Batch, Subscription
 
@@ -50,7 +51,7 @@ class Cursor:
         return [self._pending.popleft() for _ in range(wanted)]
 
     def _rows(self, batch: Batch) -> Iterator[Row]:
-        for row in batch.updates.to_pylist():
+        for row in python_rows(batch.updates):
             t, diff, state = row.pop(TIME), row.pop(DIFF, None), row.pop(STATE, None)
             yield Row(t, False, diff, row, state)
         if self._progress:

@@ -11,20 +11,58 @@ from typing import Any
 
 import pyarrow as pa
 
+from dbt_incremental_dd.subscribe.calendar import iso_text
+
 
 def plain_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows, each by its columns' names."""
-    columns = [plain_values(table.column(number)) for number in range(table.num_columns)]
+    return _rows(table, plain_values)
+
+
+def python_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """The same with Python's values, as far as it has them."""
+    return _rows(table, python_values)
+
+
+def _rows(table: pa.Table | pa.RecordBatch, values: Callable[[Any], list[Any]]) -> list[dict[str, Any]]:
+    columns = [values(table.column(number)) for number in range(table.num_columns)]
     names = table.schema.names
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     """One column's values."""
-    values: list[Any] = column.to_pylist()
+    values = python_values(column)
     if pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
         return values
     return [plain(value) for value in values]
+
+
+def python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """One column's values; where Python has no value for one of them, dates and times of the column are ISO 8601 texts,
+    with a sign and six digits for years that need more than four."""
+    try:
+        found: list[Any] = column.to_pylist()
+        return found
+    except (OverflowError, ValueError):
+        return [_python(value) for value in column]
+
+
+def _python(value: pa.Scalar) -> Any:
+    if not value.is_valid:
+        return None
+    kind = value.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return iso_text(value)
+    if pa.types.is_map(kind):
+        return [(_python(key), _python(one)) for key, one in ((pair["key"], pair["value"]) for pair in value.values)]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return [_python(one) for one in value.values]
+    if pa.types.is_struct(kind):
+        return {name: _python(one) for name, one in value.items()}
+    if pa.types.is_duration(kind):
+        return f"{value.value} {kind.unit}"
+    return value.as_py()
 
 
 def plain(value: Any) -> Any:

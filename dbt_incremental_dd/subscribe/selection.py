@@ -37,7 +37,8 @@ class Selection:
 
     def __post_init__(self) -> None:
         self._require_linear(self._select)
-        parsed(self.sql)
+        if len(parsed(self.sql).tables) != 1:
+            raise QueryError("a subscription is to one collection", _REMEDY)
 
     @cached_property
     def _select(self) -> exp.Select:
@@ -61,7 +62,8 @@ class Selection:
         where DuckDB cannot compute it."""
         sql = self._over(tuple(updates.column_names))
         # What is computed is what DuckDB reads, not what was read to make it.
-        parsed(sql)
+        if parsed(sql).tables != (("", _ROWS),):
+            raise QueryError("a subscription is to one collection", _REMEDY)
         running = Running(_watch(), SECONDS)
         with confined() as connection:
             connection.register(_ROWS, updates)

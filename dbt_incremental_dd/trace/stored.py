@@ -65,7 +65,7 @@ def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
             stored = ds.dataset(f"{root}/{file.path}", format=PARQUET, filesystem=filesystem)
             present = [name for name in columns.names if name in stored.schema.names]
             found = stored.to_table(columns=present, filter=inside)
-        except OSError as error:
+        except (OSError, pa.ArrowException) as error:
             raise damaged(place.name, log.uri, error, f"{root}/{file.path}") from error
         tables.append(_cast(found, columns))
     return pa.concat_tables([columns.empty_table(), *tables]).sort_by(TIME)

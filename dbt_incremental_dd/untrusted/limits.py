@@ -51,10 +51,13 @@ def parse_memory(text: str) -> int:
 @dataclass(frozen=True)
 class Limits:
     """``memory``: bytes for all statements together, by default a quarter of the machine's. ``seconds``: for computing
-    one statement, None for any number; time that its client takes to read is not counted."""
+    one statement, None for any number; time that its client takes to read is not counted. ``at_once``: statements that
+    a server computes at a time; ``waiting``: those that wait for their turn, beyond which more are refused."""
 
     memory: int | None = None
     seconds: float | None = 60.0
+    at_once: int = 16
+    waiting: int = 64
 
     @property
     def bytes(self) -> int:

@@ -19,6 +19,10 @@ from dbt_incremental_dd.untrusted.sized import FORMATS, SIZED
 MOST = 256 * 1024
 """Characters of a statement."""
 
+DEEPEST = 64
+"""Brackets within brackets, those in texts and comments as well: DuckDB's parser takes cubic time for many that are not
+closed, and cannot be interrupted."""
+
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _REFERENCES = {
     *("BASE_TABLE", "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EXPRESSION_LIST", "CTE", "EMPTY", "EMPTY_FROM", "PIVOT"),
@@ -53,11 +57,21 @@ def parsed(sql: str, functions: frozenset[str] = frozenset()) -> Reading:
     """``functions``: others that it may call besides. Raises QueryError for anything but one SELECT that only reads."""
     if len(sql) > MOST:
         raise QueryError(f"the statement has {len(sql)} characters, more than {MOST}", "Send it in parts.")
+    if _depth(sql) > DEEPEST:
+        raise QueryError("the statement is nested too deeply", "Use WITH for some of it.")
     try:
         tree = _tree(sql)
         return _Walk(functions).reading(tree)
     except RecursionError:
         raise QueryError("the statement is nested too deeply", "Use WITH for some of it.") from None
+
+
+def _depth(sql: str) -> int:
+    deepest = depth = 0
+    for one in sql:
+        depth = max(depth + (one in "([{") - (one in ")]}"), 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _tree(sql: str) -> Any:

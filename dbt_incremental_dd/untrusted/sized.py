@@ -5,7 +5,7 @@ from __future__ import annotations
 
 MOST = 100_000
 """Characters, bytes or elements that one call may make."""
-_PAIRS = 10_000_000
+_PAIRS = 100_000
 """Pairs of characters that one call may compare."""
 
 _DISTANCES = ("levenshtein", "editdist3", "damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity")

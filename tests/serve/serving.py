@@ -12,6 +12,7 @@ from pathlib import Path
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.serve.patience import PATIENCE, Patience
 from dbt_incremental_dd.serve.server import Listening, Sockets, run
+from dbt_incremental_dd.untrusted.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,19 @@ def serving(
     port: int = 0,
     origins: tuple[str, ...] = (),
     patience: Patience = PATIENCE,
+    limits: Limits | None = None,
 ) -> Iterator[Served]:
     """Serves the collections under a root while the block runs."""
-    listening = Listening(port=port, wire=0, token=token, origins=origins, pages=pages, patience=patience)
     stop = threading.Event()
+    listening = Listening(
+        port=port,
+        wire=0,
+        token=token,
+        origins=origins,
+        pages=pages,
+        patience=patience,
+        limits=limits or Limits(),
+    )
     sockets = Sockets.of(listening)
     web, wire = (one.getsockname()[1] for one in (sockets.web, sockets.wire) if one is not None)
     work = run(Database(str(root)), listening, sockets, lambda _: None, stop)

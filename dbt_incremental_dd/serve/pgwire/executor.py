@@ -69,6 +69,7 @@ class Executor:
         self._settings = settings
         self._hub = hub
         self._queries = queries
+        settings.limit(queries.engine.limits.seconds)
         self._session = queries.session()
         self._catalog = Catalog(hub.database, client)
         self._cursors: dict[str, _Cursor] = {}

@@ -6,6 +6,8 @@ import struct
 from functools import lru_cache
 from typing import Any
 
+from dbt_incremental_dd.subscribe.calendar import civil
+
 _DAY = 86_400_000_000
 _DAYS_TO_2000 = 10_957
 _FOREVER = {2**63 - 1: "infinity", -(2**63 - 1): "-infinity"}
@@ -15,15 +17,9 @@ _FOREVER_DAYS = {2**31 - 1: "infinity", -(2**31 - 1): "-infinity"}
 @lru_cache(4096)
 def _day(days: int) -> tuple[str, str]:
     """Year, month and day of the Gregorian calendar; and `` BC`` for the years before 1."""
-    # The calendar repeats every 400 years, which are counted from 1 March 0000.
-    era, left = divmod(days + 719_468, 146_097)
-    of_era = (left - left // 1460 + left // 36_524 - left // 146_096) // 365
-    of_year = left - (365 * of_era + of_era // 4 - of_era // 100)
-    shifted = (5 * of_year + 2) // 153
-    month = shifted + 3 if shifted < 10 else shifted - 9
-    year = of_era + era * 400 + (month <= 2)
+    year, month, day = civil(days)
     shown, suffix = (year, "") if year > 0 else (1 - year, " BC")
-    return f"{shown:04d}-{month:02d}-{of_year - (153 * shifted + 2) // 5 + 1:02d}", suffix
+    return f"{shown:04d}-{month:02d}-{day:02d}", suffix
 
 
 def _clock(us: int) -> str:

@@ -65,7 +65,12 @@ class Settings:
         self._given = {name.lower(): value for name, value in given.items()}
         self._given |= _options(self._given.pop("options", ""))
         self._set: dict[str, str] = {}
+        self._own: dict[str, str] = {}
         _seconds(self._given.get(_TIMEOUT, "0"))
+
+    def limit(self, seconds: float | None) -> None:
+        """The server's own ``statement_timeout``, which clients can lower."""
+        self._own = {_TIMEOUT: "0" if seconds is None else f"{seconds * 1000:.0f}ms"}
 
     @property
     def statement_timeout(self) -> float | None:
@@ -93,12 +98,12 @@ class Settings:
     def show(self, name: str) -> pa.Table:
         """One row. Raises PgError for a setting that nobody knows."""
         if name == "all":
-            known = {**_DEFAULTS, **self._given, **self._set, **_FIXED}
+            known = {**_DEFAULTS, **self._own, **self._given, **self._set, **_FIXED}
             names = sorted(known)
             return pa.table(
                 {"name": names, "setting": [known[name] for name in names], "description": [""] * len(names)}
             )
-        for known in (_FIXED, self._set, self._given, _DEFAULTS):
+        for known in (_FIXED, self._set, self._given, self._own, _DEFAULTS):
             if name in known:
                 return pa.table({name: [known[name]]})
         raise PgError("42704", f'unrecognized configuration parameter "{name}"')
