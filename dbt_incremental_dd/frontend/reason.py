@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 from sqlglot import exp
@@ -10,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 
+_LOG = logging.getLogger(__name__)
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m|\[4m|\[0m")
 _OWN_COLUMN = re.compile(r"`?\b(?:[cv]\d+|dd_\w+)(?:_[a-z]+)?\b`?(?!\()")
 _STATE = re.compile(r"\s*SQLSTATE: \w+\.?")
@@ -22,7 +24,8 @@ _LONGEST = 160
 
 
 def readable(error: BaseException) -> str:
-    """Why a plan could not be made, in a line that is never empty."""
+    """Why a plan could not be made, in a line that is never empty. The whole error is logged at level DEBUG."""
+    _LOG.debug("A plan could not be made: %s", error, exc_info=error)
     if isinstance(error, SqlglotError):
         return "a part of it is not understood"
     if not type(error).__module__.startswith("pyspark"):

@@ -1,0 +1,20 @@
+"""What is said of an error is short; what it was in full is in the log."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from sqlglot.errors import ParseError
+
+from dbt_incremental_dd.frontend.reason import readable
+
+
+@pytest.mark.parametrize("error", [KeyError("c8 of the plan"), ParseError("near c8")])
+def test_the_detail_of_an_unforeseen_failure_is_logged(caplog: pytest.LogCaptureFixture, error: Exception) -> None:
+    with caplog.at_level(logging.DEBUG, logger="dbt_incremental_dd"):
+        said = readable(error)
+    assert said
+    assert "c8" not in said
+    assert "c8" in caplog.text
+    assert caplog.records[0].exc_info is not None
