@@ -119,6 +119,13 @@ class VerbatimSpark(Spark):
             names = (TokenType.VAR, TokenType.IDENTIFIER)
             return self._curr.token_type is TokenType.TABLE and self._next.token_type in names
 
+        def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+            """A row without parentheses has no alias: ``VALUES 1, 2 AS t(x)`` names the relation."""
+            if self._curr is None or self._curr.token_type is TokenType.L_PAREN:
+                return super()._parse_value(values)
+            value = self._parse_assignment()
+            return self.expression(exp.Tuple(expressions=[value])) if value else None
+
         def _parse_table_alias(self, alias_tokens: Any = None) -> exp.TableAlias | None:
             """Also ``r(x) MAX RECURSION LEVEL 5`` of a CTE."""
             alias = super()._parse_table_alias(alias_tokens)
