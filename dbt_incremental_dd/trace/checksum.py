@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.object_store import is_remote
 
 _NAMED = re.compile(r"\.([0-9a-f]{8})\.parquet$")
 _CHUNK = 1 << 20
@@ -50,7 +51,7 @@ def require_intact(paths: Iterable[str]) -> None:
     left = limits.CHECKED_BYTES
     for path in paths:
         named = _NAMED.search(path)
-        if named is None or os.path.sep not in path:
+        if named is None or is_remote(path):
             continue
         left -= os.path.getsize(path)
         if left < 0:
