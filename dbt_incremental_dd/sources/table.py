@@ -6,13 +6,11 @@ sizes, times) tell whether it can have changed at all, and in which partitions; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
-from pyarrow.fs import FileType
+from pyarrow.fs import FileSystem, FileType
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
@@ -65,9 +63,10 @@ def arrivals(visit: Visit) -> Arrival | None:
         fresh = frame if others is None or stored is None else frame.where(within(others, stored))
         found = None if others is None else tuple(others)
         return Arrival(Records(spark, fresh, _LARGE), {"files": mark}, whole=True, within=found)
-    return _appended(spark, spec, frame, mark, progress)
+    return _appended(visit, frame, mark)
 
 
+_SLASHES = "^([^/:]+:)/+"
 _LARGE = 1 << 40
 """More records than anybody brings to the driver: how many there are is not known."""
 
@@ -91,9 +90,7 @@ def _fingerprint(storage: Storage, frame: DataFrame) -> dict[str, list[int]] | N
     read Spark says the folder alone."""
     found = {}
     for uri in frame.inputFiles():
-        parsed = urlparse(uri)
-        path = unquote(parsed.path) if parsed.scheme in ("", "file") else uri
-        filesystem, name = storage.filesystem(path)
+        filesystem, name = _named(storage, uri)
         info = filesystem.get_file_info(name)
         if info.type != FileType.File:
             return None
@@ -101,29 +98,34 @@ def _fingerprint(storage: Storage, frame: DataFrame) -> dict[str, list[int]] | N
     return found
 
 
+def _named(storage: Storage, uri: str) -> tuple[FileSystem, str]:
+    """Where a file is that Spark names so, and its path there."""
+    parsed = urlparse(uri)
+    return storage.filesystem(unquote(parsed.path) if parsed.scheme in ("", "file") else uri)
+
+
 def _appended(
-    spark: SparkSession,
-    spec: SourceSpec,
+    visit: Visit,
     frame: DataFrame,
     mark: dict[str, list[int]] | None,
-    progress: Mapping[str, Any],
 ) -> Arrival | None:
     """Records of files that were not there before."""
+    spec = visit.spec
     if mark is None:
         raise SourceError(
             f"source {spec.name}: {spec.relation} is a view, of which new records cannot be told",
             "Use envelope snapshot, or read the table beneath it.",
         )
-    seen = progress.get("files") or {}
+    seen = visit.progress.get("files") or {}
     if any(mark.get(name) != state for name, state in seen.items()):
         raise SourceError(
             f"source {spec.name}: files of {spec.relation} were rewritten or removed",
             f"Envelope {spec.envelope} needs a table that is only added to. Use envelope snapshot.",
         )
-    fresh = [name for name in mark if name not in seen]
-    if not fresh:
+    if len(mark) == len(seen):
         return None
-    path = F.col("_metadata.file_path")
-    is_fresh = (path.endswith(name.rsplit("/", 1)[-1]) for name in fresh)
-    new = frame.where(reduce(or_, is_fresh)) if seen else frame
-    return Arrival(Records(spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})
+    # Spark writes a file's URI alike in both places, but for the slashes after file:.
+    uris = (uri for uri in frame.inputFiles() if _named(visit.storage, uri)[1] not in seen)
+    path = F.regexp_replace("_metadata.file_path", _SLASHES, "$1/")
+    new = frame.where(path.isin([re.sub(_SLASHES, r"\1/", uri) for uri in uris])) if seen else frame
+    return Arrival(Records(visit.spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,10 +31,10 @@ ODD = ("plain", "a/b=c", "%41 ü", None, "x{y}[z]*?", "07", "it's", "back\\slash
 class Table:
     """A table of the catalog, the source that reads it, and which partitions the last intake read: None for all."""
 
-    def __init__(self, spark: SparkSession, root: Path, definition: str) -> None:
+    def __init__(self, spark: SparkSession, root: Path, definition: str, envelope: str = "snapshot") -> None:
         self.spark, self.name = spark, f"parted{next(_NUMBERS)}"
         self.sql(f"CREATE TABLE {self.name} {definition}")
-        self.spec = parse_source("s.p", self.name, {}, {}, str(root))
+        self.spec = parse_source("s.p", self.name, {"envelope": envelope}, {}, str(root))
         self.storage = Storage(f"{root}/state")
         self.read: set[Partition] | None = None
         self.time = 1
@@ -170,3 +171,23 @@ def test_types_that_are_read_otherwise_than_written(spark: SparkSession, tmp_pat
         one.sql(f"INSERT INTO {{t}} VALUES ({number}, 'v', 'ab', 1.50), ({number}, 'w', 'c', {number})")
         one.check()
         assert one.read is None
+
+
+def test_new_files_are_told_by_their_whole_paths(spark: SparkSession, tmp_path: Path, made: list[Table]) -> None:
+    """For ``append``: files of one name in several partitions, whose names Spark escapes, and a name that ends another."""
+    made.append(Table(spark, tmp_path, "(k BIGINT, s STRING) USING parquet PARTITIONED BY (s)", envelope="append"))
+    one = made[0]
+    for i, s in enumerate((*ODD, "ends")):
+        spark.createDataFrame([(i, s)], "k BIGINT, s STRING").coalesce(1).write.insertInto(one.name)
+        if i in (0, 3):
+            one.check()
+    first = next(Path(one.folder).glob("s=plain/*.parquet"))
+    for name in ("s=copied", "s=a b"):
+        (Path(one.folder) / name).mkdir()
+        shutil.copy(first, Path(one.folder) / name / first.name)
+        one.sql("MSCK REPAIR TABLE {t}")
+        one.check()
+    shutil.copy(first, first.parent / f"x{first.name}")
+    one.check()
+    shutil.copy(first, first.parent / "y z%20ü.parquet")
+    one.check()
