@@ -7,6 +7,7 @@ python example_project/feed.py payments
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from datetime import date
 from pathlib import Path
@@ -23,7 +24,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", choices=("flights", "payments"))
     parser.add_argument("--until", type=date.fromisoformat, help="the last day (default: one more)")
-    parser.add_argument("--sample", type=float, default=1.0, help="the share of all flights (default: 1)")
+    share = float(os.environ.get("FLIGHTS_SAMPLE", 1))
+    parser.add_argument(
+        "--sample", type=float, default=share, help="the share of all flights (default: FLIGHTS_SAMPLE, or 1)"
+    )
     options = parser.parse_args()
     if options.project == "flights":
         _flights(options.until, options.sample)

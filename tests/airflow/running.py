@@ -21,6 +21,8 @@ from tests.connect import serving
 
 REPOSITORY = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+FEED = {"FLIGHTS_SAMPLE": "0.1"}
+"""What is tested is the way of the runs; all flights would take ten times as long."""
 
 
 @dataclass
@@ -75,7 +77,7 @@ def contents(table: pa.Table) -> Counter[str]:
 
 
 def _call(folder: Path, *command: str) -> None:
-    environment = {**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+    environment = {**os.environ, **FEED, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -90,7 +92,7 @@ def examples_running(folder: Path) -> Iterator[Running]:
         shutil.copy(file, examples / "dags")
     with serving(folder) as remote:
         states = ",".join(str(examples / name / "state" / "prod") for name in ("flights", "payments"))
-        settings = {"SPARK_REMOTE": remote, "AIRFLOW__DIFFERENTIAL__STATE_ROOTS": states}
+        settings = {"SPARK_REMOTE": remote, "AIRFLOW__DIFFERENTIAL__STATE_ROOTS": states, **FEED}
         found = Running(Airflow(folder / "home", examples / "dags", settings), examples)
         found.feed("flights", "--until", "2013-10-27")
         found.feed("payments")
