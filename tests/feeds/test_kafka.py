@@ -146,13 +146,12 @@ def test_types_and_malformed_messages_are_the_same_in_all_ways(
         "s": "struct<a:int,b:array<string>>",
     }
     bad = ["{", '{"id": "x"}', '[{"id": 1}]', "17", b"\xff\xfe", "null"]
+    bad += ['{"f": 1e400, "id": 3}', '{"id": 5, "id": 6}', '{"id": 7} x']
     good = ['{"id": 1, "at": "2024-01-01T10:00:00Z", "d": 1.5, "f": 2, "s": {"a": 1, "b": ["x", null]}}']
     good += [
         '\n{\n"id": 2, "d": "7.25"\n}\n',
-        '{"f": 1e400, "id": 3, "more": [1]}',
+        '{"id": 3, "more": [1]}',
         "{}",
-        '{"id": 5, "id": 6}',
-        '{"id": 7} x',
     ]
     spec = spec_of(kafka.servers, name, columns, envelope="append", malformed="set_aside")
     reader = Reader(spark, tmp_path, spec)
