@@ -27,7 +27,7 @@ from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.swap import table_aside
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.links import follow, forget, link_all, shows
+from dbt_incremental_dd.trace.links import follow, forget, link_all, made, shows
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.object_store import spark_uri
@@ -46,12 +46,13 @@ _SHOWN = "collections/{}/shown.json"
 class Shown:
     """How a model's relations show its trace.
 
-    ``folder``: the number of a folder of links, 0 where files are named; ``columns`` and ``files`` tell apart which
-    columns of which relation are shown, and which files are named.
+    ``folder``: the number of a folder of links, 0 where files are named, and when it was ``made``; ``columns`` and
+    ``files`` tell apart which columns of which relation are shown, and which files are named.
     """
 
     shape: Shape
     folder: int
+    made: int
     columns: str
     files: str
 
@@ -126,7 +127,8 @@ def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sc
     if not more and (shown is None or shape != shown.shape):
         with table_aside(catalog, relation) if shown is None else nullcontext():
             _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False)
-    now = Shown(shape, folder, columns, "" if folder else _digest(*sorted(file.path for file in log.files)))
+    named = "" if folder else _digest(*sorted(file.path for file in log.files))
+    now = Shown(shape, folder, made(f"{_folders(place)}/{folder}"), columns, named)
     if shown != now:
         place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
         forget(_folders(place), (now.folder, shown.folder if shown else 0))
@@ -134,7 +136,7 @@ def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sc
 
 def was_published(place: Place) -> bool:
     """Whether the collection's relations are in a catalog, as far as the state root knows."""
-    return _shown(place) is not None
+    return _told(place) is not None
 
 
 def forget_published(place: Place) -> None:
@@ -143,7 +145,12 @@ def forget_published(place: Place) -> None:
 
 
 def _shown(place: Place) -> Shown | None:
-    """None where nothing is known of it: then it is made anew."""
+    """None where nothing is known of it, or the folder is a copy, as after a restore: then it is made anew."""
+    shown = _told(place)
+    return shown if shown is None or made(f"{_folders(place)}/{shown.folder}") == shown.made else None
+
+
+def _told(place: Place) -> Shown | None:
     try:
         text = place.storage.read_small(_SHOWN.format(place.folder))
         shown = Shown(**json.loads(text or ""))

@@ -1,6 +1,7 @@
 """A trace's files once more, as hard links in one folder, for readers that know no log: what is linked there shows.
 
-One file more shows at once and whole. Any other change needs a new folder, which readers are then pointed at.
+One file more shows at once and whole. Any other change needs a new folder, which readers are then pointed at. A folder
+has a mark of when it was made: one that was copied, or put back from a backup, is another.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dbt_incremental_dd.core.points import reached
 
 STILL_READ = 600.0
 """Seconds that a folder stays after it was last changed."""
+_MARK = ".made"
 
 
 def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
@@ -24,7 +26,7 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
     """
     wanted = {_name(file): file for file in files}
     try:
-        there = set(os.listdir(folder))
+        there = _linked(folder)
         new = wanted.keys() - there
         if there - wanted.keys() or len(new) > 1:
             return False
@@ -40,9 +42,17 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
 def shows(folder: str, files: Iterable[DataFile]) -> bool:
     """Whether the folder shows these files and no others."""
     try:
-        return set(os.listdir(folder)) == {_name(file) for file in files}
+        return _linked(folder) == {_name(file) for file in files}
     except OSError:
         return False
+
+
+def made(folder: str) -> int:
+    """When the folder was made, in ns of the disk's clock; 0 where that is not known."""
+    try:
+        return os.stat(f"{folder}/{_MARK}").st_ctime_ns
+    except OSError:
+        return 0
 
 
 def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
@@ -57,6 +67,8 @@ def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
     try:
         for file in files:
             os.link(f"{root}/{file.path}", f"{folders}/{number}/{_name(file)}")
+        with open(f"{folders}/{number}/{_MARK}", "x"):
+            pass
     except OSError:
         shutil.rmtree(f"{folders}/{number}", ignore_errors=True)
         return 0
@@ -78,6 +90,10 @@ def forget(folders: str, kept: Iterable[int]) -> None:
 
 def _numbers(folders: str) -> set[int]:
     return {int(name) for name in (os.listdir(folders) if os.path.isdir(folders) else ()) if name.isdecimal()}
+
+
+def _linked(folder: str) -> set[str]:
+    return {name for name in os.listdir(folder) if name != _MARK}
 
 
 def _name(file: DataFile) -> str:

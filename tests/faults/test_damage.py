@@ -147,6 +147,19 @@ def test_relations_that_show_what_is_gone_are_made_again(world: World, spark: Sp
     world.check()
 
 
+def test_relations_are_made_again_after_a_restore(world: World, tmp_path: Path) -> None:
+    """The metastore is newer than what was put back: its views show folders that are not there, or come to be others."""
+    shutil.copytree(tmp_path / "collections", tmp_path / "backup")
+    world.step(full_refresh=True)
+    shutil.rmtree(tmp_path / "collections")
+    shutil.copytree(tmp_path / "backup", tmp_path / "collections")
+    world.step()
+    world.check()
+    world.delete("t", [(1, 100)])
+    world.step()
+    world.check()
+
+
 def test_errors_of_others_are_told_in_a_line() -> None:
     text = (
         "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] "

@@ -17,7 +17,7 @@ def file(root: Path, name: str) -> DataFile:
 
 
 def shown(folder: Path) -> list[str]:
-    return sorted(path.read_text() for path in folder.iterdir())
+    return sorted(path.read_text() for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def test_one_file_more_is_linked(tmp_path: Path) -> None:
