@@ -25,9 +25,6 @@ __all__ = ["connect_server"]
 # What py4j tells when a session ends comes after the streams that Airflow's logging writes to are closed.
 logging.getLogger("py4j").setLevel(logging.ERROR)
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
-# Of the JVMs that tests start: most code runs a few times, so that compiling it well takes longer than it saves.
-# Without that compiler there would be little room for code, and it would be thrown away and compiled again.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
