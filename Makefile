@@ -12,7 +12,7 @@ CONNECTED := .venv-4.2
 ICEBERG := .venv-4.1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test test-slow torture servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test suite airflow test-slow torture servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -40,8 +40,12 @@ demo: setup ## runs the six example projects, every round checked against Spark'
 live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives
 	$(BIN)/python example_project/live.py
 
-test: setup ## runs the tests, in two processes: WORKERS=1 on a small machine
+test: suite airflow ## runs the tests, in two processes: WORKERS=1 on a small machine
+
+suite: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+airflow: setup
 	$(BIN)/python -m pytest -m airflow
 
 test-slow: setup ## runs the tests that take minutes
