@@ -42,6 +42,9 @@ live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives
 
 test: suite airflow ## runs the tests, in two processes: WORKERS=1 on a small machine
 
+# Of `make -j2 test servers`: the suite has both cores, then Airflow's tests, which mostly wait, run beside a server's.
+airflow kafka postgres lake cluster: | $(if $(filter test,$(MAKECMDGOALS)),suite)
+
 suite: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

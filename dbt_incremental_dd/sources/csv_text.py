@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.options import is_set, option, parser, without
+from dbt_incremental_dd.sources.options import is_set, option, parser_options, without
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -51,7 +51,7 @@ def _is_open(options: Mapping[str, str], text: Column, width: int) -> Column:
     names = [f"c{i}" for i in range(width + 1)]
     schema = ", ".join(f"{name} STRING" for name in names)
     longer = F.concat(text, F.lit(option(options, "sep", option(options, "delimiter", ","))), mark)
-    fields = F.from_csv(longer, schema, parser(without(options, *_OF_FILES)))
+    fields = F.from_csv(longer, schema, parser_options(without(options, *_OF_FILES)))
     is_there = F.exists(F.array(*(fields[name] for name in names)), lambda one: one == mark)
     is_open = ~F.coalesce(is_there, F.lit(False))
     return is_open & ~text.startswith(comment) if comment else is_open

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from dbt_incremental_dd.sources.options import parser
+from dbt_incremental_dd.sources.options import parser_options
 from dbt_incremental_dd.sources.values import is_infinite
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _is_one_strictly(text: Column) -> Column:
 def _is_one_loosely(text: Column, options: Mapping[str, str]) -> Column:
     """The same in the dialect that the options allow: in an array and in an object, for what closes one early leaves
     the other open. Names are compared at the outermost level."""
-    dialect = parser(options)
+    dialect = parser_options(options)
     array = F.from_json(F.concat(F.lit("["), text, F.lit("\n]")), "array<string>", dialect)
     object = F.from_json(F.concat(F.lit('{"x":'), text, F.lit("\n}")), "map<string,string>", dialect)
     names = F.map_keys(F.from_json(text, "map<string,string>", dialect))

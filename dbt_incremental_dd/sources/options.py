@@ -21,6 +21,7 @@ def without(options: Mapping[str, str], *names: str) -> dict[str, str]:
     return {key: value for key, value in options.items() if key.lower() not in left_out}
 
 
-def parser(options: Mapping[str, str]) -> dict[str, str] | None:
-    """Options of ``from_csv`` and ``from_json``: Spark Connect writes them as a map, and an empty one has no type."""
+def parser_options(options: Mapping[str, str]) -> dict[str, str] | None:
+    """The options as ``from_csv`` and ``from_json`` take them. None for none: Spark Connect makes a map of them, and an
+    empty map has no type."""
     return dict(options) or None

@@ -7,10 +7,10 @@ sizes, times) tell whether it can have changed at all, and in which partitions; 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlparse
 
-from pyarrow.fs import FileSystem, FileType
+from pyarrow.fs import FileType
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
@@ -55,7 +55,8 @@ def arrivals(visit: Visit) -> Arrival | None:
             f"source {spec.name}: its columns changed (gone: {missing or 'none'}, other type: {changed or 'none'})",
             "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
         )
-    mark = _fingerprint(storage, frame) if told.kind in ("MANAGED", "EXTERNAL") else None
+    files = _data_files(storage, frame) if told.kind in ("MANAGED", "EXTERNAL") else None
+    mark = None if files is None else {name: file.state for name, file in files.items()}
     if mark is not None and mark == progress.get("files") and stored is not None:
         return None
     if spec.envelope == "snapshot":
@@ -63,7 +64,7 @@ def arrivals(visit: Visit) -> Arrival | None:
         fresh = frame if others is None or stored is None else frame.where(within(others, stored))
         found = None if others is None else tuple(others)
         return Arrival(Records(spark, fresh, _LARGE), {"files": mark}, whole=True, within=found)
-    return _appended(visit, frame, mark)
+    return _appended(visit, frame, files)
 
 
 _SLASHES = "^([^/:]+:)/+"
@@ -85,47 +86,47 @@ def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
         ) from error
 
 
-def _fingerprint(storage: Storage, frame: DataFrame) -> dict[str, list[int]] | None:
-    """Size and time of each data file of a table; None where files cannot be told: of a table that Hive's own readers
+class _DataFile(NamedTuple):
+    """A file of a table: its URI as Spark says it, and its size in bytes and time in ns."""
+
+    uri: str
+    state: list[int]
+
+
+def _data_files(storage: Storage, frame: DataFrame) -> dict[str, _DataFile] | None:
+    """The data files of a table by their paths; None where files cannot be told: of a table that Hive's own readers
     read Spark says the folder alone."""
     found = {}
     for uri in frame.inputFiles():
-        filesystem, name = _named(storage, uri)
+        parsed = urlparse(uri)
+        path = unquote(parsed.path) if parsed.scheme in ("", "file") else uri
+        filesystem, name = storage.filesystem(path)
         info = filesystem.get_file_info(name)
         if info.type != FileType.File:
             return None
-        found[name] = [info.size or 0, info.mtime_ns or 0]
+        found[name] = _DataFile(uri, [info.size or 0, info.mtime_ns or 0])
     return found
 
 
-def _named(storage: Storage, uri: str) -> tuple[FileSystem, str]:
-    """Where a file is that Spark names so, and its path there."""
-    parsed = urlparse(uri)
-    return storage.filesystem(unquote(parsed.path) if parsed.scheme in ("", "file") else uri)
-
-
-def _appended(
-    visit: Visit,
-    frame: DataFrame,
-    mark: dict[str, list[int]] | None,
-) -> Arrival | None:
+def _appended(visit: Visit, frame: DataFrame, files: dict[str, _DataFile] | None) -> Arrival | None:
     """Records of files that were not there before."""
     spec = visit.spec
-    if mark is None:
+    if files is None:
         raise SourceError(
             f"source {spec.name}: {spec.relation} is a view, of which new records cannot be told",
             "Use envelope snapshot, or read the table beneath it.",
         )
+    mark = {name: file.state for name, file in files.items()}
     seen = visit.progress.get("files") or {}
     if any(mark.get(name) != state for name, state in seen.items()):
         raise SourceError(
             f"source {spec.name}: files of {spec.relation} were rewritten or removed",
             f"Envelope {spec.envelope} needs a table that is only added to. Use envelope snapshot.",
         )
-    if len(mark) == len(seen):
+    fresh = [file.uri for name, file in files.items() if name not in seen]
+    if not fresh:
         return None
-    # Spark writes a file's URI alike in both places, but for the slashes after file:.
-    uris = (uri for uri in frame.inputFiles() if _named(visit.storage, uri)[1] not in seen)
+    # A row's file is named by the same URI, but for the number of slashes after the scheme.
     path = F.regexp_replace("_metadata.file_path", _SLASHES, "$1/")
-    new = frame.where(path.isin([re.sub(_SLASHES, r"\1/", uri) for uri in uris])) if seen else frame
+    new = frame.where(path.isin([re.sub(_SLASHES, r"\1/", uri) for uri in fresh])) if seen else frame
     return Arrival(Records(visit.spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})

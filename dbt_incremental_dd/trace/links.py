@@ -1,7 +1,7 @@
 """A trace's files once more, as hard links in one folder, for readers that know no log: what is linked there shows.
 
-One file more shows at once and whole. Any other change needs a new folder, which readers are then pointed at. A folder
-has a mark of when it was made: one that was copied, or put back from a backup, is another.
+One file more shows at once and whole. Any other change needs a new folder, which readers are then pointed at. Each
+folder holds a mark, by whose time on disk a copy of the folder, such as one restored from a backup, is told apart.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def shows(folder: str, files: Iterable[DataFile]) -> bool:
 
 
 def made(folder: str) -> int:
-    """When the folder was made, in ns of the disk's clock; 0 where that is not known."""
+    """When the folder's mark was written, in ns since 1970 by the disk's clock; 0 where there is no mark."""
     try:
         return os.stat(f"{folder}/{_MARK}").st_ctime_ns
     except OSError:

@@ -170,6 +170,10 @@ def test_errors_of_others_are_told_in_a_line() -> None:
     assert is_foreign(error) and not is_foreign(KeyError("x"))
     assert reason(error) == "EOFException: Unexpected end of input stream"
     assert file_of(error) == "/data/in/2.json.gz"
+    alone = OSError(
+        "An error occurred while calling o62.sql.\n: java.lang.ArithmeticException: long overflow\n\tat a.B.c(B.java:1)"
+    )
+    assert reason(alone) == "ArithmeticException: long overflow"
 
 
 @pytest.mark.parametrize("behind", ["t", "sums"])
