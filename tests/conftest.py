@@ -32,6 +32,10 @@ SETTINGS = {
     # Code would be generated and compiled for a few rows each time.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # A heap that suits two processes on a small machine; nobody looks at what has been run.
+    "spark.driver.memory": "3g",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    "spark.sql.ui.retainedExecutions": "5",
 }
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.sql.conversion import LocalDataToArrowConversion
+from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
@@ -22,10 +24,11 @@ from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
-from dbt_incremental_dd.trace.read import schema_of, struct
-from dbt_incremental_dd.trace.write import write_spark
+from dbt_incremental_dd.trace.read import no_rows, schema_of, struct
+from dbt_incremental_dd.trace.write import write_arrow
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _NUMBERS = itertools.count()
@@ -50,7 +53,8 @@ class World:
         self.models: dict[str, str] = {}
         self.time = 1_000
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {self.schema}")
-        self.schemas = {name: schema_of(spark.createDataFrame([], t.ddl).schema) for name, t in tables.items()}
+        self.schemas = {name: schema_of(StructType.fromDDL(table.ddl)) for name, table in tables.items()}
+        self._plain: dict[str, tuple[list[tuple[Any, ...]], str]] = {}
         self._pending: dict[str, list[tuple[tuple[Any, ...], int]]] = {
             name: [(row, 1) for row in table.rows] for name, table in tables.items()
         }
@@ -126,8 +130,8 @@ class World:
         files: tuple[DataFile, ...] = ()
         changes = [(*row, self.time, diff) for row, diff in self._pending[name]]
         if changes:
-            frame = self.spark.createDataFrame(changes, struct(stored)).coalesce(1)
-            files = write_spark(self.storage, place.trace_uri, frame, tuple(schema.names))
+            updates = _arrow(changes, struct(stored))
+            files = (write_arrow(self.storage, place.trace_uri, updates, stored, tuple(schema.names)),)
         manifest = place.write_manifest({"kind": "model", "schema": schema.to_json()})
         log.commit(Commit(add=files, upper=self.time + 1, manifest=manifest))
         self._pending[name] = []
@@ -164,14 +168,33 @@ class World:
         names = []
         for key in order:
             name = key.split(".")[1]
-            frame = self._rows(name) if name in self.tables else self._batch(self.models[name])
-            view = f"oracle_{next(_NUMBERS)}"
-            frame.createOrReplaceTempView(view)
-            names.append(view)
+            names.append(self._table(name) if name in self.tables else _view(self._batch(self.models[name])))
         return self.spark.sql(bind_now(text, self.time).format(*names))
 
-    def _rows(self, name: str) -> DataFrame:
-        return self.spark.createDataFrame(self.tables[name].rows, self.tables[name].ddl)
+    def _table(self, name: str) -> str:
+        """A view of the table's rows: one for all queries until they change."""
+        rows, view = self._plain.get(name, ([], ""))
+        if not view or rows != self.tables[name].rows:
+            rows = list(self.tables[name].rows)
+            self._plain[name] = rows, _view(table_of(self.spark, rows, self.tables[name].ddl))
+        return self._plain[name][1]
+
+
+def table_of(spark: SparkSession, rows: list[tuple[Any, ...]], ddl: str) -> DataFrame:
+    """The rows, in one partition. They go by Arrow: of a list Spark makes a job that starts a Python process."""
+    dtype = StructType.fromDDL(ddl)
+    return spark.createDataFrame(_arrow(rows, dtype), dtype).coalesce(1) if rows else no_rows(spark, dtype)
+
+
+def _arrow(rows: list[tuple[Any, ...]], dtype: StructType) -> pa.Table:
+    """One row or more as Spark takes them for the type: a timestamp without a zone is one of this machine's."""
+    return LocalDataToArrowConversion.convert(rows, dtype, False)
+
+
+def _view(frame: DataFrame) -> str:
+    name = f"oracle_{next(_NUMBERS)}"
+    frame.createOrReplaceTempView(name)
+    return name
 
 
 class NoAnswer(Exception):
@@ -218,4 +241,4 @@ def changed(spark: SparkSession, world: World, name: str) -> Counter[tuple[Any, 
     return Counter(tuple(row) for row in frame.collect())
 
 
-__all__ = ["TIME", "Sequence", "Table", "World", "changed", "difference"]
+__all__ = ["TIME", "Sequence", "Table", "World", "changed", "difference", "table_of"]

@@ -18,6 +18,7 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import if_few
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.object_store import spark_uri
+from dbt_incremental_dd.trace.read import no_rows
 from dbt_incremental_dd.trace.write import describe_folder
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Context:
         schema = rows.frame.schema
         rows.frame.write.parquet(spark_uri(uri))
         files = describe_folder(self.storage, uri)
-        frame = self.spark.createDataFrame([], schema)
+        frame = no_rows(self.spark, schema)
         if files:
             frame = self.spark.read.schema(schema).parquet(*(spark_uri(f"{uri}/{file.path}") for file in files))
         return replace(rows, source=frame, estimate=sum(file.rows for file in files))

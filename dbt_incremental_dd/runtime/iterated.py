@@ -17,7 +17,7 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.unfolded import Step, unfolded
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.types import SparkTypes
-from dbt_incremental_dd.trace.read import consolidate, struct
+from dbt_incremental_dd.trace.read import consolidate, no_rows, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +34,7 @@ def iterated(
     query = unfolded(sql, inputs, types.of_sql)
     names = dict(names)
     for loop in query.loops:
-        held = {step.key: spark.createDataFrame([], struct(step.schema)) for step in loop}
+        held = {step.key: no_rows(spark, struct(step.schema)) for step in loop}
         names |= {step.key: f"dd_verify_{uuid4().hex}" for step in loop}
         views += [names[step.key] for step in loop]
         for key, frame in held.items():

@@ -28,7 +28,7 @@ from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.read import consolidate, in_interval, struct, updates
+from dbt_incremental_dd.trace.read import consolidate, in_interval, no_rows, struct, updates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -127,7 +127,7 @@ def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFram
     """A collection's rows as of ``t``, each as often as it counts."""
     files = between(log.files, BEGINNING, t)
     if not files:
-        return spark.createDataFrame([], struct(schema))
+        return no_rows(spark, struct(schema))
     stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
     frame = in_interval(updates(spark, log.uri, files, stored), files, BEGINNING, t).drop(TIME)
     return expanded(Rows(frame, total_rows(files), positive=inserts_only(files)))

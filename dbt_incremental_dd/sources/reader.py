@@ -29,7 +29,7 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import quoted, struct
+from dbt_incremental_dd.trace.read import no_rows, quoted, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -62,7 +62,7 @@ def read(spark: SparkSession, spec: SourceSpec, found: Found, stored: Schema | N
     if wanted is None:
         wanted = _found_columns(spark, spec, found)
     if not found.uris:
-        return spark.createDataFrame([], wanted)
+        return no_rows(spark, wanted)
     if spec.format == "json" and not is_set(spec.options, "multiLine"):
         return _json_lines(spark, spec, found, wanted)
     if spec.format in ("json", "csv"):

@@ -19,7 +19,7 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.page_probe import probe_pages
 from dbt_incremental_dd.trace.probe import probe
-from dbt_incremental_dd.trace.read import quoted, schema_of, struct
+from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -169,7 +169,7 @@ def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> Dat
     Arrow table at an empty chunk, without an error.
     """
     if table.num_rows == 0:
-        return spark.createDataFrame([], schema)
+        return no_rows(spark, schema)
     made = spark.createDataFrame(table.combine_chunks()).coalesce(1)
     if [f.dataType for f in made.schema] == [f.dataType for f in schema]:
         return made

@@ -79,9 +79,14 @@ def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Sc
     """The files' updates, with the columns of ``schema``; a column that a file lacks is NULL."""
     wanted = struct(schema)
     if not files:
-        return spark.createDataFrame([], wanted)
+        return no_rows(spark, wanted)
     frame = spark.read.schema(wanted).parquet(*(spark_uri(f"{uri}/{file.path}") for file in files))
     return frame.coalesce(1) if sum(file.bytes for file in files) <= _ONE_TASK else frame
+
+
+def no_rows(spark: SparkSession, dtype: StructType) -> DataFrame:
+    """A DataFrame without rows. Spark's optimizer sees that it has none: what is computed of it alone needs no job."""
+    return spark.createDataFrame([], dtype).where(F.lit(False))
 
 
 def in_interval(frame: DataFrame, files: Iterable[DataFile], after: Time, up_to: Time) -> DataFrame:

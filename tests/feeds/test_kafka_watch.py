@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["spark"]
 pytestmark = pytest.mark.kafka
 
-EVENTS = 1_000_000
+EVENTS = int(os.environ.get("DD_EVENTS", "1000000"))
 SECONDS = 60
 """That the events take, if nobody is in the way."""
 _FIRST = 20_000
@@ -211,7 +211,7 @@ def until_taken(own: Broker, folder: Path, watching: Watching) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_a_million_events_while_the_broker_is_killed(
+def test_events_are_followed_while_the_broker_is_killed(
     spark: SparkSession, own: Broker, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watching = Watching(project)

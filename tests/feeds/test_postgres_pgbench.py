@@ -51,6 +51,8 @@ MODELS = {
         where a.total <> coalesce(h.total, 0)""",
 }
 SCALE = 2
+_KILLS = int(os.environ.get("DD_KILLS", "6"))
+"""Of the server, half of them before the project's process is killed for the first time."""
 
 
 class Bench:
@@ -187,7 +189,7 @@ def test_the_pipeline_is_exact_whatever_is_killed(bench: Bench, capsys: pytest.C
     bench.watch()
     bench.until_committed()
     for is_early in (True, False):
-        for _ in range(3):
+        for _ in range(_KILLS // 2):
             time.sleep(rng.uniform(0.5, 5))
             bench.server.kill()
             time.sleep(rng.uniform(0, 1))

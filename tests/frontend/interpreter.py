@@ -28,7 +28,7 @@ from dbt_incremental_dd.logical.nodes import (
     Window,
 )
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.read import no_rows, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -146,7 +146,7 @@ def _bound(node: Bound, spark: SparkSession) -> DataFrame:
     """Bindings begin empty; each iteration evaluates them in order, until nothing changes."""
     fixpoint = node.input
     assert isinstance(fixpoint, Fixpoint)
-    held = {b.name: spark.createDataFrame([], struct(b.schema)) for b in fixpoint.bindings}
+    held = {b.name: no_rows(spark, struct(b.schema)) for b in fixpoint.bindings}
     _HELD.append((fixpoint, held))
     changed = True
     while changed:

@@ -24,6 +24,7 @@ from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.trace.read import schema_of
 from tests.frontend.interpreter import frame
 from tests.logical.cross_products import untied
+from tests.oracle import table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,12 +59,12 @@ def cases() -> list[Case]:
 def tables(spark: SparkSession) -> dict[str, Input]:
     """``t`` (ids are distinct), ``u`` (whole rows repeat), ``e`` (empty), and ``shop.sales`` in a schema."""
     rng = random.Random(7)
-    spark.createDataFrame([row_t(rng, i) for i in range(40)], T).coalesce(1).createOrReplaceTempView("t")
-    spark.createDataFrame([row_u(rng, i) for i in range(14)], U).coalesce(1).createOrReplaceTempView("u")
-    spark.createDataFrame([], "k INT, v BIGINT").createOrReplaceTempView("e")
+    table_of(spark, [row_t(rng, i) for i in range(40)], T).createOrReplaceTempView("t")
+    table_of(spark, [row_u(rng, i) for i in range(14)], U).createOrReplaceTempView("u")
+    table_of(spark, [], "k INT, v BIGINT").createOrReplaceTempView("e")
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
     sales = [row_sales(rng, i) for i in range(12)]
-    spark.createDataFrame(sales, SALES).coalesce(1).write.mode("overwrite").saveAsTable("shop.sales")
+    table_of(spark, sales, SALES).write.mode("overwrite").saveAsTable("shop.sales")
     return {key: Input(key, schema_of(spark.table(key).schema)) for key in ("t", "u", "e", "shop.sales")}
 
 

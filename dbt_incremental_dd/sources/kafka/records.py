@@ -23,7 +23,7 @@ from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.read import no_rows, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,7 +120,7 @@ def _filed(spark: SparkSession, storage: Storage, uri: str, tables: Iterable[pa.
     """The tables as a DataFrame over files, a file each."""
     written = list(_written(storage, uri, tables))
     if not written:
-        return spark.createDataFrame([], struct(schema))
+        return no_rows(spark, struct(schema))
     return spark.read.schema(struct(schema)).parquet(*map(spark_uri, written))
 
 

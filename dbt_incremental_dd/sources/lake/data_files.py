@@ -27,7 +27,7 @@ from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local, local_frame
 from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import quoted, struct
+from dbt_incremental_dd.trace.read import no_rows, quoted, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -99,7 +99,7 @@ def filesystem_of(storage: Storage, uri: str) -> tuple[pafs.FileSystem, str]:
 
 
 def _nothing(spark: SparkSession, schema: Schema) -> Records:
-    return Records(spark, spark.createDataFrame([], struct(schema)), 0)
+    return Records(spark, no_rows(spark, struct(schema)), 0)
 
 
 def _empty(schema: Schema) -> pa.Table:

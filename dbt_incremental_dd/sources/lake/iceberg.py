@@ -24,7 +24,7 @@ from dbt_incremental_dd.sources.lake.positions import positions
 from dbt_incremental_dd.sources.relations import check, look_every, sight
 from dbt_incremental_dd.sources.reserved import refuse_reserved
 from dbt_incremental_dd.sources.visit import Visit
-from dbt_incremental_dd.trace.read import quoted, schema_of, struct
+from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -79,7 +79,7 @@ class _Table:
         """The current snapshot's records, as Iceberg's own reader has them."""
         visit, snapshot = self._visit, self._metadata.current
         if snapshot is None:
-            return Records(visit.spark, visit.spark.createDataFrame([], struct(self._schema)))
+            return Records(visit.spark, no_rows(visit.spark, struct(self._schema)))
         frame = visit.spark.sql(f"SELECT * FROM {visit.spec.relation} VERSION AS OF {snapshot}")
         return Records(visit.spark, self._named(frame, snapshot), self._metadata.rows_of(snapshot))
 
