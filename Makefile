@@ -81,6 +81,7 @@ format: setup ## formats the code
 	$(PYTHON) -m venv .venv-$*
 	$(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python -e '.[dev]' chdb 'pyspark[connect]==$*.*'
 	@touch $@
+.PRECIOUS: .venv-%/.installed
 
 servers: kafka postgres lake cluster ## all tests against real servers; half an hour
 
