@@ -58,6 +58,11 @@ class Run:
             once = self._taken_in.setdefault(spec.name, _Once())
         return once.get(lambda: take_in(self.spark, self.storage, spec, self.time, self.report, self.moments))
 
+    def note(self, t: Time) -> None:
+        """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""
+        if t > self.time:
+            _target(self.storage, t)
+
 
 class _Once:
     """A value that is computed by whoever asks first; the others wait for it. An error is everybody's."""
