@@ -147,7 +147,7 @@ class World:
 
     def _request(self, name: str, **options: Any) -> ModelRequest:
         known = [*self.tables, *self.models]
-        config = ModelConfig(fallback=options.pop("fallback", "recompute"))
+        config = ModelConfig(fallback=options.pop("fallback", "recompute"), contract=options.pop("contract", None))
         return ModelRequest(
             name=f"{self.schema}.{name}",
             relation=f"`{self.schema}`.`{name}`",

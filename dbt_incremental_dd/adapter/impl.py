@@ -11,17 +11,19 @@ from dbt.adapters.base import available
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.requests import model_request, read_sources, run_time
+from dbt.adapters.differential.warnings import warn_once
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
+from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import preview, stored_columns
 from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.release import release
-from dbt_incremental_dd.runtime.request import Outcome
+from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 
 logger = AdapterLogger("Differential")
@@ -82,9 +84,11 @@ class DifferentialAdapter(SparkAdapter):
             request = model_request(model, relation, sql, graph, self.config, folder)
             run = self._run(dd_time)
             run.moments.expect(lambda: read_sources(graph, selected, folder))
-            return DifferentialResponse.of(run.model(request))
+            outcome = run.model(request)
+            self._warn_of_absent(request)
+            return DifferentialResponse.of(outcome)
         except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
+            raise _told(error) from error
 
     @available
     def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:
@@ -101,7 +105,16 @@ class DifferentialAdapter(SparkAdapter):
             request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
             return preview(self.connections.session(), self._storage(), request)
         except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
+            raise _told(error) from error
+
+    @available
+    def differential_require_grants(self, relation: str) -> None:
+        """Raises DbtRuntimeError where no catalog of the session can know grants."""
+        if not knows_grants(self.connections.session()):
+            raise DbtRuntimeError(
+                f"{relation}: grants are set, but this Spark has no extension that knows GRANT\n"
+                "  Remove `grants`, or run on a Spark whose catalog has them."
+            )
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """A model that was differential and is something else now leaves nothing of it in the catalog."""
@@ -155,6 +168,15 @@ class DifferentialAdapter(SparkAdapter):
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 
+    def _warn_of_absent(self, request: ModelRequest) -> None:
+        """Warns of columns that ``persist_docs`` describes, but that the model has not."""
+        described = [name for name, _ in request.config.description.columns]
+        columns = {name.lower() for name, _ in stored_columns(self._storage(), request.name)} if described else ()
+        absent = ", ".join(name for name in described if name.lower() not in columns)
+        if absent:
+            text = f"model {request.name}: persist_docs describes columns that it does not have: {absent}"
+            warn_once((request.name, absent), text)
+
     def _storage(self) -> Any:
         return storage_of(self.config.credentials, project_dir(self.config))
 
@@ -169,6 +191,16 @@ class DifferentialAdapter(SparkAdapter):
                 session = self.connections.session()
                 _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info)
             return _RUNS[key]
+
+
+def _told(error: DifferentialError) -> Exception:
+    """The error as dbt tells it."""
+    if not isinstance(error, ColumnsError):
+        return DbtRuntimeError(str(error))
+    from dbt.exceptions import ContractError
+
+    both = ([{"name": name, "data_type": dtype} for name, dtype in pairs] for pairs in (error.declared, error.found))
+    return ContractError(*both)
 
 
 def _collection(relation: Any) -> str:

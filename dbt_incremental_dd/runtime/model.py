@@ -17,6 +17,7 @@ from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
+from dbt_incremental_dd.runtime.agreement import hold_batch, hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
@@ -93,6 +94,7 @@ def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome
             f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."
         )
     require_columns(request, current, compiled.schema)
+    hold_columns(run, request, current, compiled.schema)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
     work = _Work(run, request, current, given, compiled, t1)
@@ -120,15 +122,19 @@ def _skip(
     were made."""
     log = current.log
     assert log is not None
-    if t1 > current.last:
-        reached("skip: before")
-        log = log.commit(Commit(upper=t1 + 1))
-    elif t1 > current.position.as_of:
-        moved = Position(t1, {item.name: item.up_to for item in given}).entry(current.last)
-        log = log.commit(Commit(manifest=current.place.write_manifest({**current.manifest, **moved})))
     schema = visible_schema(dict(current.manifest), log)
-    if not is_published(current.place, request.relation, log, schema):
-        publish(run.catalog, current.place, request.relation, log, schema, False)
+    manifest = {**current.manifest, **hold_stored(run, request, current, schema)}
+    if current.position.as_of < t1 <= current.last:
+        manifest.pop("position", None)
+        manifest |= Position(t1, {item.name: item.up_to for item in given}).entry(current.last)
+    is_other = manifest != current.manifest
+    if t1 > current.last or is_other:
+        reached("skip: before")
+        number = current.place.write_manifest(manifest) if is_other else None
+        log = log.commit(Commit(upper=t1 + 1 if t1 > current.last else None, manifest=number))
+    description = request.config.description
+    if not is_published(current.place, request.relation, log, schema, description):
+        publish(run.catalog, current.place, request.relation, log, schema, False, description)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)
 
@@ -164,13 +170,17 @@ class _Work:
             return self._do(strategy, afresh)
 
     def _do(self, strategy: Strategy, afresh: bool) -> Outcome:
+        run = self._run
         context = self._context(anew=strategy != "delta")
         try:
             rows = Renderer(context, self._compiled.plan.root).run()
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             subtract = strategy == "rebuild" and same_columns and not afresh
             change = output_delta(context, self._compiled, rows, subtract)
+            change = None if change is None else context.localized(change)
             batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._arranged())
+            beside_stored = strategy == "delta" or subtract
+            hold_batch(run, self._request, self._current, self._compiled.schema, change, batch, beside_stored)
             self._started += context.once_seconds
             reached("model: written")
             log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
@@ -257,6 +267,7 @@ class _Work:
                 "unique_id": self._request.unique_id,
                 "runs": self._runs(strategy, seconds),
                 "sorted_by": list(self._arranged()),
+                "contract": self._request.config.contract.text if self._request.config.contract else "",
             }
         )
         since = self._at if reset else None
@@ -280,8 +291,9 @@ class _Work:
         """Where nothing of the output changed its relations stay as they are."""
         place, relation, schema = self._current.place, self._request.relation, self._compiled.schema
         anew = self._current.manifest.get("relation") != relation or not self._same_columns(log)
-        if anew or batch.files or not is_published(place, relation, log, schema):
-            publish(self._run.catalog, place, relation, log, schema, anew)
+        description = self._request.config.description
+        if anew or batch.files or not is_published(place, relation, log, schema, description):
+            publish(self._run.catalog, place, relation, log, schema, anew, description)
 
     def _input_rows(self, strategy: Strategy) -> int:
         is_delta = strategy == "delta"

@@ -10,6 +10,8 @@ from dbt_incremental_dd.frontend.relations import Relation, relations
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.runtime.compile import output_schema
+from dbt_incremental_dd.runtime.constraints import Constrained, require_meaning
+from dbt_incremental_dd.runtime.contract import require_columns
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
@@ -24,6 +26,10 @@ def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> str
     """A query of no rows with the model's columns. Raises what an invalid query raises."""
     inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in relations(request.sql)}
     schema = output_schema(SparkTypes(spark, {}), request.name, request.sql, inputs)
+    contract = request.config.contract
+    if contract is not None:
+        require_columns(spark, request.name, contract, schema)
+        require_meaning(Constrained(spark, storage, request.name, schema, None), contract.constraints)
     return f"SELECT {_nulls(schema)} LIMIT 0"
 
 

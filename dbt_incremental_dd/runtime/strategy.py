@@ -183,19 +183,22 @@ def choose(
 
 def require_columns(request: ModelRequest, current: Current, wanted: Schema) -> None:
     """Raises ConfigError where columns changed that must not."""
-    if not request.config.fixed_columns or current.log is None or not current.is_built:
+    policy = request.config.columns
+    if policy == "any" or current.log is None or not current.is_built:
         return
     have = {c.name: c.type for c in visible_schema(dict(current.manifest), current.log)}
     want = {c.name: c.type for c in wanted}
-    if have == want:
-        return
     changes = {
-        "new": [name for name in want if name not in have],
+        "new": [name for name in want if name not in have and policy == "fixed"],
         "gone": [name for name in have if name not in want],
         "other type": [name for name in want if have.get(name, want[name]) != want[name]],
     }
     shown = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in changes.items() if names)
-    raise ConfigError(
-        f"{request.name}: its columns have changed ({shown}), and on_schema_change is fail",
-        "Give it its former columns, or set on_schema_change: sync_all_columns.",
-    )
+    if shown:
+        raise ConfigError(
+            f"{request.name}: its columns have changed ({shown}), and on_schema_change is {_POLICIES[policy]}",
+            "Give it its former columns, or set on_schema_change: sync_all_columns.",
+        )
+
+
+_POLICIES = {"fixed": "fail", "kept": "append_new_columns"}

@@ -52,7 +52,9 @@ def _named(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 _FORMS: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier"), _of(str)),
+    **dict.fromkeys(
+        ("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier", "contract"), _of(str)
+    ),
     **dict.fromkeys(("schema", "records"), _is_schema),
     **dict.fromkeys(("fallbacks", "sorted_by"), _texts),
     "inputs": _named(_of(str)),
