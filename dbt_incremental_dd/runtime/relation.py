@@ -20,7 +20,7 @@ from pyspark.errors import AnalysisException
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.runtime.catalog import Catalog
@@ -159,6 +159,11 @@ def was_published(place: Place) -> bool:
     return _told(place) is not None
 
 
+def expect_published(place: Place) -> None:
+    """Notes that the collection has relations, which show nothing of it yet: whoever adds to it makes them anew."""
+    place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(Shown("rows", 0, 0, "", ""))))
+
+
 def forget_published(place: Place) -> None:
     """The collection has no relations any more; the next run of its model makes them."""
     place.storage.write_small(_SHOWN.format(place.folder), "")
@@ -261,11 +266,15 @@ def _columns(schema: Schema) -> str:
 def _updates_sql(log: Log, files: Sequence[DataFile], schema: Schema, folder: str | None = None) -> str:
     """A query for the updates of some of the log's files, or of all those linked in a folder."""
     if not files:
-        nulls = [f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema]
-        nulls += [f"CAST(NULL AS BIGINT) AS {TIME}", f"CAST(NULL AS BIGINT) AS {DIFF}"]
-        return f"SELECT * FROM (SELECT {', '.join(nulls)} LIMIT 0)"
+        return f"SELECT * FROM ({no_rows_sql(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))})"
     paths = _escaped(folder) if folder else _glob(spark_uri(log.uri), files)
     return f"SELECT {_columns(schema)}, {TIME}, {DIFF} FROM parquet.{quote_name(paths)}"
+
+
+def no_rows_sql(schema: Schema) -> str:
+    """A query of no rows with these columns."""
+    nulls = (f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema)
+    return f"SELECT {', '.join(nulls)} LIMIT 0"
 
 
 def _glob(uri: str, files: Sequence[DataFile]) -> str:
