@@ -10,6 +10,8 @@ WORKERS ?= 2
 CONNECTED := .venv-4.2
 # The newest pyspark for which Iceberg's connector is published.
 ICEBERG := .venv-4.1
+# For tests that start many short JVMs: the second compiler costs these more than it gains.
+SHORT := SPARK_SUBMIT_OPTS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo live test suite airflow test-slow torture servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
@@ -49,7 +51,7 @@ suite: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 airflow: setup
-	$(BIN)/python -m pytest -m airflow
+	$(SHORT) $(BIN)/python -m pytest -m airflow
 
 test-slow: setup ## runs the tests that take minutes
 	$(BIN)/python -m pytest -m slow
@@ -76,13 +78,13 @@ format: setup ## formats the code
 servers: kafka postgres lake cluster ## all tests against real servers; half an hour
 
 kafka postgres cluster: java $(CONNECTED)/.installed
-	$(CONNECTED)/bin/python -m pytest -m $@
+	$(SHORT) $(CONNECTED)/bin/python -m pytest -m $@
 
 kafka: ## runs the tests against a real Kafka broker
 postgres: ## runs the tests against a real PostgreSQL server: the one that is installed, or POSTGRES=18.1.0
 lake: java $(CONNECTED)/.installed $(ICEBERG)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
-	$(CONNECTED)/bin/python -m pytest -m lake tests/lake
-	$(ICEBERG)/bin/python -m pytest -m lake tests/lake
+	$(SHORT) $(CONNECTED)/bin/python -m pytest -m lake tests/lake
+	$(SHORT) $(ICEBERG)/bin/python -m pytest -m lake tests/lake
 cluster: ## runs the tests on a Spark cluster with two workers, over Spark Connect, and on object storage
 
 fuzz: setup ## random queries over random changes, each compared with Spark's batch answer: CASES=2000 SEED=

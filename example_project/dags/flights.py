@@ -42,7 +42,10 @@ with DAG(
         complete=FilesExist(f"{PROJECT}/data/flights/{DAY}.parquet"),
         poke_interval=5,
     )
-    seeds = DifferentialRunOperator(task_id="seeds", project_dir=PROJECT, target="prod", command="seed")
+    # dbt drops a seed's table and makes it again: not while the models of the day before may read it.
+    seeds = DifferentialRunOperator(
+        task_id="seeds", project_dir=PROJECT, target="prod", command="seed", wait_for_downstream=True
+    )
     models = DifferentialRunOperator(task_id="models", project_dir=PROJECT, target="prod")
     reached = CollectionFrontierSensor(task_id="reached", state_root=STATE, collection="flights.daily", poke_interval=5)
     [complete, seeds] >> models >> reached
