@@ -10,8 +10,11 @@ WORKERS ?= 2
 CONNECTED := .venv-4.2
 # The newest pyspark for which Iceberg's connector is published.
 ICEBERG := .venv-4.1
-# For tests that start many short JVMs: the second compiler costs these more than it gains.
-SHORT := SPARK_SUBMIT_OPTS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
+# Tests start many short JVMs. One that maps Spark's classes from an archive starts in half the time, and the second
+# compiler costs it more than it gains.
+JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:disable -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
+# They start many Python processes too, which would each compile all that they import.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo live test suite airflow test-slow torture servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
@@ -47,11 +50,15 @@ test: suite airflow ## runs the tests, in two processes: WORKERS=1 on a small ma
 # Of `make -j2 test servers`: the suite has both cores, then Airflow's tests, which mostly wait, run beside a server's.
 airflow kafka postgres lake cluster: | $(if $(filter test,$(MAKECMDGOALS)),suite)
 
-suite: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# The JVM writes it as it ends, after Python; both have this output, for whose end `cat` waits.
+%/spark.jsa: %/.installed
+	SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$@ -Xlog:disable -XX:TieredStopAtLevel=1" $*/bin/python -m tests.small_query | cat
 
-airflow: setup
-	$(SHORT) $(BIN)/python -m pytest -m airflow
+suite: setup $(VENV)/spark.jsa
+	$(call JVM,$(VENV)) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+airflow: setup $(VENV)/spark.jsa
+	$(call JVM,$(VENV)) $(BIN)/python -m pytest -m airflow
 
 test-slow: setup ## runs the tests that take minutes
 	$(BIN)/python -m pytest -m slow
@@ -77,14 +84,14 @@ format: setup ## formats the code
 
 servers: kafka postgres lake cluster ## all tests against real servers; half an hour
 
-kafka postgres cluster: java $(CONNECTED)/.installed
-	$(SHORT) $(CONNECTED)/bin/python -m pytest -m $@
+kafka postgres cluster: java $(CONNECTED)/spark.jsa
+	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m $@
 
 kafka: ## runs the tests against a real Kafka broker
 postgres: ## runs the tests against a real PostgreSQL server: the one that is installed, or POSTGRES=18.1.0
-lake: java $(CONNECTED)/.installed $(ICEBERG)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
-	$(SHORT) $(CONNECTED)/bin/python -m pytest -m lake tests/lake
-	$(SHORT) $(ICEBERG)/bin/python -m pytest -m lake tests/lake
+lake: java $(CONNECTED)/spark.jsa $(ICEBERG)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
+	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m lake tests/lake
+	$(ICEBERG)/bin/python -m pytest -m lake tests/lake
 cluster: ## runs the tests on a Spark cluster with two workers, over Spark Connect, and on object storage
 
 fuzz: setup ## random queries over random changes, each compared with Spark's batch answer: CASES=2000 SEED=

@@ -34,7 +34,8 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # A heap that suits two processes on a small machine; nobody looks at what has been run.
     "spark.driver.memory": "3g",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    # It lives for many minutes, and gains by the second compiler.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=4 -XX:ReservedCodeCacheSize=240m",
     "spark.sql.ui.retainedExecutions": "5",
 }
 

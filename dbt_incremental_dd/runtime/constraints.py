@@ -20,8 +20,10 @@ from dbt_incremental_dd.core.errors import ConfigError, ContractError, Unsupport
 from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.frontend.check import check
+from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.relations import NotParsed
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.now import uses_now
 from dbt_incremental_dd.render.keys import Keys, keys_of
 from dbt_incremental_dd.render.rows import Rows, consolidated, filtered, plus
 from dbt_incremental_dd.runtime.contract import Constraint
@@ -117,10 +119,11 @@ def _analyse(relation: Constrained, constraint: Constraint) -> None:
     """A condition over a row's own columns, which always gives the same answer."""
     try:
         tree = Expr(constraint.expression).tree
-        check(f"SELECT {constraint.expression}")
+        sql = with_run_time(f"SELECT {constraint.expression}", {})
+        check(sql)
     except (UnsupportedSQL, NotParsed, SqlglotError) as error:
         raise _wrong(relation, constraint, str(error).splitlines()[0]) from error
-    if tree.find(exp.Query) is not None or Expr(constraint.expression).uses_now:
+    if tree.find(exp.Query) is not None or uses_now(sql):
         raise _wrong(relation, constraint, "it is not about the columns of one row alone")
     empty = relation.spark.createDataFrame([], struct(relation.schema))
     try:

@@ -83,9 +83,9 @@ def test_small_changes_are_checked_without_spark(tmp_path: Path) -> None:
         for keys in (("k",), ("V", "s"), ("d",), ("k", "s", "d"))
     ]
     rng, refused = random.Random(7), Counter[str]()
-    for round in range(9):
-        place = Storage(str(tmp_path)).collection(f"s.m{round}")
-        wanted, rows = rng.choice(constraints), Counter[tuple[Any, ...]]()
+    for number, wanted in enumerate(constraints):
+        place = Storage(str(tmp_path)).collection(f"s.m{number}")
+        rows = Counter[tuple[Any, ...]]()
         log: Log | None = None
         for t in range(1, 19):
             new = [_row(rng) for _ in range(rng.randrange(1, 4))]
@@ -229,7 +229,7 @@ def test_groups_and_rebuilds(spark: SparkSession, tmp_path: Path) -> None:
         ("k +", "cannot be checked"),
         ("k + 1", "cannot be checked: .*BOOLEAN"),
         ("rand() < 2", r"rand\(\) gives another answer"),
-        ("k < year(current_date())", "gives another answer"),
+        ("k < year(current_date())", "not about the columns of one row"),
         ("d < dd_now()", "not about the columns of one row"),
         ("exists (select 1)", "not about the columns of one row"),
         ("sum(k) > 0", "cannot be checked"),
