@@ -25,6 +25,7 @@ DEV = [
     *POSTGRES,
     "astronomer-cosmos>=1.11",
     "cryptography>=42",
+    "dbt-tests-adapter>=1.20,<1.21",  # tests/dbt/standard accounts for each of its classes
     "httpx>=0.27",
     "hypothesis>=6.100",
     "import-linter>=2.0",

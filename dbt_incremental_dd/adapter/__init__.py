@@ -3,7 +3,10 @@
 from dbt.adapters.base import AdapterPlugin
 from dbt.adapters.differential.credentials import DifferentialCredentials
 from dbt.adapters.differential.impl import DifferentialAdapter
+from dbt.adapters.differential.target import install
 from dbt.include import differential
+
+install()
 
 Plugin = AdapterPlugin(
     adapter=DifferentialAdapter,

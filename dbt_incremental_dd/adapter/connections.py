@@ -6,7 +6,9 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.differential.bindings import BoundSession
 from dbt.adapters.spark import SparkConnectionManager
+from dbt.adapters.spark.session import SessionConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
@@ -29,7 +31,10 @@ class DifferentialConnectionManager(SparkConnectionManager):
     def open(cls, connection: Any) -> Any:
         credentials = connection.credentials
         _session(credentials)
-        return super().open(connection)
+        opened = super().open(connection)
+        if isinstance(opened.handle, SessionConnectionWrapper):
+            opened.handle = BoundSession(opened.handle.handle)
+        return opened
 
     def session(self) -> SparkSession:
         """The session; opened if nobody has."""

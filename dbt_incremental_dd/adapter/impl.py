@@ -5,24 +5,31 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from dbt.adapters.base import available
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.requests import model_request, read_sources, run_time
+from dbt.adapters.differential.source_relations import declared, missed
+from dbt.adapters.differential.warnings import warn_once
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
-from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
+from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import preview, stored_columns
 from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.release import release
-from dbt_incremental_dd.runtime.request import Outcome
+from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
+from dbt_incremental_dd.runtime.source_relation import final_at, show_source, source_columns
+from dbt_incremental_dd.sources.config import SourceSpec
 
 logger = AdapterLogger("Differential")
 
@@ -64,6 +71,72 @@ class DifferentialAdapter(SparkAdapter):
     """dbt-spark's adapter with the engine beside it."""
 
     ConnectionManager = DifferentialConnectionManager
+    _capabilities = CapabilityDict(
+        {**SparkAdapter._capabilities, Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full)}
+    )
+
+    def execute(self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None) -> Any:
+        """As dbt-spark's; a source that is in no catalog gets a relation where the statement misses it."""
+        shown: set[str] = set()
+        while True:
+            try:
+                return super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)
+            except DbtRuntimeError as error:
+                storage, folder = self._storage(), project_dir(self.config)
+                spec = missed(self.get_macro_resolver(), storage, folder, str(error))
+                if spec is None or spec.name in shown:
+                    raise
+                shown.add(spec.name)
+                self._show(spec)
+
+    def get_relation(self, database: str, schema: str, identifier: str) -> Any:
+        """As dbt-spark's; a source that is in no catalog gets a relation."""
+        found = super().get_relation(database, schema, identifier)
+        if found is not None:
+            return found
+        spec = self._declared(schema, identifier)
+        if spec is None:
+            return None
+        self._show(spec)
+        relation = self.Relation.create(schema=schema, identifier=identifier, type="view")
+        self.cache_added(relation)
+        return relation
+
+    def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> Any:
+        """As dbt-spark's, of a schema whose sources have relations."""
+        for schema in schemas:
+            for spec in declared(self.get_macro_resolver(), schema, project_dir(self.config)):
+                try:
+                    self._show(spec)
+                except DbtRuntimeError as error:
+                    logger.warning(str(error))
+                self.cache.drop_schema(None, schema)
+        return super()._get_one_catalog(information_schema, schemas, used_schemas)
+
+    def calculate_freshness_from_metadata(self, source: Any, macro_resolver: Any = None) -> Any:
+        """When a source was last known in full: its frontier. Raises DbtRuntimeError for a source that no differential
+        model reads."""
+        final = final_at(self._storage(), _collection(source))
+        if final is None and self._declared(source.schema, source.identifier) is None:
+            raise DbtRuntimeError(
+                f"source {_collection(source)}: there is no loaded_at_field, and nothing was taken in of it\n"
+                "  Set loaded_at_field, or run a differential model that reads it."
+            )
+        loaded = None if final is None else datetime.fromtimestamp(final / 1000, UTC)
+        return None, self._create_freshness_response(loaded, datetime.now(UTC))
+
+    def _declared(self, schema: str, identifier: str) -> SourceSpec | None:
+        manifest, folder = self.get_macro_resolver(), project_dir(self.config)
+        try:
+            return next(declared(manifest, schema, folder, identifier), None)
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+
+    def _show(self, spec: SourceSpec) -> None:
+        try:
+            show_source(self.connections.session(), self._storage(), spec)
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
 
     @available
     def differential_run(
@@ -82,9 +155,11 @@ class DifferentialAdapter(SparkAdapter):
             request = model_request(model, relation, sql, graph, self.config, folder)
             run = self._run(dd_time)
             run.moments.expect(lambda: read_sources(graph, selected, folder))
-            return DifferentialResponse.of(run.model(request))
+            outcome = run.model(request)
+            self._warn_of_absent(request)
+            return DifferentialResponse.of(outcome)
         except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
+            raise _told(error) from error
 
     @available
     def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:
@@ -101,7 +176,16 @@ class DifferentialAdapter(SparkAdapter):
             request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
             return preview(self.connections.session(), self._storage(), request)
         except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
+            raise _told(error) from error
+
+    @available
+    def differential_require_grants(self, relation: str) -> None:
+        """Raises DbtRuntimeError where no catalog of the session can know grants."""
+        if not knows_grants(self.connections.session()):
+            raise DbtRuntimeError(
+                f"{relation}: grants are set, but this Spark has no extension that knows GRANT\n"
+                "  Remove `grants`, or run on a Spark whose catalog has them."
+            )
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """A model that was differential and is something else now leaves nothing of it in the catalog."""
@@ -121,17 +205,24 @@ class DifferentialAdapter(SparkAdapter):
             found = super().get_columns_in_relation(relation)
         except DbtRuntimeError:
             found = []
-        return found or [
+        if found:
+            return found
+        name, spec = _collection(relation), self._declared(relation.schema, relation.identifier)
+        if spec is None:
+            columns = stored_columns(self._storage(), name)
+        else:
+            columns = source_columns(self.connections.session(), self._storage(), spec)
+        return [
             SparkColumn(
                 table_schema=relation.schema,
                 table_name=relation.identifier,
-                column=name,
+                column=column,
                 dtype=dtype,
                 table_database=None,
                 table_type=None,
                 column_index=i,
             )
-            for i, (name, dtype) in enumerate(stored_columns(self._storage(), _collection(relation)))
+            for i, (column, dtype) in enumerate(columns)
         ]
 
     @available
@@ -155,6 +246,15 @@ class DifferentialAdapter(SparkAdapter):
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 
+    def _warn_of_absent(self, request: ModelRequest) -> None:
+        """Warns of columns that ``persist_docs`` describes, but that the model has not."""
+        described = [name for name, _ in request.config.description.columns]
+        columns = {name.lower() for name, _ in stored_columns(self._storage(), request.name)} if described else ()
+        absent = ", ".join(name for name in described if name.lower() not in columns)
+        if absent:
+            text = f"model {request.name}: persist_docs describes columns that it does not have: {absent}"
+            warn_once((request.name, absent), text)
+
     def _storage(self) -> Any:
         return storage_of(self.config.credentials, project_dir(self.config))
 
@@ -169,6 +269,16 @@ class DifferentialAdapter(SparkAdapter):
                 session = self.connections.session()
                 _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info)
             return _RUNS[key]
+
+
+def _told(error: DifferentialError) -> Exception:
+    """The error as dbt tells it."""
+    if not isinstance(error, ColumnsError):
+        return DbtRuntimeError(str(error))
+    from dbt.exceptions import ContractError
+
+    both = ([{"name": name, "data_type": dtype} for name, dtype in pairs] for pairs in (error.declared, error.found))
+    return ContractError(*both)
 
 
 def _collection(relation: Any) -> str:

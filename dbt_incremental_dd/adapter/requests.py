@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
+from dbt.adapters.differential.contract import contract_of, description_of
+from dbt.adapters.differential.settings import require_meaning
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt_incremental_dd.core.errors import ConfigError
@@ -19,7 +22,13 @@ logger = AdapterLogger("Differential")
 
 _OURS = ("retain_history", "fallback", "arranged_by", "dd_recursion_limit")
 _WARNED: set[tuple[str, str]] = set()
-_MEANINGLESS = ("incremental_strategy", "unique_key", "merge_update_columns", "incremental_predicates")
+_POLICIES: dict[str, Literal["any", "fixed", "kept"]] = {
+    "ignore": "any",
+    "sync_all_columns": "any",
+    "fail": "fixed",
+    "append_new_columns": "kept",
+}
+"""What each ``on_schema_change`` allows: a differential model has its SQL's columns, if it may."""
 
 
 def model_request(
@@ -28,11 +37,14 @@ def model_request(
     """The request for one model. Raises ConfigError for a setting that cannot be honoured."""
     name = f"{model['schema']}.{model['alias']}".lower()
     settings = model["config"]
+    require_meaning(name, settings, folder)
     return ModelRequest(
         name=name,
         relation=relation,
         sql=sql,
-        config=_model_config(name, settings),
+        config=replace(
+            _model_config(name, settings), contract=contract_of(name, model), description=description_of(name, model)
+        ),
         inputs=dict(_inputs(model, graph, folder)),
         full_refresh=_full_refresh(settings),
         unique_id=str(model["unique_id"]),
@@ -64,12 +76,6 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
         close = difflib.get_close_matches(key, _OURS, 1, cutoff=0.8)
         if close and key not in _OURS:
             raise ConfigError(f"model {name}: unknown config {key}", f"Did you mean {close[0]}?")
-    for key in _MEANINGLESS:
-        if settings.get(key):
-            raise ConfigError(
-                f"model {name}: {key} means nothing to a differential model",
-                "Remove it: what has changed is worked out from the SQL itself.",
-            )
     wanted = settings.get("fallback") or "recompute"
     if wanted not in ("recompute", "error"):
         raise ConfigError(f"model {name}: fallback is {wanted!r}", "It may be recompute or error.")
@@ -78,17 +84,16 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
     if any(isinstance(item, str) for item in arranged):
         raise ConfigError(f"model {name}: arranged_by is a list of lists of columns", "Write [[col, ...], ...].")
     on_schema_change = settings.get("on_schema_change") or "ignore"
-    if on_schema_change == "append_new_columns":
+    if on_schema_change not in _POLICIES:
         raise ConfigError(
-            f"model {name}: on_schema_change is append_new_columns, but a differential model has its SQL's columns",
-            "Use sync_all_columns, which does that, or fail.",
+            f"model {name}: on_schema_change is {on_schema_change!r}", f"It may be {', '.join(_POLICIES)}."
         )
     limit = settings.get("dd_recursion_limit", ModelConfig.recursion_limit)
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise ConfigError(f"model {name}: dd_recursion_limit is {limit!r}", "It is a number of iterations, at least 1.")
     return ModelConfig(
         recursion_limit=limit,
-        fixed_columns=on_schema_change == "fail",
+        columns=_POLICIES[on_schema_change],
         retain_history=parse_duration(settings.get("retain_history") or "1 day"),
         fallback=fallback,
         arranged_by=tuple(tuple(columns) for columns in arranged),

@@ -21,6 +21,8 @@ def parser() -> argparse.ArgumentParser:
     def verb(name: str, about: str) -> argparse.ArgumentParser:
         return verbs.add_parser(name, help=about, parents=[everywhere])
 
+    first = verb("init", "writes a first project: a source of JSON files, and a model")
+    first.add_argument("folder", type=Path, help="a new folder, or an empty one")
     status = verb("status", "every collection with its frontiers")
     status.add_argument("--json", action="store_true", help="as JSON lines")
     verb("explain", "a model's differential plan").add_argument("model")

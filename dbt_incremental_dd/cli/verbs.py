@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.api import Collection, Database
+from dbt_incremental_dd.cli.first_project import write_first_project
 from dbt_incremental_dd.cli.profile import place, project_folder, project_of
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
@@ -39,6 +40,11 @@ def _session(options: argparse.Namespace) -> SparkSession:
 
     found = place(options)
     return open_session(found.state_root, found.settings, found.storage_options)
+
+
+def _init(options: argparse.Namespace) -> int:
+    print(write_first_project(options.folder))
+    return 0
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -246,6 +252,7 @@ def _print_table(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> None
 
 
 VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "init": _init,
     "status": _status,
     "explain": _explain,
     "verify": _verify,

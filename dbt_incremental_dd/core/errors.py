@@ -50,6 +50,19 @@ class QueryError(DifferentialError):
     """A model's SQL fails on the data that there is: a cast, a division, a function of the user's."""
 
 
+class ContractError(DifferentialError):
+    """A model's rows would violate a constraint of its contract."""
+
+
+class ColumnsError(DifferentialError):
+    """A model's columns are not those of its contract: pairs of name and type, ``declared`` and ``found``."""
+
+    def __init__(self, message: str, declared: list[tuple[str, str]], found: list[tuple[str, str]]) -> None:
+        super().__init__(message, "Correct the SQL, or the columns in the contract.")
+        self.declared = declared
+        self.found = found
+
+
 class QueryCanceled(QueryError):
     """A statement has been ended before it was done: by its client, its time limit, or for want of memory."""
 

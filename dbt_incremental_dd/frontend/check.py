@@ -5,13 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.frontend.functions import NONDETERMINISTIC, OF_THE_CLOCK
+from dbt_incremental_dd.frontend.clock import REMEDY, reads_clock_otherwise
+from dbt_incremental_dd.frontend.functions import NONDETERMINISTIC
 from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.frontend.relations import parse
 
-_CLOCK = "Write dd_now() for the time of the run, or pass a time in as a dbt var."
 _RANDOM = "Use a deterministic expression, for example a hash of the row's key: xxhash64(id)."
-_CLOCK_NAMES = ("current_timestamp", "now", "current_date", "curdate", "localtimestamp", "current_time", *OF_THE_CLOCK)
 
 
 def check(sql: str) -> None:
@@ -20,8 +19,11 @@ def check(sql: str) -> None:
     for node in tree.walk():
         name = _nondeterministic(node)
         if name:
-            remedy = _CLOCK if name in _CLOCK_NAMES else _RANDOM
-            raise UnsupportedSQL(f"{name}() gives another answer each time{place(sql, name)}", remedy)
+            raise UnsupportedSQL(f"{name}() gives another answer each time{place(sql, name)}", _RANDOM)
+        clock = reads_clock_otherwise(node)
+        if clock:
+            shown = clock if "(" in clock else f"{clock}()"
+            raise UnsupportedSQL(f"{shown} gives another answer each time{place(sql, clock.split('(')[0])}", REMEDY)
         if isinstance(node, exp.TableSample):
             raise UnsupportedSQL(
                 f"TABLESAMPLE gives another answer each time{place(sql, 'tablesample')}",
@@ -30,15 +32,9 @@ def check(sql: str) -> None:
 
 
 def _nondeterministic(node: exp.Expression) -> str | None:
-    if isinstance(node, exp.CurrentTimestamp):
-        return "current_timestamp"
-    if isinstance(node, exp.CurrentDate):
-        return "current_date"
     if isinstance(node, exp.CurrentUser | exp.SessionUser):
         return "current_user"
     if not isinstance(node, exp.Anonymous):
         return None
     name = str(node.this).lower()
-    if name in NONDETERMINISTIC or (name in OF_THE_CLOCK and not node.expressions):
-        return name
-    return None
+    return name if name in NONDETERMINISTIC else None

@@ -25,12 +25,8 @@ GENERATORS = frozenset(
 
 NONDETERMINISTIC = frozenset(
     """
-    curdate current_catalog current_database current_date current_schema current_time current_timestamp
-    current_user input_file_block_length input_file_block_start input_file_name localtimestamp
-    monotonically_increasing_id now rand randn random randstr session_user shuffle spark_partition_id uniform
-    user uuid version
+    current_catalog current_database current_schema current_user input_file_block_length input_file_block_start
+    input_file_name monotonically_increasing_id rand randn random randstr session_user shuffle spark_partition_id
+    uniform user uuid version
     """.split()  # noqa: SIM905 - a table to read
 )
-
-OF_THE_CLOCK = frozenset({"unix_timestamp", "to_unix_timestamp"})
-"""Nondeterministic when called without arguments."""

@@ -24,6 +24,7 @@ _UNITS = (
 )
 TABLE_QUERY = "dd_table_query"
 """Under which a table of ``TABLE t`` keeps the position of TABLE."""
+_CLOCK = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
 _REWRITTEN = (exp.Select, exp.From, exp.Pivot, exp.WithinGroup, exp.Array, exp.Table)
 
 
@@ -69,11 +70,14 @@ class VerbatimSpark(Spark):
     """
 
     def tokenize(self, sql: str, **options: Any) -> list[Token]:
-        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; a literal is one token."""
+        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; so are names of the clock's
+        functions. A literal is one token."""
         tokens = with_whole_literals(sql, super().tokenize(sql, **options))
         for i, token in enumerate(tokens):
             following = [t.token_type for t in tokens[i + 2 : i + 4]]
             if token.token_type is TokenType.WINDOW and following != [TokenType.ALIAS, TokenType.L_PAREN]:
+                token.token_type = TokenType.VAR
+            if token.token_type in _CLOCK:
                 token.token_type = TokenType.VAR
         return tokens
 

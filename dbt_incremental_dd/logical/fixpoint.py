@@ -88,7 +88,9 @@ def _refuse(node: Node, name: str) -> None:
     if negated:
         raise UnsupportedSQL(f"{name} is recursive through negation ({_said(node)})", _NEGATION)
     if any(expr.uses_now for expr in _expressions(node)):
-        raise UnsupportedSQL(f"dd_now() inside of the recursive {name}", "Use it in a CTE that does not recur.")
+        raise UnsupportedSQL(
+            f"the run's time, dd_now(), inside of the recursive {name}", "Use it in a CTE that does not recur."
+        )
 
 
 def _said(node: Node) -> str:

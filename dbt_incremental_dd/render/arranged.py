@@ -58,7 +58,7 @@ class Arrangements:
         old = self._trace(log.name, column).find({ids[column]: values})
         names = {id: name for name, id in ids.items()}
         old = old.rename_columns([names.get(id, id) for id in old.column_names])
-        old = old.append_column(TIME, pa.array([self._context.t0] * old.num_rows, pa.int64()))
+        old = old.append_column(TIME, pa.array([self._context.inputs[log.name].t0] * old.num_rows, pa.int64()))
         return pa.concat_tables([old.select(new.column_names).cast(new.schema), new])
 
     def note(self, log: Log, keys: Mapping[str, Sequence[Any]], scanned: Sequence[DataFile], found: int) -> None:
@@ -74,15 +74,15 @@ class Arrangements:
         """Brings what there is to the run's end, and makes what has become worth it."""
         inner = self._context.inner
         for name, needed in self._needed.items():
-            log, _ = self._context.inputs[name]
+            read = self._context.inputs[name]
             there = [column for column in needed.names if inner.has(_name(name, column))]
-            if there and between(log.files, self._context.t0, self._context.t1):
+            if there and between(read.log.files, read.t0, read.t1):
                 for column in there:
-                    self._trace(name, column).append(self._change(log), self._context.t1)
+                    self._trace(name, column).append(self._change(read.log), self._context.at)
         started = time.monotonic()
         for log, column in self._wanted.values():
             self._context.report(f"{log.name} is arranged by {column}, too, for keys are looked for in it")
-            self._trace(log.name, column).append(self._whole(log, column), self._context.t1)
+            self._trace(log.name, column).append(self._whole(log, column), self._context.at)
         self._context.once_seconds += time.monotonic() - started
 
     def _trace(self, collection: str, column: str) -> InnerTrace:
@@ -97,10 +97,10 @@ class Arrangements:
     def _delta(self, log: Log) -> pa.Table:
         """The collection's updates in the run's interval."""
         if log.name not in self._deltas:
-            t0, t1 = self._context.t0, self._context.t1
-            files = between(log.files, t0, t1)
+            read = self._context.inputs[log.name]
+            files = between(log.files, read.t0, read.t1)
             table = read_local(self._context.storage, log.uri, files, self._needed[log.name])
-            inside = pc.and_(pc.greater(table[TIME], t0), pc.less_equal(table[TIME], t1))
+            inside = pc.and_(pc.greater(table[TIME], read.t0), pc.less_equal(table[TIME], read.t1))
             self._deltas[log.name] = table.filter(inside)
         return self._deltas[log.name]
 
@@ -112,7 +112,7 @@ class Arrangements:
         return Rows(Local(self._context.spark, made, schema), made.num_rows)
 
     def _whole(self, log: Log, column: str) -> Rows:
-        ids, t1 = self._ids(log.name), self._context.t1
+        ids, t1 = self._ids(log.name), self._context.inputs[log.name].t1
         files = between(log.files, BEGINNING, t1)
         frame = updates(self._context.spark, log.uri, files, self._needed[log.name])
         frame = in_interval(frame, files, BEGINNING, t1)

@@ -25,18 +25,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@dataclass(frozen=True)
+class InputInterval:
+    """A collection that the plan reads: its log, its visible schema, and the updates that are new: ``(t0, t1]``."""
+
+    log: Log
+    schema: Schema
+    t0: Time
+    t1: Time
+
+
 @dataclass
 class Context:
     """One model between ``t0`` (BEGINNING where it is built anew) and ``t1``.
 
-    ``inputs``: log and visible schema of each collection that the plan reads. ``output``: the model's own log.
+    These are the times that its contents show; each of ``inputs`` has an interval of its own, and what the run stores
+    is stamped ``at``. ``output``: the model's own log.
     """
 
     spark: SparkSession
     storage: Storage
     t0: Time
     t1: Time
-    inputs: Mapping[str, tuple[Log, Schema]]
+    at: Time
+    inputs: Mapping[str, InputInterval]
     output: tuple[Log, Schema] | None
     inner: InnerTraces
     report: Callable[[str], None]

@@ -54,7 +54,7 @@ def with_extremes(node: Accumulate, r: Renderer, merged: Rows, keys: Keys, inser
     on_driver = merged.local is not None and (stored is None or stored.local is not None)
     if on_driver and _is_comparable(node, merged):
         rows, change = _compared_locally(node, r, merged, stored, inserts_only)
-        trace.append(change, r.context.t1)
+        trace.append(change, r.context.at)
         return rows
     frame = _old_extremes(node, merged.frame, positive(stored).frame if stored else None)
     lost = any_of([_lost(e) for e in node.extremes])
@@ -62,7 +62,7 @@ def with_extremes(node: Accumulate, r: Renderer, merged: Rows, keys: Keys, inser
     rows = r.context.materialize(Rows(compared, merged.estimate))
     if not inserts_only:
         rows = r.context.materialize(Rows(_recompute_lost(node, r, rows), merged.estimate))
-    trace.append(r.context.materialize(_values_change(node, rows)), r.context.t1)
+    trace.append(r.context.materialize(_values_change(node, rows)), r.context.at)
     return rows
 
 

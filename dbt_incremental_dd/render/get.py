@@ -35,22 +35,22 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     assert isinstance(node, Get)
     if r.context.from_nothing:
         return contents(node, r, True, None)
-    log, schema = r.context.inputs[node.collection]
-    files = between(log.files, r.context.t0, r.context.t1)
+    read = r.context.inputs[node.collection]
+    files = between(read.log.files, read.t0, read.t1)
     if not files:
         return None
-    wanted = _stored(node, schema)
+    wanted = _stored(node, read.schema)
     if total_rows(files) <= limits.LOCAL_ROWS and is_readable(wanted):
         return _read_locally(node, r, files, wanted)
-    frame = in_interval(updates(r.context.spark, log.uri, files, wanted), files, r.context.t0, r.context.t1)
+    frame = in_interval(updates(r.context.spark, read.log.uri, files, wanted), files, read.t0, read.t1)
     return Rows(_renamed(frame, node), total_rows(files), positive=inserts_only(files))
 
 
 def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
     """The sum of all updates up to either end, from the files that may hold the keys."""
     assert isinstance(node, Get)
-    log, schema = r.context.inputs[node.collection]
-    t = r.context.t1 if new else r.context.t0
+    read = r.context.inputs[node.collection]
+    log, schema, t = read.log, read.schema, read.t1 if new else read.t0
     names = dict(node.outputs)
     keys = keys.fitted(_ids(node, schema)) if keys else None
     found = between(log.files, BEGINNING, t)
@@ -75,23 +75,23 @@ def _found(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: K
     collection are read."""
     if keys.values:
         return _probed(node, r, files, t, keys)
-    wanted = _stored(node, r.context.inputs[node.collection][1])
+    read = r.context.inputs[node.collection]
+    wanted = _stored(node, read.schema)
     if r.context.from_nothing or total_rows(files) > limits.TASK_ROWS or not is_readable(wanted):
         return None
-    log, _ = r.context.inputs[node.collection]
-    table = read_local(r.context.storage, log.uri, files, wanted)
+    table = read_local(r.context.storage, read.log.uri, files, wanted)
     rows = _of_table(node, r, table.filter(pc.less_equal(table[TIME], t)), wanted, inserts_only(files))
     return rows if keys.advisory else keys.restricted(rows)
 
 
 def _probed(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
     """The few rows of the keys, found on the driver; None where that would be too much for it."""
-    log, schema = r.context.inputs[node.collection]
-    wanted = _stored(node, schema)
+    read = r.context.inputs[node.collection]
+    wanted = _stored(node, read.schema)
     if not is_readable(wanted):
         return None
     names = dict(node.outputs)
-    table = r.probes.rows(log, wanted, {names[id]: found for id, found in keys.values.items()}, t)
+    table = r.probes.rows(read.log, wanted, {names[id]: found for id, found in keys.values.items()}, t)
     if table is None:
         return None
     rows = _of_table(node, r, table, wanted, inserts_only(files))
@@ -102,7 +102,7 @@ def needed(nodes: Iterable[Node], context: Context) -> dict[str, Schema]:
     """For each collection all that the nodes read of it, as far as Arrow reads it."""
     found: dict[str, Schema] = {}
     for node in nodes:
-        if isinstance(node, Get) and is_readable(stored := _stored(node, context.inputs[node.collection][1])):
+        if isinstance(node, Get) and is_readable(stored := _stored(node, context.inputs[node.collection].schema)):
             others = (column for column in found.get(node.collection, ()) if stored.find(column.name) is None)
             found[node.collection] = Schema((*others, *stored.columns))
     return found
@@ -126,9 +126,9 @@ def _renamed(frame: DataFrame, node: Get) -> DataFrame:
 
 
 def _read_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], wanted: Schema) -> Rows:
-    log, _ = r.context.inputs[node.collection]
-    table = read_local(r.context.storage, log.uri, files, wanted)
-    inside = pc.and_(pc.greater(table[TIME], r.context.t0), pc.less_equal(table[TIME], r.context.t1))
+    read = r.context.inputs[node.collection]
+    table = read_local(r.context.storage, read.log.uri, files, wanted)
+    inside = pc.and_(pc.greater(table[TIME], read.t0), pc.less_equal(table[TIME], read.t1))
     return _of_table(node, r, table.filter(inside), wanted, inserts_only(files))
 
 

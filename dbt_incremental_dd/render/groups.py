@@ -56,7 +56,7 @@ def moved(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None:
 def kept(node: StoredOutput, r: Renderer, change: Rows | None) -> Rows | None:
     """The change of the output, stored where nothing else stores it."""
     if isinstance(node.old, State) and change is not None:
-        return r.context.inner.of(node.old).append(r.context.localized(change), r.context.t1)
+        return r.context.inner.of(node.old).append(r.context.localized(change), r.context.at)
     return change
 
 

@@ -65,7 +65,7 @@ class Growing:
 
     def store(self, change: Rows) -> None:
         """Adds a change of tails to them."""
-        self._r.context.inner.of(self._tail).append(self._r.context.localized(change), self._r.context.t1)
+        self._r.context.inner.of(self._tail).append(self._r.context.localized(change), self._r.context.at)
 
     def extended(self, tails: Rows | None) -> Grown | None:
         """The partitions that only grow at their end; None where there are none, or too much of anything."""

@@ -44,13 +44,13 @@ class Probes:
     def __init__(self, context: Context, needed: Mapping[str, Schema]) -> None:
         self._storage = context.storage
         self._needed = needed
-        self._t1 = context.t1
+        self._inputs = context.inputs
         self.arrangements = Arrangements(context, needed)
         self._found: dict[tuple[str, str], _Found] = {}
 
     def rows(self, log: Log, schema: Schema, keys: Mapping[str, Sequence[Any]], t: Time) -> pa.Table | None:
         """The updates up to ``t`` with one of the values in each column; None where they are too many to look for."""
-        files = between(log.files, BEGINNING, self._t1)
+        files = between(log.files, BEGINNING, self._inputs[log.name].t1)
         if len(keys) == 1:
             ((column, values),) = keys.items()
             wanted = pa.array(values, arrow_type(log.schema.select((column,)).columns[0].type))

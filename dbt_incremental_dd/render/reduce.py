@@ -35,9 +35,9 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     at_once = reduce_at_once(node, r, source) if change is None else None
     if at_once is not None:
         change, answer = at_once
-        sums.append(change, r.context.t1)
+        sums.append(change, r.context.at)
         return answer
-    change = _stored_change(node, r, source) if change is None else sums.append(change, r.context.t1)
+    change = _stored_change(node, r, source) if change is None else sums.append(change, r.context.at)
     if change.estimate == 0:
         return _first_global_row(node, r)
     if r.context.from_nothing and not node.extremes:
@@ -99,11 +99,11 @@ def _stored_change(node: Accumulate, r: Renderer, source: Rows) -> Rows:
     sums = r.context.inner.of(node.sums)
     if node.extremes:
         change = r.context.materialize(change)
-        sums.append(change, r.context.t1)
+        sums.append(change, r.context.at)
         return change
     # A delta that is not small may well be one of a few groups.
     limit = limits.LOCAL_ROWS if r.context.from_nothing else limits.FOUND_ROWS
-    return sums.append(r.context.localized(change, limit), r.context.t1)
+    return sums.append(r.context.localized(change, limit), r.context.at)
 
 
 def _merge(node: Accumulate, change: Rows, before: Rows | None) -> DataFrame:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 
-from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.render.context import InputInterval
+from dbt_incremental_dd.trace.log import total_rows
 
 
 class LogStatistics:
     """From files' rows and bounds; nothing is read. Updates count as rows, so that estimates are upper ones."""
 
-    def __init__(self, inputs: Mapping[str, tuple[Log, Schema]]) -> None:
+    def __init__(self, inputs: Mapping[str, InputInterval]) -> None:
         self._inputs = inputs
 
     def rows(self, collection: str) -> int:
         """Stored updates."""
-        log, _ = self._inputs[collection]
+        log = self._inputs[collection].log
         return max(1, total_rows(log.files))
 
     def distinct(self, collection: str, column: str) -> int | None:
         """As many as lie between an integer's or a date's least and greatest value, and as there are rows."""
-        log, _ = self._inputs[collection]
+        log = self._inputs[collection].log
         bounds = [file.bounds.get(column) for file in log.files]
         known = [pair for pair in bounds if pair is not None]
         if not known or len(known) < len(bounds):

@@ -39,9 +39,9 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     new, is_complete = found
     moved = plus([new, negated(old)])
     if moved is not None:
-        r.context.inner.of(node.kept).append(r.context.brought(consolidated(moved)), r.context.t1)
+        r.context.inner.of(node.kept).append(r.context.brought(consolidated(moved)), r.context.at)
     if is_complete != was_complete:
-        r.context.inner.of(node.complete).append(_one(r, is_complete - was_complete), r.context.t1)
+        r.context.inner.of(node.complete).append(_one(r, is_complete - was_complete), r.context.at)
     answer = plus([_answer(node, new), negated(_answer(node, old))])
     return None if answer is None else consolidated(answer)
 

@@ -64,7 +64,7 @@ class Updates:
         """Appends what was added to the trace."""
         rows = self.added()
         if rows is not None:
-            self._trace.append(self._context.localized(consolidated(rows)), self._context.t1)
+            self._trace.append(self._context.localized(consolidated(rows)), self._context.at)
 
 
 def together(parts: list[Rows]) -> list[Rows]:

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.schema import Column, Schema, is_reserved
 from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.check import check
+from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
 from dbt_incremental_dd.frontend.place import place
@@ -33,7 +34,7 @@ from dbt_incremental_dd.trace.layout import Place
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 13
+PLAN_VERSION = 14
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
 
 
@@ -77,12 +78,13 @@ def compile_model(
         raise told_by_spark(spark, sql, error) from error
     types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()})
     query, schema = _query(types, name, sql, inputs)
+    timed = with_run_time(sql, inputs)
     try:
         plan = lower_differential(query.plan, query.names, types)
     except UnsupportedSQL as error:  # an operator would have to keep what cannot be stored
         if is_recursive(parse(sql)):
             raise
-        query = whole(sql, inputs, schema, error.construct)
+        query = whole(timed, inputs, schema, error.construct)
         plan = lower_differential(query.plan, query.names, types)
     return Compiled(plan, schema, fingerprint(sql, inputs, own or {}))
 
@@ -95,15 +97,16 @@ def _query(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) 
         if not is_recursive(parse(sql)):
             raise
         return _query_alone(types, name, sql, inputs)
-    query = lower_logical(sql, inputs, schema, types.of_sql)
+    timed = with_run_time(sql, inputs)
+    query = lower_logical(timed, inputs, schema, types.of_sql)
     query = Query(optimize(query.plan), query.names)
     reason = _differs(types, query, schema)
-    return (whole(sql, inputs, schema, reason) if reason else query), schema
+    return (whole(timed, inputs, schema, reason) if reason else query), schema
 
 
 def _query_alone(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
     """The same for a recursive query that Spark does not answer: there is nothing to fall back to."""
-    query = lower_alone(sql, inputs, types.of_sql)
+    query = lower_alone(with_run_time(sql, inputs), inputs, types.of_sql)
     query = Query(optimize(query.plan), query.names)
     try:
         found = types.of(query.plan)

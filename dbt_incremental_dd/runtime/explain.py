@@ -19,6 +19,7 @@ from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.position import position
 from dbt_incremental_dd.trace.progress import size_text
 
 if TYPE_CHECKING:
@@ -40,13 +41,11 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
     inputs = {key: Input(other.name, schema) for key, (other, schema) in given.items()}
     require_safe(spark, storage.collection(name), str(manifest["sql"]), inputs)
     compiled = compile_model(spark, name, str(manifest["sql"]), inputs)
-    t = log.frontiers.last
-    lines = [f"{name} at {format_time(t)}", explain(compiled.plan)]
-    for key, (other, _) in given.items():
-        lines.append(
-            f"Input {key}: {_amount(other.files)}; next: {_amount(between(other.files, t, other.frontiers.last))}"
-        )
-    changed = sum(total_rows(between(other.files, t, other.frontiers.last)) for other, _ in given.values())
+    read = position(log, manifest).inputs
+    lines = [f"{name} at {format_time(log.frontiers.last)}", explain(compiled.plan)]
+    new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}
+    lines += [f"Input {key}: {_amount(other.files)}; next: {_amount(new[key])}" for key, (other, _) in given.items()]
+    changed = sum(map(total_rows, new.values()))
     lines.append(Costs.of(manifest).told(changed, sum(total_rows(other.files) for other, _ in given.values())))
     for state in (state for node in each_once(compiled.plan.root) for state in stores(node)):
         inner = storage.collection(name).inner(state.name).log()

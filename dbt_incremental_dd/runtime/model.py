@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.errors import FrontierError, RecursionLimit, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.errors import RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
+from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import NotParsed
-from dbt_incremental_dd.render.context import Context
+from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
+from dbt_incremental_dd.runtime.agreement import hold_batch, hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
+from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.stored_plan import Compiled
-from dbt_incremental_dd.runtime.strategy import Current, Given, choose, current_of, require_columns, resolve
+from dbt_incremental_dd.runtime.strategy import (
+    Current,
+    Given,
+    choose,
+    current_of,
+    moment,
+    reading,
+    require_columns,
+    resolve,
+    stamp,
+)
 from dbt_incremental_dd.runtime.syntax import told_by_spark
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.manifest import change_of, visible_schema
+from dbt_incremental_dd.trace.position import Position
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
@@ -67,24 +80,21 @@ def _run(run: Run, request: ModelRequest) -> Outcome:
 def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome:
     current = current_of(run, request)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
-    slowest = min(given, key=lambda item: item.log.frontiers.last, default=None)
-    t1 = min([run.time, *(item.log.frontiers.last for item in given)])
-    held_back_by = slowest.name if slowest and slowest.log.frontiers.last < run.time else ""
+    slowest = min(given, key=lambda item: item.as_of, default=None)
+    held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
+    t1 = moment(run, current, given)
+    given = reading(given, current, t1)
     own = routines(run.spark, request.sql)
     strategy, why = choose(request, current, given, fingerprint(request.sql, inputs, own), t1)
     if strategy == "skip":
-        return _skip(run, request, current, t1, held_back_by)
-    if t1 <= current.last:
-        raise FrontierError(
-            f"{request.name} is final at {format_time(current.last)} already, and {why}",
-            "Its new contents need a later time: run without `dd_time`, or with a later one.",
-        )
+        return _skip(run, request, current, given, t1, held_back_by)
     compiled = compile_cached(run.spark, current.place, request.sql, inputs, own)
     if compiled.plan.fallbacks and request.config.fallback == "error":
         raise UnsupportedSQL(
             f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."
         )
     require_columns(request, current, compiled.schema)
+    hold_columns(run, request, current, compiled.schema)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
     work = _Work(run, request, current, given, compiled, t1)
@@ -105,17 +115,26 @@ def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome
     return replace(work.do("rebuild", afresh=True), held_back_by=held_back_by)
 
 
-def _skip(run: Run, request: ModelRequest, current: Current, t1: Time, held_back_by: str) -> Outcome:
+def _skip(
+    run: Run, request: ModelRequest, current: Current, given: tuple[Given, ...], t1: Time, held_back_by: str
+) -> Outcome:
     """Nothing changed: only the frontier moves, if at all. No Spark job, unless a run has ended before its relations
     were made."""
     log = current.log
     assert log is not None
-    if t1 > current.last:
-        reached("skip: before")
-        log = log.commit(Commit(upper=t1 + 1))
     schema = visible_schema(dict(current.manifest), log)
-    if not is_published(current.place, request.relation, log, schema):
-        publish(run.catalog, current.place, request.relation, log, schema, False)
+    manifest = {**current.manifest, **hold_stored(run, request, current, schema)}
+    if current.position.as_of < t1 <= current.last:
+        manifest.pop("position", None)
+        manifest |= Position(t1, {item.name: item.up_to for item in given}).entry(current.last)
+    is_other = manifest != current.manifest
+    if t1 > current.last or is_other:
+        reached("skip: before")
+        number = current.place.write_manifest(manifest) if is_other else None
+        log = log.commit(Commit(upper=t1 + 1 if t1 > current.last else None, manifest=number))
+    description = request.config.description
+    if not is_published(current.place, request.relation, log, schema, description):
+        publish(run.catalog, current.place, request.relation, log, schema, False, description)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)
 
@@ -138,6 +157,7 @@ class _Work:
         self._given = given
         self._compiled = compiled
         self._t1 = t1
+        self._at = stamp(current, given, t1)
         self._started = time.monotonic()
 
     def do(self, strategy: Strategy, afresh: bool = False) -> Outcome:
@@ -150,13 +170,17 @@ class _Work:
             return self._do(strategy, afresh)
 
     def _do(self, strategy: Strategy, afresh: bool) -> Outcome:
+        run = self._run
         context = self._context(anew=strategy != "delta")
         try:
             rows = Renderer(context, self._compiled.plan.root).run()
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             subtract = strategy == "rebuild" and same_columns and not afresh
             change = output_delta(context, self._compiled, rows, subtract)
-            batch = write_batch(context, self._current.place, self._compiled.schema, change, self._t1, self._arranged())
+            change = None if change is None else context.localized(change)
+            batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._arranged())
+            beside_stored = strategy == "delta" or subtract
+            hold_batch(run, self._request, self._current, self._compiled.schema, change, batch, beside_stored)
             self._started += context.once_seconds
             reached("model: written")
             log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
@@ -168,12 +192,22 @@ class _Work:
         return Outcome(
             self._request.name,
             strategy,
-            self._t1,
+            self._at,
             rows_added=batch.added,
             rows_removed=batch.removed,
             input_rows=self._input_rows(strategy),
             fallbacks=self._compiled.plan.fallbacks,
+            notes=tuple(self._notes(strategy)),
         )
+
+    def _notes(self, strategy: Strategy) -> Iterator[str]:
+        """What the user should change for runs to do less."""
+        yield from hints(self._request.name, self._compiled.plan)
+        if strategy == "rebuild" and self._current.manifest["fingerprint"] != self._compiled.fingerprint:
+            former = str(self._current.manifest["sql"])
+            told = of_the_invocation(former, self._request.sql, self._run.invocation)
+            if told:
+                yield told
 
     def _context(self, anew: bool) -> Context:
         versions = self._current.manifest.get("inner", {})
@@ -183,9 +217,13 @@ class _Work:
         return Context(
             self._run.spark,
             self._run.storage,
-            BEGINNING if anew else self._current.last,
+            BEGINNING if anew else self._current.position.as_of,
             self._t1,
-            {item.name: (item.log, item.schema) for item in self._given},
+            self._at,
+            {
+                item.name: InputInterval(item.log, item.schema, BEGINNING if anew else item.read, item.up_to)
+                for item in self._given
+            },
             output,
             inner,
             report,
@@ -221,6 +259,7 @@ class _Work:
                 "relation": self._request.relation,
                 "sql": self._request.sql,
                 "inputs": {item.key: item.name for item in self._given},
+                **Position(self._t1, {item.name: item.up_to for item in self._given}).entry(self._at),
                 "inner": dict(inner),
                 "temporal": self._compiled.plan.is_temporal,
                 "fallbacks": list(self._compiled.plan.fallbacks),
@@ -228,18 +267,21 @@ class _Work:
                 "unique_id": self._request.unique_id,
                 "runs": self._runs(strategy, seconds),
                 "sorted_by": list(self._arranged()),
+                "contract": self._request.config.contract.text if self._request.config.contract else "",
             }
         )
-        since = self._t1 if reset else None
+        since = self._at if reset else None
         commit = Commit(
             add=batch.files,
-            upper=self._t1 + 1,
+            upper=self._at + 1,
             since=since,
             manifest=manifest,
             schema=stored if reset else None,
             replace_all=reset,
         )
-        return log.commit(commit)
+        committed = log.commit(commit)
+        self._run.note(self._at)
+        return committed
 
     def _runs(self, strategy: Strategy, seconds: float) -> list[Sequence[Any]]:
         total = sum(total_rows(item.log.files) for item in self._given)
@@ -249,9 +291,13 @@ class _Work:
         """Where nothing of the output changed its relations stay as they are."""
         place, relation, schema = self._current.place, self._request.relation, self._compiled.schema
         anew = self._current.manifest.get("relation") != relation or not self._same_columns(log)
-        if anew or batch.files or not is_published(place, relation, log, schema):
-            publish(self._run.catalog, place, relation, log, schema, anew)
+        description = self._request.config.description
+        if anew or batch.files or not is_published(place, relation, log, schema, description):
+            publish(self._run.catalog, place, relation, log, schema, anew, description)
 
     def _input_rows(self, strategy: Strategy) -> int:
-        after = self._current.last if strategy == "delta" else BEGINNING
-        return sum(total_rows(between(item.log.files, after, self._t1)) for item in self._given)
+        is_delta = strategy == "delta"
+        return sum(
+            total_rows(between(item.log.files, item.read if is_delta else BEGINNING, item.up_to))
+            for item in self._given
+        )

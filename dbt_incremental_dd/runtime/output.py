@@ -16,10 +16,10 @@ from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
-from dbt_incremental_dd.trace.write import write_arrow, write_spark
+from dbt_incremental_dd.trace.write import remove_files, write_arrow, write_spark
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ def write_batch(
     files = write_spark(context.storage, place.trace_uri, frame, bounded, is_arranged=bool(arranged_by))
     added, removed = count_stored(context.storage, place.trace_uri, files)
     return Batch(files, added, removed)
+
+
+def discard(storage: Storage, place: Place, batch: Batch) -> None:
+    """Removes the files of a batch that is not to be committed."""
+    remove_files(storage, place.trace_uri, batch.files)
 
 
 def _write_local(

@@ -10,11 +10,14 @@ from dbt_incremental_dd.frontend.relations import Relation, relations
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.runtime.compile import output_schema
+from dbt_incremental_dd.runtime.constraints import Constrained, require_meaning
+from dbt_incremental_dd.runtime.contract import require_columns
+from dbt_incremental_dd.runtime.relation import no_rows_sql
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.manifest import columns_of
-from dbt_incremental_dd.trace.read import quote_name, schema_of
+from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,17 +27,17 @@ def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> str
     """A query of no rows with the model's columns. Raises what an invalid query raises."""
     inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in relations(request.sql)}
     schema = output_schema(SparkTypes(spark, {}), request.name, request.sql, inputs)
-    return f"SELECT {_nulls(schema)} LIMIT 0"
+    contract = request.config.contract
+    if contract is not None:
+        require_columns(spark, request.name, contract, schema)
+        require_meaning(Constrained(spark, storage, request.name, schema, None), contract.constraints)
+    return no_rows_sql(schema)
 
 
 def stored_columns(storage: Storage, name: str) -> list[tuple[str, str]]:
     """Names and SQL types of a stored collection's columns; none where there is no such collection."""
     schema = _stored(storage, name)
     return [] if schema is None else [(column.name, sql_type(column.json_type).lower()) for column in schema]
-
-
-def _nulls(schema: Schema) -> str:
-    return ", ".join(f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema)
 
 
 def _schema(spark: SparkSession, storage: Storage, request: ModelRequest, relation: Relation) -> Schema:

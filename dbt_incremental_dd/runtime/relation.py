@@ -20,10 +20,11 @@ from pyspark.errors import AnalysisException
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.runtime.catalog import Catalog
+from dbt_incremental_dd.runtime.description import NOTHING, Description, pairs_of
 from dbt_incremental_dd.runtime.swap import table_aside
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place, Storage
@@ -47,7 +48,8 @@ class Shown:
     """How a model's relations show its trace.
 
     ``folder``: the number of a folder of links, 0 where files are named; ``made``: the mark of that folder, 0 where
-    there is none; ``columns`` and ``files``: digests of the relation's name and columns, and of the files' names.
+    there is none; ``columns`` and ``files``: digests of the relation's name and columns, and of the files' names;
+    ``description``: what the relation says of itself.
     """
 
     shape: Shape
@@ -55,6 +57,7 @@ class Shown:
     made: int
     columns: str
     files: str
+    description: Description = NOTHING
 
 
 def changes_relation(relation: str) -> str:
@@ -82,11 +85,11 @@ _PARTS = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
 _RELATION = re.compile(rf"(?:{_PARTS.pattern})(?:\.(?:{_PARTS.pattern}))*")
 
 
-def is_published(place: Place, relation: str, log: Log, schema: Schema) -> bool:
+def is_published(place: Place, relation: str, log: Log, schema: Schema, description: Description) -> bool:
     """Whether the relations, if nobody dropped them, show the log's contents: not so after a run that ended between
     its commit and theirs."""
     shown = _shown(place)
-    if shown is None or shown.columns != _digest(relation, schema.to_json()):
+    if shown is None or shown.description != description or shown.columns != _digest(relation, schema.to_json()):
         return False
     if _SHAPES.index(shape_of(log.files)) > _SHAPES.index(shown.shape):
         return False
@@ -95,19 +98,33 @@ def is_published(place: Place, relation: str, log: Log, schema: Schema) -> bool:
     return shown.files == _digest(*sorted(file.path for file in log.files))
 
 
-def publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool) -> None:
+def publish(
+    catalog: Catalog,
+    place: Place,
+    relation: str,
+    log: Log,
+    schema: Schema,
+    anew: bool,
+    description: Description | None = None,
+) -> None:
     """Makes both relations show the log's contents.
 
     ``anew``: they show other columns so far, or are elsewhere. Where the log's files are shown by links in a folder,
-    one file more needs nothing else. Relations that somebody has dropped are made again.
+    one file more needs nothing else. Relations that somebody has dropped are made again. Without a ``description``
+    the relation keeps the one that it has.
     """
+    if description is None:
+        so_far = _shown(place)
+        description = NOTHING if so_far is None else so_far.description
     try:
-        _publish(catalog, place, relation, log, schema, anew)
+        _publish(catalog, place, relation, log, schema, anew, description)
     except AnalysisException:  # what they show is gone, by a run with another metastore
-        _publish(catalog, place, relation, log, schema, True)
+        _publish(catalog, place, relation, log, schema, True, description)
 
 
-def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool) -> None:
+def _publish(
+    catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool, description: Description
+) -> None:
     spark = catalog.spark
     are_there = all(catalog.has_view(name) for name in (changes_relation(relation), relation))
     shown = None if anew or not are_there else _shown(place)
@@ -115,20 +132,23 @@ def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sc
     if shown is not None and shown.columns != columns:
         shown = None
     shape = shape_of(log.files)
+    says_otherwise = shown is not None and shown.description != description
+    can_alter = not says_otherwise and not description.has_columns(schema)
+    head = description.head(schema)
     more = shown is not None and _SHAPES.index(shape) > _SHAPES.index(shown.shape)
     if more:  # before it is needed: the more general one is right for what there is, too
-        _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), True)
+        _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), can_alter, head)
     folder = _follow(place, log, shown)
     if folder is None:
         can_link = place.storage.is_local and log.files
         folder = link_all(_folders(place), log.uri, log.files) if can_link else 0
         source = f"{_folders(place)}/{folder}" if folder else None
         _replace(spark, changes_relation(relation), _updates_sql(log, log.files, schema, source), shown is not None)
-    if not more and (shown is None or shape != shown.shape):
+    if not more and (shown is None or shape != shown.shape or says_otherwise):
         with table_aside(catalog, relation) if shown is None else nullcontext():
-            _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False)
+            _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False, head)
     named = "" if folder else _digest(*sorted(file.path for file in log.files))
-    now = Shown(shape, folder, _made(place, folder), columns, named)
+    now = Shown(shape, folder, _made(place, folder), columns, named, description)
     if shown != now:
         place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
         forget(_folders(place), (now.folder, shown.folder if shown else 0))
@@ -137,6 +157,11 @@ def _publish(catalog: Catalog, place: Place, relation: str, log: Log, schema: Sc
 def was_published(place: Place) -> bool:
     """Whether the collection's relations are in a catalog, as far as the state root knows."""
     return _told(place) is not None
+
+
+def expect_published(place: Place) -> None:
+    """Notes that the collection has relations, which show nothing of it yet: whoever adds to it makes them anew."""
+    place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(Shown("rows", 0, 0, "", ""))))
 
 
 def forget_published(place: Place) -> None:
@@ -158,8 +183,11 @@ def _told(place: Place) -> Shown | None:
     """What the last run has noted, whether or not it is so."""
     try:
         text = place.storage.read_small(_SHOWN.format(place.folder))
-        shown = Shown(**json.loads(text or ""))
-    except (ValueError, TypeError):
+        found = json.loads(text or "")
+        said = found.pop("description", {})
+        pairs = {name: pairs_of(said.get(name, ())) for name in ("columns", "properties")}
+        shown = Shown(**found, description=Description(str(said.get("comment", "")), **pairs))
+    except (ValueError, TypeError, AttributeError):
         return None
     is_right = shown.shape in _SHAPES and type(shown.folder) is int and shown.folder >= 0
     return shown if is_right else None
@@ -180,17 +208,19 @@ def _folders(place: Place) -> str:
     return f"{place.uri}/live"
 
 
-def _replace(spark: SparkSession, relation: str, sql: str, exists: bool) -> None:
-    """Makes the view show the query. Where it is there already, altering it takes the metastore half the time."""
+def _replace(spark: SparkSession, relation: str, sql: str, can_alter: bool, head: str = "") -> None:
+    """Makes the view show the query. Where it is there already, altering it takes the metastore half the time.
+
+    ``head``: its description, which altering leaves as it is."""
     reached("view: before")
-    if exists:
+    if can_alter:
         try:
             spark.sql(f"ALTER VIEW {relation} AS {sql}")
             reached("view: altered")
             return
         except AnalysisException:  # somebody has dropped it
             pass
-    spark.sql(f"CREATE OR REPLACE VIEW {relation} AS {sql}")
+    spark.sql(f"CREATE OR REPLACE VIEW {relation}{head} AS {sql}")
     reached("view: made")
 
 
@@ -236,11 +266,15 @@ def _columns(schema: Schema) -> str:
 def _updates_sql(log: Log, files: Sequence[DataFile], schema: Schema, folder: str | None = None) -> str:
     """A query for the updates of some of the log's files, or of all those linked in a folder."""
     if not files:
-        nulls = [f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema]
-        nulls += [f"CAST(NULL AS BIGINT) AS {TIME}", f"CAST(NULL AS BIGINT) AS {DIFF}"]
-        return f"SELECT * FROM (SELECT {', '.join(nulls)} LIMIT 0)"
+        return f"SELECT * FROM ({no_rows_sql(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))})"
     paths = _escaped(folder) if folder else _glob(spark_uri(log.uri), files)
     return f"SELECT {_columns(schema)}, {TIME}, {DIFF} FROM parquet.{quote_name(paths)}"
+
+
+def no_rows_sql(schema: Schema) -> str:
+    """A query of no rows with these columns."""
+    nulls = (f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema)
+    return f"SELECT {', '.join(nulls)} LIMIT 0"
 
 
 def _glob(uri: str, files: Sequence[DataFile]) -> str:

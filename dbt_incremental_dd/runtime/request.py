@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.runtime.contract import Contract
+from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
@@ -15,15 +17,17 @@ from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 class ModelConfig:
     """A model's own settings. ``retain_history`` in ms; ``arranged_by`` lists of column names.
 
-    With ``fixed_columns`` other columns than those that are stored are an error. ``recursion_limit``: iterations after
-    which a recursion is taken to have no end.
+    ``columns``: whether they may be others than those that are stored; they may not, or stored ones must stay.
+    ``recursion_limit``: iterations after which a recursion is taken to have no end.
     """
 
     retain_history: int = DEFAULT_RETAIN
     fallback: Literal["recompute", "error"] = "recompute"
     arranged_by: tuple[tuple[str, ...], ...] = ()
-    fixed_columns: bool = False
+    columns: Literal["any", "fixed", "kept"] = "any"
     recursion_limit: int = 1_000
+    contract: Contract | None = None
+    description: Description = NOTHING
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dbt_incremental_dd.runtime.beginnings import Beginnings
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.model import run_model
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
+from dbt_incremental_dd.runtime.source_relation import follow_source, needs_relation
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.sources.visit import Moments
@@ -56,7 +57,18 @@ class Run:
         self.inputs.begin(spec.name)
         with self._lock:
             once = self._taken_in.setdefault(spec.name, _Once())
-        return once.get(lambda: take_in(self.spark, self.storage, spec, self.time, self.report, self.moments))
+        return once.get(lambda: self._take_in(spec))
+
+    def _take_in(self, spec: SourceSpec) -> Intake:
+        intake = take_in(self.spark, self.storage, spec, self.time, self.report, self.moments)
+        if needs_relation(spec):
+            follow_source(self.catalog, self.storage, spec, intake)
+        return intake
+
+    def note(self, t: Time) -> None:
+        """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""
+        if t > self.time:
+            _target(self.storage, t)
 
 
 class _Once:

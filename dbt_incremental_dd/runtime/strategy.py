@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import ConfigError, StateError
@@ -16,7 +17,8 @@ from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.manifest import columns_of, visible_schema
+from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.position import Position, position
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run import Run
@@ -24,12 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Given:
-    """One input as of this run: its log, and what is visible of it. ``began``: where it was before this run."""
+    """One input as of this run: its log, and what is visible of it.
+
+    ``began``: where it was before this run. ``as_of``: the moment that its latest contents show. ``read`` and
+    ``up_to``: the times between which its updates are new to the model (``reading``).
+    """
 
     key: str
     log: Log
     schema: Schema
     began: Time
+    as_of: Time
+    read: Time = BEGINNING
+    up_to: Time = BEGINNING
 
     @property
     def name(self) -> str:
@@ -52,17 +61,23 @@ class Current:
 
     @property
     def last(self) -> Time:
-        """The time that the model is at."""
-        return self.log.frontiers.last if self.log is not None and self.is_built else BEGINNING
+        """The latest time that is final."""
+        return self.log.frontiers.last if self.log is not None else BEGINNING
+
+    @cached_property
+    def position(self) -> Position:
+        """Up to where its inputs have been read."""
+        return position(self.log, self.manifest) if self.log is not None and self.is_built else Position()
 
 
 def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
     """Every relation that the SQL reads, sources taken in. Raises StateError if one of them has gone back."""
     found = []
-    last = BEGINNING if request.full_refresh else run.inputs.begin(request.name)
+    read = {} if request.full_refresh else _read(run, request.name)
     for relation in relations(request.sql):
         how = request.inputs.get(relation.key)
-        run.inputs.require_ahead(request.name, last, how.name if isinstance(how, SourceSpec) else relation.key)
+        name = how.name if isinstance(how, SourceSpec) else relation.key
+        run.inputs.require_ahead(request.name, read.get(name, BEGINNING), name)
         if how == "model":
             place = run.storage.collection(relation.key)
             log = place.log()
@@ -71,14 +86,52 @@ def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
                     f"{request.name} reads {relation.key}, which has not been built yet",
                     f"Run it first: dbt run --select +{request.name.split('.')[-1]}",
                 )
-            began = run.inputs.begin(relation.key)
-            found.append(Given(relation.key, log, columns_of(place, log), began))
+            began, manifest = run.inputs.begin(relation.key), place.read_manifest(log.manifest)
+            as_of = position(log, manifest).as_of
+            found.append(Given(relation.key, log, visible_schema(manifest, log), began, as_of))
         else:
             spec = how if isinstance(how, SourceSpec) else SourceSpec(f"{relation.key}", relation.sql)
             taken = run.source(spec)
             began = run.inputs.begin(spec.name)
-            found.append(Given(relation.key, taken.log, taken.schema, began))
+            found.append(Given(relation.key, taken.log, taken.schema, began, taken.log.frontiers.last))
     return tuple(found)
+
+
+def _read(run: Run, name: str) -> Mapping[str, Time]:
+    """The latest time that the model has read of each of its inputs."""
+    run.inputs.begin(name)
+    place = run.storage.collection(name)
+    log = place.log()
+    return {} if log is None else position(log, place.read_manifest(log.manifest)).inputs
+
+
+def moment(run: Run, current: Current, given: tuple[Given, ...]) -> Time:
+    """The moment that the model will show: the latest at which all inputs are final. It goes back only if they do."""
+    return min([max(run.time, current.position.as_of), *(item.as_of for item in given)])
+
+
+def reading(given: tuple[Given, ...], current: Current, t1: Time) -> tuple[Given, ...]:
+    """The inputs with the times between which each is read, to show the moment ``t1``.
+
+    An input whose latest contents show ``t1`` or an earlier moment is read to its end. Another is read at ``t1``; not
+    before its history begins, and not before what the model has read of it already.
+    """
+    before = current.position
+
+    def up_to(item: Given) -> Time:
+        last = item.log.frontiers.last
+        if item.as_of <= t1:
+            return last
+        read = before.inputs.get(item.name, BEGINNING) if t1 >= before.as_of else BEGINNING
+        return min(last, max(t1, item.log.frontiers.since, read))
+
+    return tuple(replace(item, read=before.inputs.get(item.name, BEGINNING), up_to=up_to(item)) for item in given)
+
+
+def stamp(current: Current, given: tuple[Given, ...], t1: Time) -> Time:
+    """The time of the model's new contents: ``t1``, unless that is final already or an input is read beyond it. So a
+    collection at some time never shows later versions of its inputs than they do."""
+    return max([t1, current.last + 1, *(item.up_to for item in given)])
 
 
 def current_of(run: Run, request: ModelRequest) -> Current:
@@ -111,17 +164,17 @@ def choose(
         return "rebuild", "a full refresh was asked for"
     if current.manifest["fingerprint"] != mark:
         return "rebuild", "its SQL or an input's columns changed"
-    t0 = current.last
-    if t1 <= t0:
+    has_passed = t1 > current.position.as_of
+    if not has_passed and all(item.up_to <= item.read for item in given):
         return "skip", ""
-    forgotten = [item.name for item in given if item.log.frontiers.since > t0]
+    forgotten = [item for item in given if item.log.frontiers.since > item.read]
     if forgotten:
-        return "rebuild", f"{forgotten[0]} no longer has its history since {format_time(t0)}"
-    behind = [item for item in given if BEGINNING < item.began < t0]
+        return "rebuild", f"{forgotten[0].name} no longer has its history since {format_time(forgotten[0].read)}"
+    behind = [item for item in given if BEGINNING < item.began < item.read]
     if behind:
         return "rebuild", f"{behind[0].name} had gone back to {format_time(behind[0].began)}"
-    changed = sum(total_rows(between(item.log.files, t0, t1)) for item in given)
-    if not changed and not current.manifest.get("temporal"):
+    changed = sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in given)
+    if not changed and not (has_passed and current.manifest.get("temporal")):
         return "skip", ""
     if Costs.of(current.manifest).favours_build(changed, sum(total_rows(item.log.files) for item in given)):
         return "rebuild", f"{changed:,} changed updates are more than a delta is worth"
@@ -130,19 +183,22 @@ def choose(
 
 def require_columns(request: ModelRequest, current: Current, wanted: Schema) -> None:
     """Raises ConfigError where columns changed that must not."""
-    if not request.config.fixed_columns or current.log is None or not current.is_built:
+    policy = request.config.columns
+    if policy == "any" or current.log is None or not current.is_built:
         return
     have = {c.name: c.type for c in visible_schema(dict(current.manifest), current.log)}
     want = {c.name: c.type for c in wanted}
-    if have == want:
-        return
     changes = {
-        "new": [name for name in want if name not in have],
+        "new": [name for name in want if name not in have and policy == "fixed"],
         "gone": [name for name in have if name not in want],
         "other type": [name for name in want if have.get(name, want[name]) != want[name]],
     }
     shown = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in changes.items() if names)
-    raise ConfigError(
-        f"{request.name}: its columns have changed ({shown}), and on_schema_change is fail",
-        "Give it its former columns, or set on_schema_change: sync_all_columns.",
-    )
+    if shown:
+        raise ConfigError(
+            f"{request.name}: its columns have changed ({shown}), and on_schema_change is {_POLICIES[policy]}",
+            "Give it its former columns, or set on_schema_change: sync_all_columns.",
+        )
+
+
+_POLICIES = {"fixed": "fail", "kept": "append_new_columns"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException
@@ -17,6 +17,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.relations import parse
 from dbt_incremental_dd.frontend.template import template
@@ -28,6 +29,7 @@ from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.position import Position, position
 from dbt_incremental_dd.trace.read import consolidate, in_interval, no_rows, struct, updates
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
         spark.conf.set(key, value)
     try:
         started = time.monotonic()
-        answer = batch_answer(spark, storage.collection(name), manifest, t, views)
+        answer = batch_answer(spark, storage.collection(name), manifest, position(log, manifest), views)
         kept = answer.toDF(*schema.names).localCheckpoint()
         kept.count()
         seconds = time.monotonic() - started
@@ -98,29 +100,29 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
 
 
 def batch_answer(
-    spark: SparkSession, place: Place, manifest: dict[str, object], t: Time, views: list[str]
+    spark: SparkSession, place: Place, manifest: dict[str, Any], read: Position, views: list[str]
 ) -> DataFrame:
-    """The model's SQL over its inputs' contents as of ``t``. Temporary views are noted in ``views``. Raises StateError
-    where the SQL is not to be trusted."""
-    given = {key: require(place.storage, name) for key, name in dict(manifest["inputs"]).items()}  # type: ignore[call-overload]
+    """The model's SQL over its inputs' contents as it has read them. Temporary views are noted in ``views``. Raises
+    StateError where the SQL is not to be trusted."""
+    given = {key: require(place.storage, name) for key, name in manifest["inputs"].items()}
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
     require_safe(spark, place, str(manifest["sql"]), inputs)
     names = {}
     for key, (log, schema) in given.items():
-        log.frontiers.require(t, log.name)
+        log.frontiers.require(read.inputs[log.name], log.name)
         names[key] = f"dd_verify_{uuid4().hex}"
-        contents(spark, log, schema, t).createOrReplaceTempView(names[key])
+        contents(spark, log, schema, read.inputs[log.name]).createOrReplaceTempView(names[key])
         views.append(names[key])
-    sql = str(manifest["sql"])
+    sql = with_run_time(str(manifest["sql"]), inputs)
     text, keys = template(sql, inputs)
     try:
-        answer = spark.sql(bind_now(text, t).format(*(names[key] for key in keys)))
+        answer = spark.sql(bind_now(text, read.as_of).format(*(names[key] for key in keys)))
         answer.schema  # noqa: B018 - a Connect server analyses it only now
         return answer
     except AnalysisException:
         if not is_recursive(parse(sql)):
             raise
-    return iterated(spark, sql, inputs, names, t, views)
+    return iterated(spark, sql, inputs, names, read.as_of, views)
 
 
 def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:

@@ -14,6 +14,7 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.position import position
 
 _FOLDER = "holds"
 
@@ -31,10 +32,9 @@ def holds(storage: Storage) -> dict[str, tuple[Hold, ...]]:
     found: dict[str, list[Hold]] = {}
     for place in storage.collections():
         log = place.log()
-        manifest = place.read_manifest(log.manifest) if log else {}
-        for name in set(dict(manifest.get("inputs", {})).values()):
-            assert log is not None
-            found.setdefault(name, []).append(Hold(log.frontiers.last, f"model {place.name}"))
+        if log is not None:
+            for name, t in position(log, place.read_manifest(log.manifest)).inputs.items():
+                found.setdefault(name, []).append(Hold(t, f"model {place.name}"))
         for hold in _of_readers(place):
             found.setdefault(place.name, []).append(hold)
     return {name: tuple(sorted(own, key=lambda hold: hold.at)) for name, own in found.items()}

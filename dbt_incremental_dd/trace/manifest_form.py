@@ -42,12 +42,19 @@ def _of(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kind)
 
 
+def _is_position(value: Any) -> bool:
+    counts = isinstance(value, dict) and all(_is_count(value.get(key)) for key in ("at", "as_of"))
+    return counts and _named(_is_count)(value.get("inputs"))
+
+
 def _named(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(map(is_right, value.values()))
 
 
 _FORMS: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier"), _of(str)),
+    **dict.fromkeys(
+        ("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier", "contract"), _of(str)
+    ),
     **dict.fromkeys(("schema", "records"), _is_schema),
     **dict.fromkeys(("fallbacks", "sorted_by"), _texts),
     "inputs": _named(_of(str)),
@@ -58,4 +65,5 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     "rows": lambda value: value is None or _is_count(value),
     "change": _of(dict),
     "progress": _of(dict),
+    "position": _is_position,
 }

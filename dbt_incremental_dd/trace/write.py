@@ -9,8 +9,9 @@ import datetime
 import logging
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.checksum import name_by_checksum
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
-from dbt_incremental_dd.trace.pages import write_pages
+from dbt_incremental_dd.trace.pages import SUFFIX, write_pages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -92,6 +93,15 @@ def write_spark(
         _name_by_checksum(f"{uri}/{folder}")
     reached("files: written")
     return describe_folder(storage, uri, folder, bounded, is_arranged)
+
+
+def remove_files(storage: Storage, uri: str, files: Iterable[DataFile]) -> None:
+    """Removes files that no commit names."""
+    filesystem, root = storage.filesystem(uri)
+    for file in files:
+        for path in (f"{root}/{file.path}", f"{root}/{file.path}{SUFFIX}"):
+            with suppress(FileNotFoundError):
+                filesystem.delete_file(path)
 
 
 def _name_by_checksum(folder: str) -> None:

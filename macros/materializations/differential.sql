@@ -8,17 +8,16 @@
   {#- dbt's own look at what there is costs as much as a small run. -#}
   {%- set is_view = not dd_is_preview() and adapter.differential_is_view(target.render(), var('dd_time', none)) -%}
   {%- set existing = target if is_view else adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
-  {%- set contract = config.get('contract') -%}
+  {%- set grants = config.get('grants') -%}
 
-  {{ run_hooks(pre_hooks) }}
-
-  {%- if contract and contract.enforced -%}
-    {{ get_assert_columns_equivalent(compiled_code) }}
-  {%- endif -%}
+  {{ dd_run_hooks(pre_hooks, [false, true]) }}
 
   {%- if dd_is_preview() -%}
     {{ dd_preview(target, existing, compiled_code) }}
   {%- else -%}
+    {%- if grants -%}
+      {% do adapter.differential_require_grants(target.render()) %}
+    {%- endif -%}
     {%- set dd_time = var('dd_time', none) -%}
     {%- set response = adapter.differential_run(model, target.render(), compiled_code, graph, dd_time, selected_resources) -%}
     {% do store_result('main', response=response) %}
@@ -26,14 +25,26 @@
       {#- The engine has put the view in its place. -#}
       {% do adapter.cache_dropped(existing) %}
     {%- endif -%}
-    {% do apply_grants(target, config.get('grants'), should_revoke(existing, full_refresh_mode=False)) %}
-    {% do persist_docs(target, model) %}
+    {% do apply_grants(target, grants, should_revoke(existing, full_refresh_mode=False)) %}
   {%- endif -%}
 
-  {{ run_hooks(post_hooks) }}
+  {{ dd_run_hooks(post_hooks, [true, false]) }}
 
   {{ return({'relations': [target]}) }}
 {% endmaterialization %}
+
+
+{# Those inside of a transaction (true) and outside, one kind after the other: Spark has none, but they have an order. #}
+{% macro dd_run_hooks(hooks, kinds) %}
+  {%- for kind in kinds -%}
+    {%- for hook in hooks | selectattr('transaction', 'equalto', kind) -%}
+      {%- set rendered = render(hook.get('sql')) | trim -%}
+      {%- if rendered -%}
+        {% call statement() %} {{ rendered }} {% endcall %}
+      {%- endif -%}
+    {%- endfor -%}
+  {%- endfor -%}
+{% endmacro %}
 
 
 {# Whether rows are limited (--empty, --sample), so that nothing of this run may be stored. #}

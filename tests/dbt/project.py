@@ -23,6 +23,8 @@ class Project:
         self.folder = folder
         self.schema = schema = f"dbt{next(_NUMBERS)}"
         self.last: Any = None
+        self.warnings: list[str] = []
+        """Those of the last command."""
         target = {"type": "differential", "schema": schema, "threads": 2, **profile}
         self.write("profiles.yml", yaml.safe_dump({"p": {"target": "dev", "outputs": {"dev": target}}}))
         config = {
@@ -48,12 +50,18 @@ class Project:
         from dbt.cli.main import dbtRunner
 
         folder = str(self.folder)
-        self.last = dbtRunner().invoke([*arguments, "--project-dir", folder, "--profiles-dir", folder, "--quiet"])
+        self.warnings = []
+        runner = dbtRunner(callbacks=[self._note])
+        self.last = runner.invoke([*arguments, "--project-dir", folder, "--profiles-dir", folder, "--quiet"])
         if not fails:
             assert self.last.success, self._why()
         assert self.last.success is not fails, "expected to fail"
         results = getattr(self.last.result, "results", None) or []
         return {r.node.name: (str(r.message) if fails else r) for r in results}
+
+    def _note(self, event: Any) -> None:
+        if event.info.level == "warn":
+            self.warnings.append(event.info.msg)
 
     def _why(self) -> str:
         if self.last.exception:

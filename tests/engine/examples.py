@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.check import check
+from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.relations import parse
 
 if TYPE_CHECKING:
@@ -49,6 +50,6 @@ def has_one_answer(query: str) -> bool:
     """Whether it is the same each time."""
     try:
         check(query)
+        return with_run_time(query, {}) == query
     except UnsupportedSQL:
         return False
-    return True

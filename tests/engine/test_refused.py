@@ -21,9 +21,13 @@ DDL = "k INT, v BIGINT, s STRING, ts TIMESTAMP"
 REFUSED = {
     "SELECT k,\n  rand() AS r FROM t": ("rand() gives another answer each time (line 2, column 3)", "xxhash64"),
     "SELECT uuid() AS u FROM t": ("uuid() gives another answer each time (line 1, column 8)", "hash"),
-    "SELECT k FROM t WHERE ts > current_timestamp()": ("current_timestamp() gives another answer", "dd_now()"),
-    "SELECT k FROM t WHERE ts > now()": ("now() gives another answer each time (line 1, column 28)", "dd_now()"),
-    "SELECT current_date AS d, k FROM t": ("current_date() gives another answer", "dd_now()"),
+    "SELECT current_user() AS u FROM t": ("current_user() gives another answer each time (line 1, column 8)", "hash"),
+    "SELECT k AS current_date, current_date AS d FROM t": (
+        "both a column and a function of the clock",
+        "with its table",
+    ),
+    "SELECT k FROM t WHERE ts > TIMESTAMP 'today UTC'": ("TIMESTAMP 'today utc'", "from_utc_timestamp"),
+    "SELECT k, current_time() AS c FROM t": ("current_time() gives another answer", "localtimestamp"),
     "SELECT monotonically_increasing_id() AS i FROM t": ("monotonically_increasing_id() gives", "hash"),
     "SELECT input_file_name() AS f FROM t": ("input_file_name() gives another answer", "deterministic"),
     "SELECT k FROM t\nTABLESAMPLE (10 PERCENT)": (

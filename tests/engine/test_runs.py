@@ -176,14 +176,6 @@ def test_what_spark_does_not_accept_is_told_in_a_line(world: World) -> None:
     assert len(str(raised.value).splitlines()) == 2
 
 
-def test_new_sql_at_a_final_time_is_refused(world: World) -> None:
-    world.step()
-    world.model("m", "SELECT k, count(*) AS n, sum(v) AS s, max(v) AS hi FROM {a} WHERE v > 1 GROUP BY k")
-    world.time -= 1
-    with pytest.raises(FrontierError, match="final"):
-        world.step()
-
-
 def test_as_of_stays_the_same_through_compaction(world: World, spark: SparkSession) -> None:
     from dbt_incremental_dd.api import Collection
 

@@ -73,12 +73,18 @@ def test_exact_in_spark_as_time_passes(spark: SparkSession, tmp_path: Path) -> N
     run(spark, tmp_path, list(QUERIES)[::4], [(0, 0), (30, 2)])
 
 
-def run(spark: SparkSession, folder: Path, titles: list[str], steps: list[tuple[float, int]]) -> None:
+def run(
+    spark: SparkSession,
+    folder: Path,
+    titles: list[str],
+    steps: list[tuple[float, int]],
+    queries: dict[str, str] = QUERIES,
+) -> None:
     """Steps of hours that pass and rows that arrive; all failures are told together."""
     rng = random.Random(4)
     world = World(spark, folder, {"ev": Table(DDL)})
     for title in titles:
-        world.model(f"m_{title.replace(' ', '_')}", QUERIES[title])
+        world.model(f"m_{title.replace(' ', '_')}", queries[title])
     now = START
     world.insert("ev", [row(rng, i, now) for i in range(30)])
     failures: list[str] = []
@@ -87,8 +93,49 @@ def run(spark: SparkSession, folder: Path, titles: list[str], steps: list[tuple[
         world.time = int(now.timestamp() * 1000)
         world.insert("ev", [row(rng, 100 + int(now.timestamp()) + i, now) for i in range(arrivals)])
         world.delete("ev", rng.sample(world.tables["ev"].rows, arrivals))
-        failures += world.step_and_check_each(fallback="error")
+        failures += world.step_and_check_each(fallback="recompute" if queries is CLOCK else "error")
     assert not failures, "\n\n".join(failures)
+
+
+CLOCK = {
+    "after": "SELECT id, v FROM {ev} WHERE ts > current_timestamp() - INTERVAL 2 DAYS",
+    "today": "SELECT id, current_date AS today FROM {ev} WHERE day >= current_date - 1",
+    "age": "SELECT id, datediff(curdate(), day) AS age, hour(localtimestamp()) AS h FROM {ev} WHERE until > now()",
+    "stamped": "SELECT id, current_timestamp AS loaded_at, unix_timestamp() AS s FROM {ev}",
+    "of_the_day": "SELECT id FROM {ev} WHERE date_format(ts, 'HH:mm') > date_format(localtimestamp(), 'HH:mm') OR ts < DATE 'today'",
+    "recomputed": "SELECT k, n FROM (FROM {ev} |> WHERE ts < now() |> AGGREGATE count(*) AS n GROUP BY k)",
+}
+
+
+def test_functions_of_the_clock_are_the_time_of_the_run(spark: SparkSession, tmp_path: Path) -> None:
+    run(spark, tmp_path, list(CLOCK), [(0, 0), (0.001, 1), (30, 2)], CLOCK)
+
+
+def test_a_column_of_the_runs_time_is_hinted_at(spark: SparkSession, tmp_path: Path) -> None:
+    """Every row is another one; the SQL's own names of columns are Spark's."""
+    world = World(spark, tmp_path, {"ev": Table(DDL)})
+    world.model("m", "SELECT id, now() FROM (SELECT id FROM {ev} UNION ALL SELECT -id FROM {ev})")
+    world.insert("ev", [(1, 1, None, None, None, 1)])
+    world.step()
+    outcome = world.step()["m"]
+    assert world.found("m").columns == ["id", "now()"]
+    assert (outcome.strategy, outcome.rows_added, outcome.rows_removed) == ("delta", 2, 2)
+    assert "now() is the time of the run, so that all rows change" in outcome.message
+    world.model("m", "SELECT id, datediff(now(), day) AS age FROM {ev}")
+    assert not world.step()["m"].notes
+
+
+def test_a_value_of_the_invocation_is_hinted_at(spark: SparkSession, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, {"ev": Table(DDL)})
+    clock = datetime.now(UTC)
+    told = []
+    for text in (f"'{clock}'", f"'{clock + timedelta(seconds=9)}'", "'run1004'", "'a word'"):
+        world.model("m", f"SELECT id, {text} AS at_ FROM {{ev}}")
+        told.append(world.step()["m"].message)
+    assert ["dd_now()" in said for said in told] == [False, True, False, False]
+    assert ["invocation_id" in said for said in told] == [False, False, False, False]
+    world.model("m", f"SELECT id, 'run{world.time + 1}' AS at_ FROM {{ev}}")
+    assert "Leave invocation_id out" in world.step()["m"].message
 
 
 def test_a_filter_reads_only_what_crosses(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.check import check
+from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.relations import relations, words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now, uses_now
@@ -42,10 +43,11 @@ def test_dd_now_is_bound_outside_of_strings_only() -> None:
     ("sql", "construct", "remedy"),
     [
         ("SELECT 1,\n rand() FROM t", r"rand\(\).*\(line 2, column 2\)", "xxhash64"),
-        ("SELECT current_timestamp() FROM t", "current_timestamp", "dd_now"),
-        ("SELECT current_date FROM t", "current_date", "dd_now"),
-        ("SELECT unix_timestamp() FROM t", "unix_timestamp", "dd_now"),
         ("SELECT uuid() FROM t", "uuid", "xxhash64"),
+        ("SELECT hour(current_time(3)) FROM t", r"current_time\(\) gives.*column 13", "localtimestamp"),
+        ("SELECT cast('now' AS TIMESTAMP) FROM t", r"cast\('now'\) gives", "current_timestamp"),
+        ("SELECT 'Today'::date, 1 FROM t", r"cast\('Today'\) gives", "current_date"),
+        ("SELECT to_date('yesterday') FROM t", r"to_date\('yesterday'\) gives.*column 8", "current_date"),
         ("SELECT * FROM t TABLESAMPLE (5 PERCENT)", "TABLESAMPLE", "xxhash64"),
         ("SELECT 1; SELECT 2", "not one query", "single SELECT"),
         ("DELETE FROM t", "not one query", "single SELECT"),
@@ -56,6 +58,54 @@ def test_refused_with_place_and_remedy(sql: str, construct: str, remedy: str) ->
     with pytest.raises(UnsupportedSQL, match=construct) as caught:
         check(sql)
     assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("sql", "meaning"),
+    [
+        ("SELECT current_timestamp, NOW( ), `now`() FROM t", "SELECT dd_now(), dd_now(), dd_now() FROM t"),
+        ("SELECT `current_date` FROM t", "SELECT CAST(dd_now() AS DATE) FROM t"),
+        ("SELECT system.builtin.now(), mine.now() FROM t", "SELECT dd_now(), mine.now() FROM t"),
+        ("SELECT current_timestamp::timestamp AS t", "SELECT dd_now()::timestamp AS t"),
+        ("SELECT curdate() - 1, Current_Date", "SELECT CAST(dd_now() AS DATE) - 1, CAST(dd_now() AS DATE)"),
+        ("SELECT localtimestamp()", "SELECT CAST(dd_now() AS TIMESTAMP_NTZ)"),
+        (
+            "SELECT current_date() AS current_date, current_date - 1 FROM t",
+            "SELECT CAST(dd_now() AS DATE) AS current_date, CAST(dd_now() AS DATE) - 1 FROM t",
+        ),
+        ("SELECT current_timestamp AS current_timestamp", "SELECT dd_now() AS current_timestamp"),
+        ("SELECT unix_timestamp()", "SELECT unix_timestamp(dd_now())"),
+        (
+            "SELECT TIMESTAMP 'Now', DATE'tomorrow'",
+            "SELECT CAST(dd_now() AS TIMESTAMP), date_add(CAST(dd_now() AS DATE), 1)",
+        ),
+        ("SELECT a FROM t ORDER BY now()", "SELECT a FROM t ORDER BY dd_now()"),
+    ],
+)
+def test_the_clock_is_the_time_of_the_run(sql: str, meaning: str) -> None:
+    assert with_run_time(sql, {}) == meaning
+    check(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT t.current_date, 1 AS current_timestamp, 2 current_date FROM t",
+        "SELECT current_time, `current_date` FROM (SELECT 1 AS current_time, 2 AS `current_date`)",
+        "SELECT 'now()', now, current_timestamp(1) -- now()\nFROM t /* current_date */",
+        "SELECT unix_timestamp(ts), TIMESTAMP '2020-01-01' FROM t",
+    ],
+)
+def test_what_only_looks_like_the_clock_is_left_alone(sql: str) -> None:
+    assert with_run_time(sql, {}) == sql
+
+
+def test_a_name_that_may_be_a_column_or_the_clock_is_refused() -> None:
+    with pytest.raises(UnsupportedSQL, match=r"current_time gives another answer.*column 8"):
+        with_run_time("SELECT current_time FROM t", {})
+    sql = "SELECT k,\n current_date FROM (SELECT k, day AS current_date FROM t)"
+    with pytest.raises(UnsupportedSQL, match=r"both a column and a function.*\(line 2, column 2\)"):
+        with_run_time(sql, {})
 
 
 def test_deterministic_relatives_are_allowed() -> None:

@@ -26,7 +26,7 @@ REFUSED = {
     "nothing to begin with": ("select a + 1 as a from r", "cannot be told: all of it is recursive"),
     "types that widen": ("select cast(a as decimal(3,1)) from {edges} union select a * 1.5 from r where a < 3", "get other types with each iteration"),
     "an unknown column": ("select a from {edges} union select r.zz from r", "`r`.`zz` cannot be resolved"),
-    "the clock": ("select a from {edges} union select a + 1 from r where a < 5 and dd_now() > timestamp'2000-01-01'", "dd_now() inside of the recursive r"),
+    "the clock": ("select a from {edges} union select a + 1 from r where a < 5 and dd_now() > timestamp'2000-01-01'", "dd_now(), inside of the recursive r"),
 }  # fmt: skip
 
 ENDLESS_QUERIES = {

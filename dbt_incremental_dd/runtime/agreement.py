@@ -1,0 +1,76 @@
+"""A model held to its contract: its columns, what is stored of it, and what a run adds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbt_incremental_dd.core.errors import ContractError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.runtime.constraints import Constrained, enforce, require_meaning
+from dbt_incremental_dd.runtime.contract import proven, require_columns
+from dbt_incremental_dd.runtime.output import Batch, discard, schema_with_diff
+from dbt_incremental_dd.runtime.request import ModelRequest
+from dbt_incremental_dd.runtime.strategy import Current
+from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.read import updates
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.runtime.run import Run
+
+
+def hold_columns(run: Run, request: ModelRequest, current: Current, schema: Schema) -> None:
+    """Raises ColumnsError or ConfigError where the contract is not about such columns; asks Spark only where one of
+    both has changed."""
+    contract = request.config.contract
+    if contract is None:
+        return
+    log, text = current.log, current.manifest.get("contract")
+    if log is not None and text == contract.text and visible_schema(dict(current.manifest), log) == schema:
+        return
+    require_columns(run.spark, request.name, contract, schema)
+    require_meaning(Constrained(run.spark, run.storage, request.name, schema, None), contract.constraints)
+
+
+def hold_stored(run: Run, request: ModelRequest, current: Current, schema: Schema) -> dict[str, Any]:
+    """Holds what is stored to the contract where it is not yet; what the manifest then says of it, else nothing.
+
+    Raises ColumnsError, ConfigError or ContractError where it does not keep to it.
+    """
+    contract = request.config.contract
+    text = contract.text if contract else ""
+    if current.manifest.get("contract", "") == text:
+        return {}
+    hold_columns(run, request, current, schema)
+    if contract is not None:
+        relation = Constrained(run.spark, run.storage, request.name, schema, current.log)
+        enforce(relation, contract.constraints, proven(current.manifest.get("contract")), None)
+    return {"contract": text}
+
+
+def hold_batch(
+    run: Run,
+    request: ModelRequest,
+    current: Current,
+    schema: Schema,
+    change: Rows | None,
+    batch: Batch,
+    beside_stored: bool,
+) -> None:
+    """Raises ContractError, with nothing left of the batch, where the model would violate a constraint after it.
+
+    ``beside_stored``: the batch comes on top of what is stored, and not in its place.
+    """
+    contract = request.config.contract
+    if contract is None or not contract.constraints:
+        return
+    if change is not None and change.local is None:  # computed once, for the files
+        written = updates(run.spark, current.place.trace_uri, batch.files, schema_with_diff(schema))
+        change = Rows(written, total_rows(batch.files)) if batch.files else None
+    relation = Constrained(run.spark, run.storage, request.name, schema, current.log if beside_stored else None)
+    try:
+        enforce(relation, contract.constraints, proven(current.manifest.get("contract")), change)
+    except ContractError:
+        discard(run.storage, current.place, batch)
+        raise

@@ -1,0 +1,85 @@
+"""A source's relation in the catalog: a view of what was taken in, made when somebody first asks for it.
+
+Most sources are read by differential models alone, which need no relation. So nothing is made in a run, and what was
+made once is kept up from then on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.runtime.catalog import Catalog
+from dbt_incremental_dd.runtime.description import NOTHING
+from dbt_incremental_dd.runtime.relation import expect_published, is_published, no_rows_sql, publish, was_published
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.intake import Intake
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.lock import writing
+from dbt_incremental_dd.trace.manifest import columns_of
+from dbt_incremental_dd.trace.read import schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OF_THE_CATALOG = ("table", "iceberg")
+
+
+def needs_relation(spec: SourceSpec) -> bool:
+    """Whether the source is in no catalog by itself."""
+    return spec.connector not in _OF_THE_CATALOG and not (spec.connector == "delta" and spec.path is None)
+
+
+def show_source(spark: SparkSession, storage: Storage, spec: SourceSpec) -> None:
+    """Makes the relation: with the rows that were taken in, or, before the first intake, with the declared columns.
+
+    Raises SourceError where neither tells what its columns are.
+    """
+    place = storage.collection(spec.name)
+    with writing(place):
+        log = place.log()
+        is_stored = log is not None and log.manifest is not None
+        if not is_stored and not spec.columns:
+            raise SourceError(
+                f"source {spec.name} was not taken in yet, and declares no columns",
+                "Give its columns a `data_type`, or run a differential model that reads it first.",
+            )
+        schema, _, _ = spec.relation.rpartition(".")
+        if schema:
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        if log is not None and is_stored:
+            publish(Catalog(spark), place, spec.relation, log, columns_of(place, log), True, NOTHING)
+            return
+        columns = schema_of(spark.createDataFrame([], str(spec.ddl)).schema)
+        spark.sql(f"CREATE OR REPLACE VIEW {spec.relation} AS {no_rows_sql(columns)}")
+        expect_published(place)
+
+
+def follow_source(catalog: Catalog, storage: Storage, spec: SourceSpec, intake: Intake) -> None:
+    """Makes the relation show the intake, if there is one."""
+    place = storage.collection(spec.name)
+    if not was_published(place) or is_published(place, spec.relation, intake.log, intake.schema, NOTHING):
+        return
+    with writing(place):
+        publish(catalog, place, spec.relation, intake.log, intake.schema, False, NOTHING)
+
+
+def source_columns(spark: SparkSession, storage: Storage, spec: SourceSpec) -> list[tuple[str, str]]:
+    """Names and SQL types of a source's columns, as stored, or else as declared; none where neither is known."""
+    place = storage.collection(spec.name)
+    log = place.log()
+    schema: Schema | None = None
+    if log is not None and log.manifest is not None:
+        schema = columns_of(place, log)
+    elif spec.ddl is not None:
+        schema = schema_of(spark.createDataFrame([], spec.ddl).schema)
+    return [(column.name, sql_type(column.json_type).lower()) for column in schema or ()]
+
+
+def final_at(storage: Storage, name: str) -> Time | None:
+    """The latest time at which a source is known in full; None where it was never taken in."""
+    log = storage.collection(name).log()
+    return None if log is None or log.manifest is None else log.frontiers.last
