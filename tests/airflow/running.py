@@ -18,6 +18,7 @@ import pyarrow as pa
 import dbt_incremental_dd
 from tests.airflow.standalone import Airflow, until
 from tests.connect import serving
+from tests.servers.postgres import Postgres, binaries
 
 REPOSITORY = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -90,9 +91,9 @@ def examples_running(folder: Path) -> Iterator[Running]:
     shutil.copytree(REPOSITORY / "example_project", examples, ignore=shutil.ignore_patterns(*made))
     for file in (*(Path(__file__).parent / "dags").glob("*.py"), *(examples / "cosmos").glob("*.py")):
         shutil.copy(file, examples / "dags")
-    with serving(folder) as remote:
+    with serving(folder) as remote, _database() as database:
         states = ",".join(str(examples / name / "state" / "prod") for name in ("flights", "payments"))
-        settings = {"SPARK_REMOTE": remote, "AIRFLOW__DIFFERENTIAL__STATE_ROOTS": states, **FEED}
+        settings = {"SPARK_REMOTE": remote, "AIRFLOW__DIFFERENTIAL__STATE_ROOTS": states, **database, **FEED}
         found = Running(Airflow(folder / "home", examples / "dags", settings), examples)
         found.feed("flights", "--until", "2013-10-27")
         found.feed("payments")
@@ -104,6 +105,21 @@ def examples_running(folder: Path) -> Iterator[Running]:
             yield found
         finally:
             found.airflow.stop()
+
+
+@contextmanager
+def _database() -> Iterator[dict[str, str]]:
+    """Settings for a database as in production; SQLite, which refuses what meets, where PostgreSQL is not installed."""
+    if binaries() is None:
+        yield {}
+        return
+    server = Postgres()
+    server.start()
+    try:
+        url = server.url().replace("postgresql:", "postgresql+psycopg:")
+        yield {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": url}
+    finally:
+        server.stop()
 
 
 def _break(examples: Path) -> None:

@@ -117,8 +117,14 @@ class Airflow:
         return self._client.get(f"/api/v2/{path}", params=query).raise_for_status().json()
 
     def send(self, method: str, path: str, body: Any) -> Any:
-        """An answer of the REST API; what was refused is told."""
-        answer = self._client.request(method, f"/api/v2/{path}", json=body)
+        """An answer of the REST API; what was refused is told. One that says to come again later (503) is asked for
+        again."""
+        deadline = time.monotonic() + 60
+        while True:
+            answer = self._client.request(method, f"/api/v2/{path}", json=body)
+            if answer.status_code != 503 or time.monotonic() > deadline:
+                break
+            time.sleep(1)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
 

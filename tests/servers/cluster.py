@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.servers.jars import classpath, pyspark_home
 
 WORKERS = 2
+_DAEMON = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}
 
 
 def hadoop_aws() -> str:
@@ -48,6 +49,7 @@ class Cluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.executor.memory": "900m",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
             # Two cores in all: jobs of more tasks would be waiting for each other.
             "spark.sql.shuffle.partitions": "2",
             # Code would be generated and compiled for a few rows each time.
@@ -103,7 +105,7 @@ def _started(folder: Path, name: str, what: list[str], hidden: Path | None = Non
     if hidden is not None and _can_hide():
         mount = f"mount -t tmpfs none '{hidden}' && exec \"$@\""
         command = ["unshare", "--mount", "sh", "-c", mount, "sh", *command]
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "384m"}
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "384m", **_DAEMON}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(pyspark_home())}
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
