@@ -69,7 +69,7 @@ def interrupted_when(condition: Callable[[], bool]) -> Iterator[None]:
     over, was_met = threading.Event(), threading.Event()
 
     def wait() -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not over.wait(0.01) and time.monotonic() < deadline:
             if condition():
                 was_met.set()
@@ -129,11 +129,7 @@ class Typist:
         later = Path("data/orders/3.json")
         if not later.exists() and "everything" in self._read():
             later.write_text(json.dumps({"id": 2, "customer": "bob", "amount": 1, "updated_at": "2024-01-03"}) + "\n")
-            self.written = time.monotonic()
-        if not later.exists() or spend().get("bob") != "1.00":
-            return False
-        print(f"in the model after {time.monotonic() - self.written:.2f} s")
-        return True
+        return later.exists() and "spend +1 -0" in self._read() and spend()["bob"] == "1.00"
 
     def _serve_has_shown(self) -> bool:
         """Over HTTP, and a connection by the Postgres protocol; on ports that are free, not those of the README."""
@@ -194,7 +190,6 @@ def test_by_hand(typist: Typist) -> None:
     assert "spend +1 -0" in shown["dbt-dd watch"]
     assert re.search(r"analytics\.spend  at .*  2 rows  exact", shown["dbt-dd verify"])
     assert "Reduce by" in shown["dbt-dd explain spend"] and "State reduce1.sums" in shown["dbt-dd explain spend"]
-    print(shown["dbt-dd watch"])
 
 
 def test_init_writes_the_files_of_the_tutorial(tmp_path: Path) -> None:
