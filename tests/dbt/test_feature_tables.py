@@ -34,7 +34,7 @@ BY_CONFIGS = {
     "contract": f"{_WORKS} engine/test_constraints.py::test_columns_of_a_contract",
     "persist_docs": f"{CONFIGS}::test_comments_follow_their_model_and_cost_nothing_where_nothing_changed",
     "on_schema_change": f"{_WORKS} {FEATURES}::test_on_schema_change",
-    "grants": f"{_REFUSED} {CONFIGS}::test_grants_are_applied_where_spark_knows_them",
+    "grants": f"{_REFUSED} {FEATURES}::test_grants_are_applied_where_spark_knows_them",
     "models in Python": _REFUSED,
 }
 BY_COMMANDS = {

@@ -225,25 +225,6 @@ def test_what_works(project: Project, spark: SparkSession) -> None:
     assert len(rows(spark, project, "full_refresh")) == 4
 
 
-GRANTS = """
-{% macro differential__apply_grants(relation, grant_config, should_revoke) %}
-  {% do run_query("create table " ~ relation ~ "_granted as select '" ~ grant_config.select[0] ~ "' as who") %}
-{% endmacro %}
-"""
-
-
-def test_grants_are_applied_where_spark_knows_them(
-    project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By dbt's macro, once what is granted is there."""
-    monkeypatch.setattr("dbt.adapters.differential.impl.knows_grants", lambda spark: True)
-    project.write("macros/grants.sql", GRANTS)
-    project.write("models/m.sql", SELECT)
-    declare(project, [model("m", grants={"select": ["someone"]})])
-    project.dbt("run")
-    assert rows(spark, project, "m_granted") == [("someone",)]
-
-
 def test_comments_follow_their_model_and_cost_nothing_where_nothing_changed(
     project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
