@@ -156,7 +156,9 @@ def test_a_frontier_never_goes_back(project: Project, spark: SparkSession) -> No
 
 GRANTS = """
 {% macro differential__apply_grants(relation, grant_config, should_revoke) %}
-  {% do run_query("create table " ~ relation ~ "_granted as select '" ~ grant_config.select[0] ~ "' as who") %}
+  {% if grant_config %}
+    {% do run_query("create table " ~ relation ~ "_granted as select '" ~ grant_config.select[0] ~ "' as who") %}
+  {% endif %}
 {% endmacro %}
 """
 
