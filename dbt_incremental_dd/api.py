@@ -38,8 +38,9 @@ class Database:
     def __getitem__(self, name: str) -> Collection:
         """The collection called ``schema.identifier``. Raises StateError, naming what there is, where there is none."""
         if self.storage.collection(name).log() is None:
-            known = ", ".join(place.name for place in self.storage.collections()) or "none"
-            raise StateError(f"there is no collection {name} under {self.storage.root}", f"Known collections: {known}.")
+            known = ", ".join(place.name for place in self.storage.collections())
+            remedy = f"Known collections: {known}." if known else "There are none yet: `dbt run` makes them."
+            raise StateError(f"there is no collection {name} under {self.storage.root}", remedy)
         return Collection(self.storage, name.lower())
 
     def find(self, name: str) -> Collection:

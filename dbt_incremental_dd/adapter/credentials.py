@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.spark import SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
+
+_OURS = ("state_root", "storage_options", "server_side_parameters")
 
 
 @dataclass
@@ -23,6 +27,10 @@ class DifferentialCredentials(SparkCredentials):
         data = super().__pre_deserialize__(data)
         data.setdefault("method", "session")
         data.setdefault("host", "NA")
+        for key in data:
+            close = difflib.get_close_matches(key, _OURS, 1, cutoff=0.8)
+            if close and key not in _OURS:
+                raise DbtRuntimeError(f"unknown setting {key}. Did you mean {close[0]}?")
         return data
 
     @property

@@ -5,18 +5,37 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from dbt_incremental_dd.cli.arguments import parser
-from dbt_incremental_dd.cli.verbs import VERBS
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.foreign import is_foreign, reason
+
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 when it did what was asked, 1 when not, 2 for a wrong call."""
-    options = parser().parse_args(arguments)
+    """Runs one command; 0 when it did what was asked, 1 when not, 2 for a wrong call, 130 where it was interrupted.
+
+    What a command needs is imported in here, so that it can be interrupted at any moment.
+    """
     try:
+        from dbt_incremental_dd.cli.arguments import parser
+
+        options = parser().parse_args(arguments)
+
+        from dbt_incremental_dd.cli.verbs import VERBS
+
         return VERBS[options.verb](options)
     except DifferentialError as error:
-        print(f"dbt-dd: {error}", file=sys.stderr)
-        return 1
+        return _failed(str(error))
     except BrokenPipeError:
         return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:
+        if not is_foreign(error):
+            raise
+        return _failed(reason(error))
+
+
+def _failed(why: str) -> int:
+    print(f"dbt-dd: {why}", file=sys.stderr)
+    return 1

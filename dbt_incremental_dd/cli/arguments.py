@@ -60,10 +60,16 @@ def _everywhere() -> argparse.ArgumentParser:
     return made
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
+    return int(text)
+
+
 def _query(query: argparse.ArgumentParser) -> None:
     query.add_argument("model")
     query.add_argument("--as-of", help="ISO timestamp or ms since 1970 (default: the latest final time)")
-    query.add_argument("--limit", type=int, default=100, help="rows at most (default: 100)")
+    query.add_argument("--limit", type=_count, default=100, help="rows at most (default: 100)")
     query.add_argument("--format", choices=("table", "json", "csv"), default="table")
 
 

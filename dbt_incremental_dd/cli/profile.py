@@ -19,8 +19,12 @@ from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 
 def project_of(options: argparse.Namespace) -> tuple[str, str]:
-    """The project's folder, and that of its profiles. Raises ConfigError where there is none."""
+    """The project's folder, and that of its profiles. Raises ConfigError where there is none, or its target is not
+    valid."""
     folder = _project_folder(options.project_dir)
+    if not (folder / "dbt_project.yml").exists():
+        raise _no_project(folder)
+    place(options)
     return str(folder), str(_profiles_file(folder, options.profiles_dir).parent)
 
 
@@ -68,10 +72,12 @@ def _of_project(project_dir: str | None, profiles_dir: str | None, target: str |
     folder = _project_folder(project_dir)
     written = folder / "dbt_project.yml"
     if not written.exists():
-        if profiles_dir is not None or target is not None:
-            raise ConfigError(f"there is no {written}", "Give the project's folder: --project-dir.")
+        if profiles_dir is not None or target is not None or not (folder / DEFAULT_ROOT).is_dir():
+            raise _no_project(folder)
         return Found(str(folder / DEFAULT_ROOT))
     name = os.environ.get("DBT_PROFILE") or _rendered(_read(written).get("profile"), written)
+    if name is None:
+        raise ConfigError(f"{written} names no profile", "Add one that is in profiles.yml: profile: NAME.")
     file = _profiles_file(folder, profiles_dir)
     profile = _entry(_read(file), name, "profile", file)
     wanted = target or os.environ.get("DBT_TARGET") or _rendered(profile.get("target"), file) or "default"
@@ -84,6 +90,13 @@ def _of_project(project_dir: str | None, profiles_dir: str | None, target: str |
     root = state_root_of(str(output.get("state_root") or DEFAULT_ROOT), str(folder))
     settings = _texts(output.get("server_side_parameters"))
     return Found(root, _texts(output.get("storage_options")), settings)
+
+
+def _no_project(folder: Path) -> ConfigError:
+    return ConfigError(
+        f"there is no dbt project in {folder}: no dbt_project.yml",
+        "Go to the project's folder, or name it: --project-dir. `dbt-dd init my_project` makes a first project.",
+    )
 
 
 def _project_folder(given: str | None) -> Path:
@@ -102,8 +115,9 @@ def _profiles_file(project: Path, given: str | None) -> Path:
     for folder in folders:
         if (folder / "profiles.yml").exists():
             return folder / "profiles.yml"
+    looked = ", ".join(dict.fromkeys(map(str, folders)))
     raise ConfigError(
-        f"there is no profiles.yml for the project in {project}; looked in {', '.join(map(str, folders))}",
+        f"there is no profiles.yml for the project in {project}; looked in {looked}",
         "Say where it is: --profiles-dir. Or say where the collections are: --state-root.",
     )
 

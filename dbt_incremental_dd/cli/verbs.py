@@ -54,10 +54,14 @@ def _status(options: argparse.Namespace) -> int:
             print(json.dumps(row))
         return 0
     if not rows:
-        print(f"No collections under {place(options).state_root}. Run `dbt run` first.")
-        return 0
+        return _nothing(options)
     shown = ("collection", "kind", "since", "at", "rows", "updates", "files", "bytes", "held back by")
     _print_table([{key: _shown(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
+    return 0
+
+
+def _nothing(options: argparse.Namespace) -> int:
+    print(f"No collections under {place(options).state_root}. Run `dbt run` first.")
     return 0
 
 
@@ -84,6 +88,8 @@ def _verify(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.runtime.verify import verify
 
     names = [_collection(options, name).name for name in options.model] or None
+    if not _database(options).collections():
+        return _nothing(options)
     if options.files:
         return _verify_files(_database(options).storage, names)
     found = verify(_session(options), _database(options).storage, names)
@@ -198,7 +204,7 @@ def _serve(options: argparse.Namespace) -> int:
     origins = tuple(options.allow_origin)
     listening = Listening(options.host, options.port, options.pgwire, token, origins, options.pages, limits=limits)
     with contextlib.suppress(KeyboardInterrupt):
-        serve(_database(options), listening)
+        serve(_database(options), listening, _tell)
     return 0
 
 
@@ -212,9 +218,15 @@ def _watch(options: argparse.Namespace) -> int:
     arguments = ["--target", options.target] if options.target else []
     folder, profiles = project_of(options)
     project = Project(folder, profiles, arguments, options.select, options.exclude)
+    print(f"Watching the sources of {folder}; the first run may take a minute. Ctrl-C ends it.", file=sys.stderr)
     with contextlib.suppress(KeyboardInterrupt):
-        watch([Watched(project, rhythm=Rhythm(every, compaction))], threading.Event())
+        watch([Watched(project, _tell, Rhythm(every, compaction))], threading.Event())
     return 0
+
+
+def _tell(line: str) -> None:
+    """At once, also into a pipe."""
+    print(line, flush=True)
 
 
 def _seconds(text: str) -> float:
@@ -239,6 +251,8 @@ def _compact(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.runtime.compact import compact
 
     names = [_collection(options, name).name for name in options.model] or None
+    if not _database(options).collections():
+        return _nothing(options)
     retain = None if options.retain_history is None else parse_duration(options.retain_history)
     for line in compact(_session(options), _database(options).storage, names, retain):
         print(line)

@@ -22,6 +22,10 @@ class ConfigError(DifferentialError):
     """A model's, source's or profile's configuration cannot be honoured."""
 
 
+class SessionError(DifferentialError):
+    """There is no Spark session, and none can be started."""
+
+
 class UnsupportedSQL(DifferentialError):
     """A construct has no differential form. ``construct`` names it, for ``explain`` and the run log."""
 

@@ -30,9 +30,10 @@ class Frontiers:
             return
         if t < self.since:
             raise FrontierError(
-                f"{collection} cannot be read as of {format_time(t)}: its history before "
-                f"since = {format_time(self.since)} has been compacted",
-                f"Read at a time from {format_time(self.since)} on, or keep more history with `retain_history`.",
+                f"{collection} cannot be read as of {format_time(t)}: its history begins at "
+                f"since = {format_time(self.since)}",
+                "Read at a time from then on. It was first built then, or what was before has been compacted: "
+                "`retain_history` says how much is kept.",
             )
         raise FrontierError(
             f"{collection} cannot be read as of {format_time(t)}: it is final only up to {format_time(self.last)}",

@@ -101,18 +101,18 @@ def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
-        return replace(work.do(strategy), held_back_by=held_back_by)
+        return replace(work.do(strategy), held_back_by=held_back_by, why=why)
     except TooCostly:
-        run.report(f"{request.name}: following the change takes longer than a build, so it is built anew")
-        return replace(work.do("rebuild"), held_back_by=held_back_by)
+        why, afresh = "following the change takes longer than a build", False
     except Exception as error:
         failed = explained(run.storage, request.name, current, given, error)
         if failed is not error and not isinstance(failed, StateError):
             raise failed from error
         if not isinstance(failed, StateError) or strategy == "initial":
             raise
-        run.report(f"{request.name}: {failed.message}; building it anew")
-    return replace(work.do("rebuild", afresh=True), held_back_by=held_back_by)
+        why, afresh = failed.message, True
+    run.report(f"{request.name}: {why}; it is built anew")
+    return replace(work.do("rebuild", afresh=afresh), held_back_by=held_back_by, why=why)
 
 
 def _skip(

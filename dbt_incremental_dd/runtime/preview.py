@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.relations import Relation, relations
+from dbt_incremental_dd.frontend.relations import Relation
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.runtime.compile import output_schema
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> str:
     """A query of no rows with the model's columns. Raises what an invalid query raises."""
-    inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in relations(request.sql)}
+    inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in request.relations}
     schema = output_schema(SparkTypes(spark, {}), request.name, request.sql, inputs)
     contract = request.config.contract
     if contract is not None:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.frontend.relations import Relation, relations
 from dbt_incremental_dd.runtime.contract import Contract
 from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -47,13 +49,27 @@ class ModelRequest:
     full_refresh: bool = False
     unique_id: str = ""
 
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """What the SQL reads. Raises ConfigError where that is the model itself."""
+        found = relations(self.sql)
+        own = [one.key for one in found if one.key in (self.name, f"{self.name}__changes")]
+        if own:
+            raise ConfigError(
+                f"{self.name}: its SQL reads the model itself ({{{{ this }}}}, or {own[0]})",
+                "Write the whole query, as for a table: what has changed is worked out from it. Rows that lead to "
+                "further ones take WITH RECURSIVE.",
+            )
+        return found
+
 
 Strategy = Literal["initial", "delta", "rebuild", "skip"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a model's run did. Rows are counted with their multiplicity; ``seconds`` is wall time."""
+    """What a model's run did. Rows are counted with their multiplicity; ``seconds`` is wall time; ``why`` it was built
+    anew."""
 
     name: str
     strategy: Strategy
@@ -64,6 +80,7 @@ class Outcome:
     seconds: float = 0.0
     fallbacks: tuple[str, ...] = ()
     held_back_by: str = ""
+    why: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -72,8 +89,10 @@ class Outcome:
         parts = [f"+{self.rows_added} -{self.rows_removed} at {format_time(self.as_of)} in {self.seconds:.1f}s"]
         if self.strategy == "skip":
             parts = [f"unchanged at {format_time(self.as_of)}"]
-        if self.strategy in ("initial", "rebuild"):
-            parts.append(self.strategy)
+        if self.strategy == "initial":
+            parts.append("initial")
+        if self.strategy == "rebuild":
+            parts.append(f"rebuild: {self.why}")
         if self.held_back_by:
             parts.append(f"held back by {self.held_back_by}")
         parts += [f"recomputed: {reason}" for reason in self.fallbacks]

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.foreign import is_foreign, reason
+from dbt_incremental_dd.runtime.java import require_java, starting
 from dbt_incremental_dd.runtime.metastore import wait_for
 from dbt_incremental_dd.trace.object_store import MISSING_CLASS, hadoop_settings, is_remote, spark_uri
 
@@ -33,7 +34,7 @@ _REACHED: set[str] = set()
 def open_session(root: str, settings: Mapping[str, str], options: Mapping[str, str] | None = None) -> SparkSession:
     """The process's session; ``settings`` are the user's and come before the defaults, ``options`` the storage's.
 
-    Raises StateError where it cannot reach the state root.
+    Raises SessionError where Spark does not start, StateError where it cannot reach the state root.
     """
     spark = _open(root, settings, {**_READING, **hadoop_settings(root, options or {})})
     if root not in _REACHED and urlsplit(root).scheme == "s3":
@@ -51,11 +52,13 @@ def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> 
         warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
         # A server's own configuration is made before: what is told to it holds for this session.
         return _configured(SparkSession.builder, {**_MEANING, **hadoop, **settings}).getOrCreate()
+    require_java()
     given = {**{f"spark.hadoop.{name}": value for name, value in hadoop.items()}, **settings}
     builder = _configured(SparkSession.builder, _local(root, given))
     if _METASTORE not in settings and SparkSession.getActiveSession() is None:
         wait_for(f"{local_folder(root)}/metastore_db", lambda line: print(line, file=sys.stderr))
-    with _stderr_to(f"{local_folder(root)}/spark.log"):
+    log = f"{local_folder(root)}/spark.log"
+    with starting(log), _stderr_to(log):
         return builder.enableHiveSupport().getOrCreate()
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
-from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.request import ModelRequest, Strategy
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -74,7 +73,7 @@ def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
     """Every relation that the SQL reads, sources taken in. Raises StateError if one of them has gone back."""
     found = []
     read = {} if request.full_refresh else _read(run, request.name)
-    for relation in relations(request.sql):
+    for relation in request.relations:
         how = request.inputs.get(relation.key)
         name = how.name if isinstance(how, SourceSpec) else relation.key
         run.inputs.require_ahead(request.name, read.get(name, BEGINNING), name)
@@ -163,7 +162,9 @@ def choose(
     if request.full_refresh:
         return "rebuild", "a full refresh was asked for"
     if current.manifest["fingerprint"] != mark:
-        return "rebuild", "its SQL or an input's columns changed"
+        if current.manifest["sql"] != request.sql:
+            return "rebuild", "its SQL has changed"
+        return "rebuild", "the columns of an input, or a function that it calls, have changed"
     has_passed = t1 > current.position.as_of
     if not has_passed and all(item.up_to <= item.read for item in given):
         return "skip", ""

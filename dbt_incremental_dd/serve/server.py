@@ -26,6 +26,7 @@ from dbt_incremental_dd.untrusted.limits import Limits
 
 _THREADS = 32
 """That read files for all who follow; SELECTs have their own besides."""
+_LAST_PORT = 65_535
 _LOOK = 0.1
 """Seconds between looks whether to end."""
 
@@ -151,13 +152,15 @@ def _port(bound: socket.socket) -> int:
 
 def bind(host: str, port: int, patience: Patience = PATIENCE) -> socket.socket:
     """A socket that listens there. Raises ConfigError, saying why it cannot."""
+    if not 0 <= port <= _LAST_PORT:  # the resolver takes the rest of a division
+        raise ConfigError(f"there is no port {port}", f"Give one up to {_LAST_PORT}, or 0 for any that is free.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
         made.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise ConfigError(f"nothing can listen on {host}, port {port}: {error}", "Give another one.") from error
     bound_unsent(made, patience.seconds)
     made.setblocking(False)

@@ -108,6 +108,12 @@ def parse_source(
     form = _format(name, path, given.get("format"))
     implied = "table" if path is None else "delta" if form == "delta" else "files"
     connector = _choice(name, "connector", given.get("connector", implied), CONNECTORS)
+    untyped = [column for column, dtype in columns.items() if not dtype]
+    if connector == "files" and untyped and len(untyped) < len(columns):
+        raise ConfigError(
+            f"source {name}: column {untyped[0]} has no data_type, while others have one",
+            "Give all columns a data_type. Where none has one, the types are those found in the files.",
+        )
     envelope = given.get("envelope", _ENVELOPES.get(connector, "snapshot"))
     options, secrets = resolved(name, _options(name, given.get("options")))
     spec = SourceSpec(

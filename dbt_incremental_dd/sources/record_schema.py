@@ -32,11 +32,19 @@ def declared(spark: SparkSession, spec: SourceSpec) -> StructType | None:
     try:
         row = spark.createDataFrame([], spec.ddl).schema
     except PySparkException as error:
+        wrong = [f"{name} ({dtype})" for name, dtype in spec.columns if not _is_type(spark, dtype)]
         raise ConfigError(
-            f"source {spec.name}: a declared data_type is not a Spark type: {str(error).splitlines()[0]}",
-            "Correct the data_type of its columns.",
+            f"source {spec.name}: the data_type of {', '.join(wrong) or 'its columns'} is none of Spark's",
+            "Write a type of Spark SQL, such as bigint, string, decimal(12,2), timestamp.",
         ) from error
     return debezium_record(row) if spec.envelope == "debezium" else row
+
+
+def _is_type(spark: SparkSession, dtype: str) -> bool:
+    try:
+        return len(spark.createDataFrame([], f"c {dtype}").schema) == 1
+    except PySparkException:
+        return False
 
 
 def inferred(spec: SourceSpec, found: StructType) -> StructType:

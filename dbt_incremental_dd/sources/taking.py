@@ -76,9 +76,11 @@ def refuse_null_keys(spec: SourceSpec, counts: Mapping[str, int]) -> None:
     """Raises SourceError where a key column is NULL in any record; ``counts``: in how many, by column."""
     for name, count in counts.items():
         if count:
+            where = f" at {spec.path}" if spec.path else ""
             raise SourceError(
-                f"source {spec.name}: key column {name} is NULL in {count} new record(s)",
-                "Every record of an upsert needs its key. Correct the feed, or choose another key.",
+                f"source {spec.name}: key column {name} is NULL in {count} new record(s){where}",
+                f"Every record of an upsert needs its key, in a field called {name}. Correct the feed, or choose "
+                "another key.",
             )
 
 

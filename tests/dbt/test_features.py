@@ -152,3 +152,23 @@ def test_a_frontier_never_goes_back(project: Project, spark: SparkSession) -> No
     assert rows(spark, project, "top") == [(9,)]
     assert set(strategies(project.dbt("run")).values()) == {"delta"}
     assert rows(spark, project, "top") == [(1,)]
+
+
+GRANTS = """
+{% macro differential__apply_grants(relation, grant_config, should_revoke) %}
+  {% if grant_config %}
+    {% do run_query("create table " ~ relation ~ "_granted as select '" ~ grant_config.select[0] ~ "' as who") %}
+  {% endif %}
+{% endmacro %}
+"""
+
+
+def test_grants_are_applied_where_spark_knows_them(
+    project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By dbt's macro, once what is granted is there."""
+    monkeypatch.setattr("dbt.adapters.differential.impl.knows_grants", lambda spark: True)
+    project.write("macros/grants.sql", GRANTS)
+    project.write("models/top.sql", "{{ config(grants={'select': ['someone']}) }} select k from {{ ref('totals') }}")
+    project.dbt("run")
+    assert rows(spark, project, "top_granted") == [("someone",)]

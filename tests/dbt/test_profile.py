@@ -90,6 +90,9 @@ def test_it_is_found_as_dbt_finds_it(project: Path, tmp_path: Path, monkeypatch:
 
 
 def test_without_a_project_it_is_the_folders(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no dbt project"):
+        found("status")
+    (tmp_path / "home" / ".dbt_incremental_dd").mkdir()
     assert found("status") == Found(str(tmp_path / "home" / ".dbt_incremental_dd"))
 
 

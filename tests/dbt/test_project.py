@@ -65,6 +65,38 @@ def test_build_runs_tests_unit_tests_and_models(project: Project, spark: SparkSe
     assert strategies(project.dbt("run")) == {"totals": "skip", "named": "skip"}
 
 
+UNIT = """
+unit_tests:
+  - name: names
+    model: named
+    given:
+      - {input: ref('totals'), rows: [{k: 1, n: 2, s: 5}]}
+      - {input: ref('names'), rows: [{k: 1, name: one}]}
+    expect: {rows: [{k: 1, n: 2, s: 5, name: one}]}
+"""
+
+
+def test_commands_that_build_nothing(project: Project, spark: SparkSession) -> None:
+    project.write("models/unit.yml", UNIT)
+    project.dbt("compile")
+    compiled = {result.node.name: result.node.compiled_code for result in project.last.result.results}
+    assert f"from {project.schema}.totals t" in compiled["named"].replace("`", "")
+    project.dbt("list", "--select", "+named", "--resource-type", "model")
+    assert project.last.result == ["p.named", "p.totals"]
+    assert not spark.catalog.tableExists(f"{project.schema}.named")
+    assert "totals" in str(project.dbt("test", "--select", "names", fails=True)), "an input has not been run yet"
+    project.dbt("run")
+    results = project.dbt("test")
+    assert {name: str(result.status) for name, result in results.items()} == {
+        "names": "pass",
+        "adds_up": "pass",
+        "unique_totals_k": "pass",
+    }
+    project.records("data/events/2.json", [{"id": 50, "k": None, "v": 1}, {"id": 51, "k": 7, "v": 1}])
+    assert strategies(project.dbt("run", "--select", "totals")) == {"totals": "delta"}
+    assert str(project.dbt("test", "--select", "totals")["unique_totals_k"].status) == "pass"
+
+
 def test_seed_changes_reach_models(project: Project, spark: SparkSession) -> None:
     project.dbt("run")
     project.write("seeds/names.csv", "k,name\n1,uno\n2,two\n0,zero\n")
@@ -86,8 +118,12 @@ def test_empty_and_sample_leave_state_alone(project: Project, spark: SparkSessio
     project.dbt("run")
     before = rows(spark, project, "totals")
     project.records("data/events/2.json", [{"id": 30, "k": 1, "v": 1}])
-    project.dbt("run", "--empty")
-    assert rows(spark, project, "totals") == before
+    for option in ("--empty", "--sample=1 day"):
+        project.dbt("run", option)
+        assert rows(spark, project, "totals") == before
+        project.write("models/wrong.sql", "select no_such from {{ ref('totals') }}")
+        assert "no_such" in project.dbt("run", option, "--select", "wrong", fails=True)["wrong"]
+        (project.folder / "models" / "wrong.sql").unlink()
     project.dbt("run")
     assert rows(spark, project, "totals") != before
 

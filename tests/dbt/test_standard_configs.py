@@ -37,10 +37,19 @@ SOURCES: dict[str, Any] = {
 
 WORKS: dict[str, dict[str, Any]] = {
     "persist_docs": {"persist_docs": {"relation": True, "columns": True}},
-    "pre-hook": {"pre_hook": "create table if not exists {{ this.schema }}.before_it as select 1 as one"},
+    "pre-hook": {
+        "pre_hook": [
+            "insert into {{ this.schema }}.before_it select 2",
+            {"sql": "create table if not exists {{ this.schema }}.before_it as select 1 as n", "transaction": False},
+        ]
+    },
     "post-hook": {
         "post_hook": [
-            {"sql": "create table if not exists {{ this.schema }}.after_it as select 1 as one", "transaction": False},
+            {
+                "sql": "create table if not exists {{ this.schema }}.after_it as select * from {{ this.schema }}.counted",
+                "transaction": False,
+            },
+            "create or replace view {{ this.schema }}.counted as select count(*) as n from {{ this }}",
         ]
     },
     "tblproperties": {"tblproperties": {"owner.team": "it's ours", "checked": True}},
@@ -187,8 +196,8 @@ def test_what_works(project: Project, spark: SparkSession) -> None:
     for name in results:
         schema, relation = where.get(name, ("", name))
         assert sorted(map(tuple, spark.table(f"{project.schema}{schema}.{relation}").collect())) == expected
-    for made in ("before_it", "after_it"):
-        assert rows(spark, project, made) == [(1,)]
+    assert rows(spark, project, "before_it") == [(1,), (2,)]
+    assert rows(spark, project, "after_it") == [(4,)], "after the model, and after what is inside of a transaction"
     told = described(spark, f"{project.schema}.persist_docs")
     assert told["Comment"] == "What 'it' is." and {told[c] for c in TYPED} == {f"It's {c}\\{c}." for c in TYPED}
     properties = dict(tuple(row) for row in spark.sql(f"SHOW TBLPROPERTIES {project.schema}.tblproperties").collect())
@@ -207,9 +216,13 @@ def test_what_works(project: Project, spark: SparkSession) -> None:
     assert described(spark, f"{project.schema}.persist_docs")["k"] == "Another."
 
     project.write("models/on_schema_change.sql", SELECT)
+    project.write("models/full_refresh.sql", SELECT + " where k > 1")
     declare(project, models, groups=[{"name": "g", "owner": {"name": "me"}}])
-    refused = project.dbt("run", fails=True)["on_schema_change"]
+    messages = project.dbt("run", fails=True)
+    refused = messages["on_schema_change"]
     assert re.search("(?s)gone: one.*append_new_columns.*sync_all_columns", refused), refused
+    assert messages["full_refresh"].endswith("; rebuild: its SQL has changed"), messages["full_refresh"]
+    assert len(rows(spark, project, "full_refresh")) == 4
 
 
 def test_comments_follow_their_model_and_cost_nothing_where_nothing_changed(
@@ -257,9 +270,10 @@ def test_what_is_refused(project: Project, spark: SparkSession) -> None:
     assert not wrong
     made = {row["viewName"] for row in spark.sql(f"SHOW VIEWS IN {project.schema}").collect()}
     assert not made & set(wanted), "nothing is made"
-    unenforced[0]["columns"][0]["constraints"][0]["warn_unsupported"] = False
+    for one in unenforced[:2]:
+        one["columns"][0]["constraints"][0]["warn_unsupported"] = False
     declare(project, [*refused, *unenforced])
-    project.dbt("run", "--select", unenforced[0]["name"])
+    project.dbt("run", "--select", *(one["name"] for one in unenforced[:2]))
 
 
 def test_what_is_warned_of_once(project: Project, spark: SparkSession) -> None:
@@ -309,6 +323,7 @@ def test_constraints_of_contracts(project: Project, spark: SparkSession) -> None
 def test_clone_and_snapshot(project: Project, spark: SparkSession) -> None:
     project.write("models/totals.sql", "select s, sum(v) as v from {{ source('raw', 'events') }} group by s")
     project.write("models/plain.sql", "{{ config(materialized='table') }} select 1 as one")
+    project.write("models/over.sql", "select sum(v) as v from {{ ref('totals') }}")
     project.write("snapshots/kept.yml", yaml.safe_dump(SNAPSHOT))
     declare(project, [])
     project.dbt("run")
@@ -326,6 +341,10 @@ def test_clone_and_snapshot(project: Project, spark: SparkSession) -> None:
     project.schema = f"{former}dev"
     assert rows(spark, project, "totals") == expected
     assert project.dbt("clone", "--select", "totals", "--full-refresh", *state)
+    message = project.dbt("run", "--select", "over", fails=True)["over"]
+    assert re.search(r"totals, which has not been built yet\s+Run it first: .*\+over", message), message
+    assert strategies(project.dbt("run", "--select", "over", "--defer", "--favor-state", *state)) == {"over": "initial"}
+    assert rows(spark, project, "over") == [(10,)]
     message = project.dbt("clone", "--select", "plain", *state, fails=True)["plain"]
     assert "shallow clone requires file_format be set to 'delta'" in message
     assert strategies(project.dbt("run", "--select", "totals")) == {"totals": "initial"}
