@@ -31,7 +31,7 @@ def damaged(name: str, uri: str, error: BaseException, path: str = "") -> StateE
 
 
 def require_readable(log: Log, files: Iterable[DataFile]) -> None:
-    """Raises StateError if a file that DuckDB is about to read is not what was written (``require_intact``)."""
+    """Raises StateError if a file that is about to be read is not what was written (``require_intact``)."""
     try:
         require_intact(f"{log.uri}/{file.path}" for file in files)
     except OSError as error:
