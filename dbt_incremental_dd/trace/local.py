@@ -18,6 +18,7 @@ from dbt_incremental_dd.trace.arrow import PARQUET, file_type, typed
 from dbt_incremental_dd.trace.checksum import require_intact
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.object_store import is_remote
 from dbt_incremental_dd.trace.page_probe import probe_pages
 from dbt_incremental_dd.trace.probe import probe
 from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
@@ -81,7 +82,7 @@ def read_local(
         _LOG.debug("reading %d files", len(paths), extra=told)
         found = probe(filesystem, paths, columns, keys or {}) if paths else columns.empty_table()
         if found is None:
-            require_intact(paths)
+            require_intact(() if is_remote(uri) else paths)
             dataset = ds.dataset(paths, schema=columns, format=PARQUET, filesystem=filesystem)
             found = dataset.to_table(filter=_filters(keys or {}))
         tables.append(found)
