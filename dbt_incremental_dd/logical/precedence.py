@@ -109,6 +109,10 @@ class Precedence(Spark.Parser):
             this = self.expression(exp.Collate(this=this, expression=self._parse_column()))
         return this
 
+    def _parse_dcolon(self) -> exp.Expression | None:
+        """The type of ``x::type``, as CAST has it."""
+        return self._parse_types(with_collation=True)
+
     def _parse_types(self, *args: Any, **options: Any) -> exp.Expression | None:
         """A type, with its text; one that only Spark knows is a name."""
         start = self._curr

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.core.foreign import is_foreign
 from dbt_incremental_dd.core.schema import Column, Schema, is_reserved
 from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.frontend.block import Input
@@ -146,7 +147,16 @@ def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, I
         schema = types.of_sql(text, [inputs[key].schema for key in keys])
     except AnalysisException as error:
         raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
+    except Exception as error:
+        refused = _REFUSED.search(str(error)) if is_foreign(error) else None
+        if refused is None:
+            raise
+        raise UnsupportedSQL(refused[0].strip(), "Write it in another way, or set what it names.") from error
     return _as_relation(name, schema)
+
+
+_REFUSED = re.compile(r"\[[A-Z][A-Z0-9_.]+\] [^\n]+")
+"""How Spark begins a reason, also where it refuses a query by an error that is no AnalysisException."""
 
 
 def _as_relation(name: str, schema: Schema) -> Schema:

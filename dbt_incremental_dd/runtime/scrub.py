@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbt_incremental_dd.core.errors import StateError
-from dbt_incremental_dd.trace.damage import damage
+from dbt_incremental_dd.trace.damage import damage, logs_of
 from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.log import Log
 
 
 @dataclass(frozen=True)
@@ -32,17 +31,7 @@ def scrub(storage: Storage, names: list[str] | None = None) -> Iterator[Scrubbed
 
 
 def _scrub(place: Place) -> Scrubbed:
-    found = list(_logs(place))
+    found = list(logs_of(place))
     wrong = next((text for log in found if (text := damage(place.storage, log, contents=True))), "")
     files = [file for log in found for file in log.files]
     return Scrubbed(place.name, len(files), sum(file.bytes for file in files), wrong)
-
-
-def _logs(place: Place) -> Iterator[Log]:
-    """The collection's own log, and those of its states as of its last commit."""
-    log = place.log()
-    if log is None:
-        return
-    yield log
-    for name, version in dict(place.read_manifest(log.manifest).get("inner", {})).items():
-        yield place.inner(name).log_at(int(version))

@@ -29,7 +29,7 @@ from dbt_incremental_dd.sources.visit import Moments, Visit
 from dbt_incremental_dd.sources.waiting import NODE, Waiting
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
-from dbt_incremental_dd.trace.damage import damage, may_be_damage
+from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
 from dbt_incremental_dd.trace.declared import declared
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -97,8 +97,8 @@ def _told(storage: Storage, place: Place, spec: SourceSpec, take: Callable[[], I
 
 def _failed(storage: Storage, place: Place, spec: SourceSpec, error: Exception) -> DifferentialError:
     """What the user can do about a failure of Spark's, Arrow's or the disk's."""
-    log = place.log()
-    damaged = damage(storage, log, may_be_damage(error)) if log is not None else None
+    contents = may_be_damage(error)
+    damaged = next((found for log in logs_of(place) if (found := damage(storage, log, contents))), None)
     if damaged is not None:
         return StateError(
             f"what is stored of source {spec.name} is damaged: {damaged}",

@@ -1,8 +1,9 @@
 """Checksums of whole data files, in their names: ``<stem>.<CRC-32 of the file, 8 hexadecimal digits>.parquet``.
 
-Pages have checksums of their own (Parquet format, "Checksumming"), which Arrow and Spark verify. Footers have none, and
-DuckDB verifies none. So a file is read whole before DuckDB reads it for the first time in a process, as long as that is
-cheap; ``dbt-dd verify --files`` reads all of them. Only files on a local disk are named so.
+Pages have checksums of their own (Parquet format, "Checksumming"), which Arrow and Spark verify. Page headers and
+footers have none: one bit of them can change values, or end the process inside Arrow. DuckDB verifies nothing. So a
+file is checked whole before its first read in a process, as long as that is cheap; single pages are verified with their
+headers by the index of pages; ``dbt-dd verify --files`` checks all files. Only files on a local disk are named so.
 """
 
 from __future__ import annotations

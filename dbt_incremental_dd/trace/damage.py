@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from pyarrow import fs as pafs
@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.trace.checksum import flaw, require_intact
 from dbt_incremental_dd.trace.entries import remedy
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log
 
 _CONTENTS = re.compile(r"checksum|parquet|decompress|zstd|thrift|corrupt|invalid|deserializ", re.IGNORECASE)
@@ -31,11 +31,21 @@ def damaged(name: str, uri: str, error: BaseException, path: str = "") -> StateE
 
 
 def require_readable(log: Log, files: Iterable[DataFile]) -> None:
-    """Raises StateError if a file that DuckDB is about to read is not what was written (``require_intact``)."""
+    """Raises StateError if a file that is about to be read is not what was written (``require_intact``)."""
     try:
         require_intact(f"{log.uri}/{file.path}" for file in files)
     except OSError as error:
         raise damaged(log.name, log.uri, error) from error
+
+
+def logs_of(place: Place) -> Iterator[Log]:
+    """The collection's own log, and those of its states as of its last commit."""
+    log = place.log()
+    if log is None:
+        return
+    yield log
+    for name, version in dict(place.read_manifest(log.manifest).get("inner", {})).items():
+        yield place.inner(name).log_at(int(version))
 
 
 def damage(storage: Storage, log: Log, contents: bool = False) -> str | None:

@@ -15,7 +15,7 @@ PROBED_ROWS = 100_000_000
 PROBED_BYTES = 4 << 30
 """Bytes of their files at most."""
 CHECKED_BYTES = 64 << 20
-"""Bytes of files that are read whole, once in a process, before a reader that verifies no checksums reads them."""
+"""Bytes of files that are read whole, once in a process, to verify their checksums before one read of them."""
 FOUND_ROWS = 4_000_000
 """Rows that such a filter may leave, and rows of an output that are read on the driver."""
 JOINED_ROWS = 16_000_000

@@ -15,8 +15,10 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import PARQUET, file_type, typed
+from dbt_incremental_dd.trace.checksum import require_intact
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.object_store import is_remote
 from dbt_incremental_dd.trace.page_probe import probe_pages
 from dbt_incremental_dd.trace.probe import probe
 from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
@@ -68,7 +70,8 @@ def read_local(
 ) -> pa.Table:
     """The files' rows with the columns of ``schema``, of readable types; a column that a file lacks is NULL.
 
-    ``keys`` leaves out rows with other values of these columns; row groups without any are not read.
+    ``keys`` leaves out rows with other values of these columns; row groups without any are not read. Raises OSError for
+    a file that is not what was written, as far as ``require_intact`` looks.
     """
     filesystem, root = storage.filesystem(uri)
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
@@ -79,6 +82,7 @@ def read_local(
         _LOG.debug("reading %d files", len(paths), extra=told)
         found = probe(filesystem, paths, columns, keys or {}) if paths else columns.empty_table()
         if found is None:
+            require_intact(() if is_remote(uri) else paths)
             dataset = ds.dataset(paths, schema=columns, format=PARQUET, filesystem=filesystem)
             found = dataset.to_table(filter=_filters(keys or {}))
         tables.append(found)

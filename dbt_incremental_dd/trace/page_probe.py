@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import mmap
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,6 +110,24 @@ def _may_hold(firsts: Values, values: Values) -> np.ndarray[Any, np.dtype[np.boo
     return np.searchsorted(values, firsts[1:], "right") > np.searchsorted(values, firsts[:-1], "left")
 
 
+@dataclass(frozen=True)
+class _Column:
+    """A leaf column of a file's bytes, with its part of the index."""
+
+    source: memoryview
+    places: np.ndarray[Any, np.dtype[np.int64]]
+    checksums: np.ndarray[Any, np.dtype[np.uint32]] | None
+
+    def pages(self, first: int, end: int) -> memoryview:
+        """Neighbouring rows of the index. Raises OSError for one that is not what was written."""
+        places = self.places[first : end + 1].tolist()
+        if self.checksums is not None:
+            for (start, stop), known in zip(pairwise(places), self.checksums[first:end].tolist(), strict=True):
+                if zlib.crc32(self.source[start:stop]) != known:
+                    raise OSError(f"checksum verification failed for the page at {start}")
+        return self.source[places[0] : places[-1]]
+
+
 @dataclass
 class _File:
     """A Parquet file in memory, with a row group for each one that a page is taken from."""
@@ -125,7 +145,10 @@ class _File:
         with open(path, "rb") as file:
             source = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         for group, pages in found.index.by_group(found.pages):
-            self._add_group(source, found.index, group, pages)
+            try:
+                self._add_group(source, found.index, group, pages)
+            except OSError as error:
+                raise OSError(f"{error} of file {path}") from error
         self.read_bytes += self.size - before + found.index.take_read_bytes()
 
     def _add_group(self, source: memoryview, index: PageIndex, group: int, pages: np.ndarray[Any, Any]) -> None:
@@ -136,21 +159,22 @@ class _File:
         before, chunks = self.size, []
         for part in self.fields:
             for number, same in zip(part.numbers, part.encoded, strict=True):
-                places = index.places(number)
-                dictionary = self._copy(source, [(int(places[group]), int(places[group + 1]))])
-                data = self._copy(source, zip(places[firsts].tolist(), places[ends].tolist(), strict=True))
+                column = _Column(source, index.places(number), index.checksums(number))
+                dictionary = self._copy(column, [(group, group + 1)])
+                data = self._copy(column, zip(firsts.tolist(), ends.tolist(), strict=True))
                 chunks.append(_chunk(same, rows, dictionary, data, self.size))
         total = Number(self.size - before, I64)
         self.groups.append({1: Items(STRUCT, chunks), 2: total, 3: Number(rows, I64)})
         self.rows += rows
 
-    def _copy(self, source: memoryview, ranges: Iterable[tuple[int, int]]) -> int:
-        """Appends bytes of the source; returns where they begin."""
+    def _copy(self, column: _Column, ranges: Iterable[tuple[int, int]]) -> int:
+        """Appends pages; returns where they begin."""
         at = self.size
-        for start, end in ranges:
-            if end > start:
-                self.parts.append(source[start:end])
-                self.size += end - start
+        for first, end in ranges:
+            pages = column.pages(first, end)
+            if len(pages):
+                self.parts.append(pages)
+                self.size += len(pages)
         return at
 
     def table(self) -> pa.Table:

@@ -7,6 +7,7 @@ one for each page and one for its end, in this order; all its columns have their
     key:<name>   long or 32 bytes: the page's first value of a column that each row group is sorted by; the end's: the
                  last value. Strings are cut to 32 bytes, and dates are days.
     at:<number>  long    where the page of a leaf column begins in the file; it ends where the next row's begins
+    crc:<number> uint32  the CRC-32 of the page and its header; indexes that were stored before have none
 
 Parquet's own page index (apache/parquet-format, PageIndex.md) says the same. But to find it is to read the whole
 footer, which is as long as all columns of all row groups, and it holds both bounds of every column.
@@ -146,6 +147,11 @@ class PageIndex:
             self._places[number] = self._longs(f"at:{number}")
         return self._places[number]
 
+    def checksums(self, number: int) -> npt.NDArray[np.uint32] | None:
+        """Those of a leaf column's pages, with their headers; None where they were not stored."""
+        name = f"crc:{number}"
+        return np.asarray(self._batch.column(name).to_numpy()) if name in self._batch.schema.names else None
+
     def _longs(self, name: str) -> npt.NDArray[np.int64]:
         found: npt.NDArray[np.int64] = self._batch.column(name).to_numpy()
         return found
@@ -278,8 +284,14 @@ def _pages(data: bytes, keys: Mapping[str, Sequence[Values]]) -> pa.RecordBatch 
     columns = {"row": pa.array(rows, pa.int64())}
     columns |= {f"key:{name}": _firsts(values, rows, sizes) for name, values in keys.items()}
     columns |= {f"at:{number}": pa.array(known, pa.int64()) for number, known in enumerate(starts)}
+    columns |= {f"crc:{number}": _checksums(data, known) for number, known in enumerate(starts)}
     fields = {name: field.to_text() for name, field in _fields(footer).items()}
     return pa.record_batch(columns).replace_schema_metadata({"fields": json.dumps(fields), "groups": json.dumps(sizes)})
+
+
+def _checksums(data: bytes, starts: Sequence[int]) -> pa.Array:
+    source = memoryview(data)
+    return pa.array([*(zlib.crc32(source[a:b]) for a, b in pairwise(starts)), 0], pa.uint32())
 
 
 def _firsts(groups: Sequence[Values], rows: Sequence[int], sizes: Sequence[int]) -> pa.Array:

@@ -15,6 +15,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.trace.checksum import require_intact
 from dbt_incremental_dd.trace.object_store import spark_uri
 
 if TYPE_CHECKING:
@@ -76,10 +77,12 @@ def _why(name: str, type: str | None) -> tuple[str, str]:
 
 
 def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Schema) -> DataFrame:
-    """The files' updates, with the columns of ``schema``; a column that a file lacks is NULL."""
+    """The files' updates, with the columns of ``schema``; a column that a file lacks is NULL. Raises OSError for a file
+    that is not what was written, as far as ``require_intact`` looks."""
     wanted = struct(schema)
     if not files:
         return no_rows(spark, wanted)
+    require_intact(f"{uri}/{file.path}" for file in files)
     frame = spark.read.schema(wanted).parquet(*(spark_uri(f"{uri}/{file.path}") for file in files))
     return frame.coalesce(1) if sum(file.bytes for file in files) <= _ONE_TASK else frame
 

@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.trace.arrow import PARQUET, nullable
-from dbt_incremental_dd.trace.damage import damaged
+from dbt_incremental_dd.trace.damage import damaged, require_readable
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log
@@ -58,8 +58,9 @@ def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
     filesystem, root = place.storage.filesystem(log.uri)
     columns = _updates_schema(place, log)
     inside = (ds.field(TIME) > after) & (ds.field(TIME) <= up_to)
-    tables = []
-    for file in between(log.files, after, up_to):
+    tables, files = [], between(log.files, after, up_to)
+    require_readable(log, files)
+    for file in files:
         # Types are those of the file at first: what they nest is not cast while it is read.
         try:
             stored = ds.dataset(f"{root}/{file.path}", format=PARQUET, filesystem=filesystem)

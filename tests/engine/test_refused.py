@@ -68,6 +68,14 @@ def test_refused(spark: SparkSession, sql: str) -> None:
     assert remedy in refused.value.remedy
 
 
+def test_what_spark_refuses_by_any_error(spark: SparkSession) -> None:
+    """This one is no AnalysisException, since Spark 4.3."""
+    with pytest.raises(UnsupportedSQL) as refused:
+        _compile(spark, "SELECT k, current_timestamp(9) AS c FROM t")
+    assert re.fullmatch(r"\[[A-Z0-9_.]+\] \w.+", refused.value.construct)
+    assert refused.value.remedy
+
+
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [

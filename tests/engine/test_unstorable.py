@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,18 +53,21 @@ OF_TIME = {
 
 
 @pytest.fixture
-def has_time(spark: SparkSession) -> bool:
-    """TIME came with Spark 4.1; a setting may still keep it from columns."""
+def has_time(spark: SparkSession) -> Iterator[bool]:
+    """Whether columns have TIME: it came with Spark 4.1, and a setting keeps it from columns unless it is turned on."""
+    spark.conf.set("spark.sql.timeType.enabled", "true")
     try:
-        return bool(spark.sql("SELECT time'12:00:00' AS x, to_time(s) AS y FROM VALUES ('12:00') AS t(s)").columns)
+        found = bool(spark.sql("SELECT time'12:00:00' AS x, to_time(s) AS y FROM VALUES ('12:00') AS t(s)").columns)
     except PySparkException:
-        return False
+        found = False
+    yield found
+    spark.conf.unset("spark.sql.timeType.enabled")
 
 
 @pytest.mark.parametrize("sql", COLUMNS)
 def test_columns_are_refused_by_name(spark: SparkSession, has_time: bool, sql: str) -> None:
     if ("to_time" in sql and not has_time) or ("time'" in sql and spark.version < "4.1"):
-        pytest.skip("in this Spark, or with its settings, no column has TIME")
+        pytest.skip("in this Spark no column has TIME")
     schema = schema_of(spark.createDataFrame([], DDL).schema)
     with pytest.raises(UnsupportedSQL) as refused:
         compile_model(spark, "m", sql, {"t": Input("t", schema)})

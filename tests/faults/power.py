@@ -66,6 +66,7 @@ class Machine:
         self._position = 0
         self._known: dict[int, dict[str, Any]] = {}
         self._synced: dict[str, tuple[int, int, int]] = {}
+        self._flipped: tuple[Path, bytes, bytes] | None = None
         self.trials: list[str] = []
         self.told: Counter[str] = Counter()
         spark.sql(f"CREATE DATABASE {self._schema}")
@@ -154,6 +155,7 @@ class Machine:
             assert not self.wrong(), f"{kind}, restored"
         finally:
             shutil.rmtree(backup)
+            self._flip_back()
 
     def _cut(self) -> str:
         """The power is cut at some point of a run: what was not synced is there, or empty, or cut, or gone."""
@@ -204,11 +206,21 @@ class Machine:
         """One bit of a data file, or of an index of pages, is another."""
         files = [path for path in self._files() if path.suffix in (".parquet", ".pages") and "live" not in path.parts]
         path = self._rng.choice(files)
-        changed = bytearray(path.read_bytes())
+        before = path.read_bytes()
+        changed = bytearray(before)
         changed[self._rng.randrange(len(changed))] ^= 1 << self._rng.randrange(8)
         path.write_bytes(changed)
+        self._flipped = path, before, bytes(changed)
         self.feed()
         return str(path.relative_to(self._state))
+
+    def _flip_back(self) -> None:
+        """In a file that no run has read, so that no later trial has the damage in its whole state."""
+        if self._flipped is not None:
+            path, before, changed = self._flipped
+            if path.exists() and path.read_bytes() == changed:
+                path.write_bytes(before)
+        self._flipped = None
 
     def _again(self) -> str:
         """Records come again after a compaction, at times of rows that are all deleted."""

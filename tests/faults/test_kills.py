@@ -1,7 +1,7 @@
 """The process is ended, as by SIGKILL, wherever what is stored changes; the next run needs nobody, and is exact.
 
-A slice of it by default, each process with a JVM of its own; all points with ``make torture``, over a Spark Connect server
-that outlives them.
+A slice of it by default, each process with a JVM of its own, which ends with it; all points with ``make torture``, over a
+Spark Connect server that outlives them, and processes with their JVMs at any time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -50,26 +51,26 @@ def points() -> set[str]:
     return {name for text in texts for name in re.findall(r'\breached\("([^"]+)"\)', text)}
 
 
-def worker(folder: Path, *acts: str, server: str = "") -> int:
-    """The exit code of a process that does these acts; a failed one is told."""
+def worker(folder: Path, *acts: str, server: str = "", seconds: float | None = None) -> int:
+    """The exit code of a process that does these acts, or is ended after some seconds; a failed one is told. Its JVM ends
+    with it, in the middle of whatever it does."""
     command = [sys.executable, "-m", "tests.faults.worker", str(folder), *acts]
     environment = {**os.environ, **({"SPARK_REMOTE": server} if server else {})}
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        stdout, stderr = process.communicate(timeout=600)
-    finally:
-        with contextlib.suppress(ProcessLookupError):  # its JVM ends with it
-            os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode in (0, -signal.SIGKILL), f"{' '.join(acts)}\n{stdout[-2000:]}\n{stderr[-6000:]}"
-    return process.returncode
+    with tempfile.TemporaryFile("w+") as told:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=told, stderr=told, text=True, start_new_session=True
+        )
+        try:
+            process.wait(seconds or 600)
+        except subprocess.TimeoutExpired:
+            assert seconds, f"{' '.join(acts)} does not end"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+        told.seek(0)
+        assert code in (0, -signal.SIGKILL), f"{' '.join(acts)}\n{told.read()[-8000:]}"
+    return code
 
 
 def test_runs_that_are_killed_are_made_up_for(tmp_path: Path) -> None:
@@ -161,6 +162,22 @@ def test_every_point_of_later_acts(tmp_path: Path, connect_server: str, capsys: 
     torture.later_acts()
     assert points() - torture.ended <= UNREACHED | ONLY_AT_FIRST, "points at which nothing was ended"
     tell(torture, capsys)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(7200)
+def test_processes_and_their_jvms_at_any_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not at points of Python alone: also while Spark writes."""
+    rng, ended, trials = random.Random(os.environ.get("SEED", "1")), 0, int(os.environ.get("TRIALS", "20"))
+    assert worker(tmp_path, "feed", "run", "feed") == 0
+    started = time.monotonic()
+    assert worker(tmp_path, "run", "compact", "feed") == 0
+    longest = time.monotonic() - started
+    for _ in range(trials):
+        ended += worker(tmp_path, "run", "compact", seconds=rng.uniform(0.3, 1) * longest) == -signal.SIGKILL
+        assert worker(tmp_path, "run", "check", "feed") == 0
+    with capsys.disabled():
+        print(f"\n{ended} of {trials} processes ended with their JVMs, every state exact afterwards")
 
 
 def tell(torture: Torture, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,6 +79,7 @@ BINARY = ["X'1F'", "x''", "X'abc'", 'X"00ff"', "X'1F' is null"]
 OTHERS = [
     *("null", "TRUE", "false", "array(1)[0]", "map('a', 1)['a']", "named_struct('a', 1).a", "struct(1, 'x').col2"),
     *("cast(null as void)", "cast(1 as decimal(10, 2))", "cast('1' as interval day)", "cast(1 as string)"),
+    *("null::void", "null::void is null", "'a'::string collate utf8_lcase = 'A'"),
     *("cast('1-2' as interval year to month)", "cast('1 02:03:04' as interval day to second)", "'1'::smallint"),
     *("cast('2024-01-01' as timestamp_ntz)", "cast('2024-01-01' as timestamp_ltz)", "cast(array(1) as array<bigint>)"),
     *("cast(null as struct<`a b`: array<map<string, decimal(5,1)>>>)", "cast('x' as char(3))"),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.runtime.compact import compact
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace import checksum, limits
 from tests.sources.test_intake import Reader
 
 if TYPE_CHECKING:
@@ -69,3 +70,19 @@ def test_a_delete_outlives_the_rows(
     reader.write("new.json", [event("c", 12)])
     reader.take()
     assert list(reader.rows().values()) == [1]
+
+
+def test_tombstones_that_are_damaged_are_told_as_what_is_stored(spark: SparkSession, tmp_path: Path) -> None:
+    reader = Reader(spark, tmp_path, **ENVELOPES["upsert"][0])
+    reader.write("0.json", [row_event("c", 5), row_event("d", 9)])
+    reader.take()
+    (file,) = reader.storage.collection("s.t").inner("tombstones").log().files  # type: ignore[union-attr]
+    path = Path(reader.storage.collection("s.t").inner("tombstones").uri) / file.path
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    checksum._checked.cache_clear()
+    reader.write("1.json", [row_event("c", 5)])
+    with pytest.raises(StateError, match=r"what is stored of source s\.t is damaged: file .*tombstones") as refused:
+        reader.take()
+    assert "take the source in anew" in refused.value.remedy

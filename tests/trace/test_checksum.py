@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.runtime.scrub import scrub
 from dbt_incremental_dd.trace import checksum, pages
@@ -20,32 +21,34 @@ from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.log import Commit, Log
 from dbt_incremental_dd.trace.read import struct, updates
+from dbt_incremental_dd.trace.stored import contents
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEMA = Schema((Column("k", "long"), Column("v", "string"), TIME_COLUMN, DIFF_COLUMN))
+MANIFEST = {"kind": "model", "schema": Schema(SCHEMA.columns[:2]).to_json()}
 ROWS = 25_000
 """Enough for an index of pages."""
 WANTED = [5, 17_000]
 
 
-def table() -> pa.Table:
+def table(rows: int) -> pa.Table:
     """Sorted by k."""
-    values = [f"v{i * 7919 % 100_003}" for i in range(ROWS)]
-    return pa.table([list(range(ROWS)), values, [1] * ROWS, [1] * ROWS], SCHEMA.names)
+    values = [f"v{i * 7919 % 100_003}" for i in range(rows)]
+    return pa.table([list(range(rows)), values, [1] * rows, [1] * rows], SCHEMA.names)
 
 
-def stored(place: Place, spark: SparkSession | None = None) -> Log:
+def stored(place: Place, spark: SparkSession | None = None, rows: int = ROWS) -> Log:
     """A collection of one file, by Arrow or by Spark."""
     log = place.create(SCHEMA)
     if spark is None:
-        files: tuple[DataFile, ...] = (write_arrow(place.storage, place.trace_uri, table(), SCHEMA, ("k",)),)
+        files: tuple[DataFile, ...] = (write_arrow(place.storage, place.trace_uri, table(rows), SCHEMA, ("k",)),)
     else:
-        frame = spark.createDataFrame(table(), struct(SCHEMA)).coalesce(1)
+        frame = spark.createDataFrame(table(rows), struct(SCHEMA)).coalesce(1)
         files = write_spark(place.storage, place.trace_uri, frame, ("k",), is_arranged=True)
-    return log.commit(Commit(add=files, upper=2, manifest=place.write_manifest({"kind": "source"})))
+    return log.commit(Commit(add=files, upper=2, manifest=place.write_manifest(MANIFEST)))
 
 
 def everything(log: Log, storage: Storage) -> pa.Table:
@@ -61,6 +64,11 @@ def by_pages(log: Log, storage: Storage) -> pa.Table:
 def by_duckdb(log: Log, storage: Storage) -> pa.Table:
     """Some values of a column that the file is not sorted by."""
     return read_local(storage, log.uri, log.files, SCHEMA, {"v": ["v0", "v7919"]})
+
+
+def by_api(log: Log, storage: Storage) -> pa.Table:
+    """As of a time, for whoever has no Spark."""
+    return contents(storage.collection("m.x"), 1)
 
 
 READERS: dict[str, Callable[[Log, Storage], pa.Table]] = {
@@ -110,6 +118,43 @@ def test_a_flipped_bit_gives_no_wrong_rows(tmp_path: Path, reader: str, suffix: 
     assert read(log, place.storage).equals(right)
 
 
+def test_bytes_all_over_a_small_file_are_verified(tmp_path: Path) -> None:
+    """Also those of page headers and of the footer, which have no checksums of their own."""
+    place = Storage(str(tmp_path)).collection("m.x")
+    log, rng = stored(place, rows=20), random.Random(1)
+    path = Path(f"{log.uri}/{log.files[0].path}")
+    before = path.read_bytes()
+    for at in range(0, len(before), 3):
+        changed = bytearray(before)
+        changed[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        forget()
+        for read in (everything, by_api):
+            with pytest.raises((OSError, StateError), match="checksum"):
+                read(log, place.storage)
+
+
+def test_each_byte_of_a_page_and_its_header_is_verified(tmp_path: Path) -> None:
+    """Of a file of which only a few pages are read."""
+    place = Storage(str(tmp_path)).collection("m.x")
+    log = stored(place)
+    path = Path(f"{log.uri}/{log.files[0].path}")
+    right, index = by_pages(log, place.storage), pages.open_pages(str(path))
+    assert index is not None
+    before, first = path.read_bytes(), int(index.are_pages.argmax())
+    for number in range(len(SCHEMA.names)):
+        start, end = (int(at) for at in index.places(number)[first : first + 2])
+        assert start < end
+        for at in [*range(start, min(start + 60, end)), end - 1]:
+            changed = bytearray(before)
+            changed[at] ^= 1 << at % 8
+            path.write_bytes(changed)
+            with pytest.raises(OSError, match="checksum verification failed"):
+                by_pages(log, place.storage)
+    path.write_bytes(before)
+    assert by_pages(log, place.storage).equals(right)
+
+
 def test_files_of_spark_are_verified_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     """What users query is read by Spark, too."""
     place = Storage(str(tmp_path)).collection("m.x")
@@ -124,6 +169,8 @@ def test_files_of_spark_are_verified_by_spark(spark: SparkSession, tmp_path: Pat
     changed[rng.randrange(2_000, len(changed) // 2)] ^= 1
     path.write_bytes(changed)
     with pytest.raises(Exception, match=r"CRC checksum verification failed|FAILED_READ_FILE"):
-        updates(spark, log.uri, log.files, SCHEMA).selectExpr("sum(k)", "max(v)", "sum(dd_time)").collect()
+        spark.read.parquet(str(path)).selectExpr("sum(k)", "max(v)", "sum(dd_time)").collect()
+    with pytest.raises(OSError, match="checksum verification failed"):
+        updates(spark, log.uri, log.files, SCHEMA)
     (report,) = scrub(place.storage)
     assert path.name in report.damage
