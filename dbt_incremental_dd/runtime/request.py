@@ -48,7 +48,7 @@ class ModelRequest:
     unique_id: str = ""
 
 
-Strategy = Literal["initial", "delta", "rebuild", "skip"]
+Strategy = Literal["initial", "delta", "rebuild", "recompute", "skip"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class Outcome:
             parts = [f"unchanged at {format_time(self.as_of)}"]
         if self.strategy in ("initial", "rebuild"):
             parts.append(self.strategy)
+        if self.strategy == "recompute":
+            parts.append("recomputed: quicker than a delta")
         if self.held_back_by:
             parts.append(f"held back by {self.held_back_by}")
         parts += [f"recomputed: {reason}" for reason in self.fallbacks]

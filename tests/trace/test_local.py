@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
@@ -43,6 +44,17 @@ def test_equal_rows_are_summed_and_zeros_dropped() -> None:
     assert sorted(map(repr, found.to_pylist())) == [
         "{'k': 1, 'v': 'a', 'dd_diff': 3}",
         "{'k': None, 'v': None, 'dd_diff': 2}",
+    ]
+
+
+def test_floats_are_equal_where_spark_says_so() -> None:
+    nan, other_nan = np.array([0x7FF8000000000000, 0x7FF8000000000001], np.uint64).view(np.float64)
+    rows = pa.table({"v": pa.array([0.0, -0.0, nan, other_nan, None, None, 1.5]), "dd_diff": [1, 1, 1, -1, 1, 1, -2]})
+    found = consolidate_local(rows, ["dd_diff"])
+    assert sorted(map(repr, found.to_pylist())) == [
+        "{'v': 0.0, 'dd_diff': 2}",
+        "{'v': 1.5, 'dd_diff': -2}",
+        "{'v': None, 'dd_diff': 2}",
     ]
 
 
