@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from dbt_incremental_dd.runtime import costs as choice
 from dbt_incremental_dd.runtime.costs import Costs, Kind
+
+
+@pytest.fixture(autouse=True)
+def quick_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What holds outside of the suite."""
+    monkeypatch.setattr(choice, "QUICK_SECONDS", 0.5)
 
 
 def recorded(*runs: tuple[Kind, int, int, float]) -> Costs:
