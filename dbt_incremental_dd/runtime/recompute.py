@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import BEGINNING
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate
 from dbt_incremental_dd.differential.lower import DifferentialPlan
@@ -20,14 +22,20 @@ from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.render.rows import Rows, expanded
 from dbt_incremental_dd.runtime.request import Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.verify import contents
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.files import between, inserts_only
+from dbt_incremental_dd.trace.local import Local, read_local
 from dbt_incremental_dd.trace.log import total_rows
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.context import Context
+    from pyspark.sql import DataFrame
+
+    from dbt_incremental_dd.render.context import Context, InputInterval
 
 _ORDER_FREE = {
     *("any", "approx_count_distinct", "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "corr", "count"),
@@ -67,8 +75,19 @@ def _depends(node: Node) -> bool:
 def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Rows:
     """The answer as of the run's time, under the ids of the plan's root."""
     text, keys = template(with_run_time(sql, inputs), inputs)
-    reads = (context.inputs[inputs[key].collection] for key in keys)
-    views = [context.view(contents(context.spark, read.log, read.schema, read.t1)) for read in reads]
+    views = [context.view(_contents(context, context.inputs[inputs[key].collection])) for key in keys]
     frame = context.spark.sql(bind_now(text, context.t1).format(*views)).toDF(*plan.root.columns)
     former = total_rows(context.output[0].files) if context.output else 0
     return Rows(frame.withColumn(DIFF, F.lit(1).cast("bigint")), former + 1, positive=True)
+
+
+def _contents(context: Context, read: InputInterval) -> DataFrame:
+    """An input's rows at the end of its interval; few ones are summed up on the driver, so that Spark only reads."""
+    files = between(read.log.files, BEGINNING, read.t1)
+    stored = Schema((*read.schema.columns, TIME_COLUMN, DIFF_COLUMN))
+    if not files or total_rows(files) > limits.TASK_ROWS or not is_readable(stored):
+        return contents(context.spark, read.log, read.schema, read.t1)
+    table = read_local(context.storage, read.log.uri, files, stored)
+    table = table.filter(pc.less_equal(table[TIME], read.t1)).drop_columns([TIME])
+    rows = Local(context.spark, table, Schema((*read.schema.columns, DIFF_COLUMN)))
+    return expanded(Rows(rows, table.num_rows, positive=inserts_only(files)))
