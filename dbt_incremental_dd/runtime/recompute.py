@@ -22,6 +22,7 @@ from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.logical.recursion import Bound
 from dbt_incremental_dd.render.rows import Rows, expanded
 from dbt_incremental_dd.runtime.request import Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
@@ -69,7 +70,7 @@ def _depends(node: Node) -> bool:
         return any(aggregate.function not in _ORDER_FREE for aggregate in node.aggregates)
     if isinstance(node, WindowGroups):
         return any(breaks_ties(function) for _, function in node.functions)
-    return isinstance(node, TopGroups | KeptTop | Iterate)
+    return isinstance(node, TopGroups | KeptTop | Iterate | Bound)
 
 
 def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Rows:
