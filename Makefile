@@ -111,6 +111,7 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.tpch.refresh --verify --state
 	$(BIN)/python -m benchmarks.tpch.scaling
 	$(BIN)/python -m benchmarks.wide.run
+	$(BIN)/python -m benchmarks.small.run
 	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.following --rounds 10
 	$(BIN)/python -m benchmarks.subscribers --seconds 10

@@ -94,7 +94,7 @@ def _show(folder: Path, results: Any, tally: Tally) -> None:
 
     root = str(folder / ".dbt_incremental_dd")
     spark = open_session(root, {})
-    print(f"{'model':<28} {'how':<8} {'input':>8} {'+rows':>8} {'-rows':>8} {'seconds':>8} {'rebuild':>8}  exact")
+    print(f"{'model':<28} {'how':<9} {'input':>8} {'+rows':>8} {'-rows':>8} {'seconds':>8} {'rebuild':>8}  exact")
     for result in results:
         response = result.adapter_response
         if not response.get("strategy"):
@@ -104,7 +104,7 @@ def _show(folder: Path, results: Any, tally: Tally) -> None:
         verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
         counts = f"{response['input_rows']:>8} {response['rows_added']:>8} {response['rows_removed']:>8}"
         seconds = f"{response['seconds']:>8.2f} {found.rebuild_seconds:>8.2f}"
-        print(f"{result.node.alias:<28} {response['strategy']:<8} {counts} {seconds}  {verdict}")
+        print(f"{result.node.alias:<28} {response['strategy']:<9} {counts} {seconds}  {verdict}")
         if not found.exact:
             tally.wrong.append(result.node.alias)
         if response["strategy"] == "delta":

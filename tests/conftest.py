@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.logical.explain import explain
+from dbt_incremental_dd.runtime import costs
 from dbt_incremental_dd.trace import limits
 from tests.connect import connect_server
 from tests.logical.cross_products import untied
@@ -81,6 +83,12 @@ def in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that let nothing be computed on the driver, nor by one task because it is little."""
     for name in ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
         monkeypatch.setattr(limits, name, 1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_deltas_are_kept() -> None:
+    """Whether a run is one by deltas must not depend on how busy the machine is."""
+    costs.QUICK_SECONDS = math.inf
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -40,6 +40,12 @@ def with_ties(function: Expr, ties: tuple[Id, ...]) -> Expr:
     return Expr.of(tree)
 
 
+def breaks_ties(function: Expr) -> bool:
+    """Whether the value depends on an order that the query leaves open."""
+    tree = function.tree
+    return isinstance(tree, exp.Window) and depends_on_peers(tree)
+
+
 def depends_on_peers(window: exp.Window) -> bool:
     """Whether the value depends on the order of rows that ORDER BY holds equal."""
     spec = window.args.get("spec")

@@ -23,7 +23,7 @@ from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.render.keys import Found, Keys
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import arrow_type, is_plain
+from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.local import Local, consolidate_local, read_local
@@ -119,7 +119,7 @@ class InnerTrace:
         files = matching(files, keys.values) if keys else files
         if not files:
             return None
-        if total_rows(files) <= _limit(keys) and is_plain(self._data):
+        if total_rows(files) <= _limit(keys) and is_readable(self._data):
             return self._locally(log, files, keys, new)
         frame = updates(self._spark, log.uri, files, log.schema).drop(TIME)
         if keys is not None:
@@ -189,7 +189,7 @@ class InnerTrace:
 
     def _mergeable(self) -> tuple[DataFile, ...]:
         """Small files whose rows are written again with what is appended."""
-        if self._from_empty or self._log is None or not is_plain(self._data):
+        if self._from_empty or self._log is None or not is_readable(self._data):
             return ()
         return mergeable(self._log.files)
 

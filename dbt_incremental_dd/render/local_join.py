@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce as fold
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
+from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
@@ -44,6 +46,36 @@ def outer_join_locally(
     kind: Kind, rows: Rows, other: Rows, equalities: Sequence[Equality], residual: Sequence[Expr]
 ) -> Rows | None:
     """The left outer, semi or anti join with a multiset that is on the driver; None where Spark has to do it."""
+    if all(e.left.as_column and e.right.as_column for e in equalities):
+        return _outer_join(kind, rows, other, equalities, residual)
+    left, right = _keyed(rows, [e.left for e in equalities]), _keyed(other, [e.right for e in equalities])
+    if left is None or right is None:
+        return None
+    keys = [replace(e, left=left[1][i], right=right[1][i]) for i, e in enumerate(equalities)]
+    found = _outer_join(kind, left[0], right[0], keys, residual)
+    names = (*rows.schema.names, *(other.schema.names if kind == "left" else ()))
+    return None if found is None else found.renamed([(name, name) for name in names if name != DIFF])
+
+
+def _keyed(rows: Rows, keys: Sequence[Expr]) -> tuple[Rows, list[Expr]] | None:
+    """Rows on the driver with what a join compares as columns of their own; None where Spark has to evaluate it."""
+    local = rows.source
+    columns: list[Column] = []
+    if not isinstance(local, Local):
+        return None
+    for key in keys:
+        value = evaluate(local, key)
+        if value is None:
+            return None
+        columns.append(Column(f"dd_key_{uuid4().hex}", value.type))
+        table = local.table.append_column(columns[-1].name, value.data)
+        local = Local(local.spark, table, Schema((*local.schema.columns, columns[-1])))
+    return replace(rows, source=local), [Expr.column(column.name) for column in columns]
+
+
+def _outer_join(
+    kind: Kind, rows: Rows, other: Rows, equalities: Sequence[Equality], residual: Sequence[Expr]
+) -> Rows | None:
     left, right, columns = rows.source, other.source, _key_columns(rows, other, equalities)
     if columns is None or not isinstance(left, Local) or not isinstance(right, Local):
         return None

@@ -63,6 +63,7 @@ class Renderer:
         self._root = root
         self._shared = shared(root)
         self._deltas: dict[int, Rows | None] = {}
+        self._contents: dict[tuple[int, bool], Rows | None] = {}
         self._kept: set[int] = set()
         self._paths: dict[int, tuple[Path, ...]] = {}
         self._loops: dict[int, Loop] = {}
@@ -141,7 +142,18 @@ class Renderer:
         if self.context.from_nothing and id(node) in self._shared:
             rows = self.delta(node)
             return rows if rows is None or keys is None or keys.advisory else keys.restricted(rows)
+        if keys is None and id(node) in self._shared and self.event is None:
+            return self._whole(node, new)
         return _renderer(node).contents(node, self, new, keys)
+
+    def _whole(self, node: Node, new: bool) -> Rows | None:
+        """All contents of what several operators read: those of one full join over another are asked for twice by
+        each of them, so that what lies below many would be computed as often as 2 to the power of their number."""
+        if (id(node), new) not in self._contents:
+            rows = _renderer(node).contents(node, self, new, None)
+            is_little = rows is not None and rows.estimate <= limits.TASK_ROWS
+            self._contents[id(node), new] = self.context.localized(rows) if rows is not None and is_little else rows
+        return self._contents[id(node), new]
 
 
 def _renderer(node: Node) -> OperatorRenderer:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.evaluate import truth
 from dbt_incremental_dd.trace.local import Local, consolidate_local
 from dbt_incremental_dd.trace.read import consolidate, schema_of
@@ -90,7 +90,7 @@ def consolidated(rows: Rows) -> Rows:
     """The same updates, equal rows summed and zeros dropped."""
     if rows.consolidated:
         return rows
-    if isinstance(rows.source, Local) and is_plain(rows.source.schema):
+    if isinstance(rows.source, Local) and is_readable(rows.source.schema):
         table = consolidate_local(rows.source.table, [DIFF])
         return replace(rows, source=rows.source.with_table(table), consolidated=True)
     return replace(rows, source=consolidate(rows.frame), consolidated=True)

@@ -1,8 +1,8 @@
-"""What a model's runs took, and from that what the next one would take by a delta and by building it anew.
+"""What a model's runs took, and from that how the next one gets there soonest.
 
-A delta is taken to cost a fixed part and so much for each changed update, as former ones of a like size say; a build,
-as much for each update of the inputs as the last one. Where no such delta has run yet, an update of one is taken to
-cost several times what it costs in a build, because it is looked up.
+A *delta* computes what the changed updates imply. A *build* computes everything, operators' states included. A
+*recompute* runs the model's query as one Spark query and leaves the states behind: no delta can follow it, only a
+build. All three store the difference to what is stored, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,84 +10,141 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dbt_incremental_dd.runtime.request import Strategy
 
-_KEPT = 12
+Kind = Literal["build", "delta", "recompute"]
+
+QUICK_SECONDS = 0.5
+"""Small deltas that take less are kept, whatever else would take. Read by attribute: it may be set."""
+_KEPT: Mapping[Kind, int] = {"build": 2, "delta": 12, "recompute": 3}
+"""Runs that are recorded."""
 _LOOKED_UP = 8
-"""An update of a delta costs so much more than one of a build, until runs tell."""
+"""An update of a delta costs so many times what it costs in a build, until runs tell."""
 _FIXED = 0.5
 """Seconds of any delta, until runs tell."""
 _ALIKE = 10
 """Deltas tell of ones that are at most so many times as large."""
 _SMALL = 10_000
-"""Changed updates; fewer never make a build worthwhile."""
+"""Changed updates; of fewer, only recorded deltas tell that something else is quicker."""
+_TRIALS = 2
+"""Small deltas before something else is done: the first one in a process is slow."""
+_FAR = 3
+"""Except where the first one took so many times as long as something else would. The same factor leads back."""
+_EXPLORED = 1_000_000
+"""Updates of all inputs, up to which it may be tried whether something else is quicker."""
+_UNTRIED: Mapping[Kind, int] = {"build": 2, "recompute": 4}
+"""Then it is taken to be so many times as quick as the first build, which ran in a cold process."""
 
 
 @dataclass(frozen=True)
 class Spent:
     """One run: updates that were new to it, all updates of its inputs then, and seconds up to its commit."""
 
-    built: bool
+    kind: Kind
     changed: int
     total: int
     seconds: float
 
+    def grown(self, total: int) -> float:
+        """Its seconds over inputs of ``total`` updates, if it read everything."""
+        return self.seconds * max(total / max(self.total, 1), 1)
+
 
 @dataclass(frozen=True)
 class Costs:
-    """The latest runs, oldest first; the last build is among them."""
+    """The latest runs of each kind, oldest first.
+
+    ``can_recompute``: the query may be run as one; ``behind``: the last run was a recompute that left states behind.
+    """
 
     runs: tuple[Spent, ...]
+    can_recompute: bool = False
+    behind: bool = False
 
     @staticmethod
     def of(manifest: Mapping[str, Any]) -> Costs:
-        """As a model's manifest has them."""
-        return Costs(tuple(Spent(*run) for run in manifest.get("runs", ())))
+        """As a model's manifest has them. Former versions wrote whether the run was a build."""
+        names: Mapping[Any, Kind] = {True: "build", False: "delta"}
+        runs = (Spent(names.get(kind, kind), *spent) for kind, *spent in manifest.get("runs", ()))
+        return Costs(tuple(runs), bool(manifest.get("can_recompute")), bool(manifest.get("behind")))
 
     def with_run(self, strategy: Strategy, changed: int, total: int, seconds: float) -> list[Sequence[Any]]:
-        """For the manifest: these and one more, of a build or a delta."""
-        runs = [*self.runs, Spent(strategy != "delta", changed, total, round(seconds, 3))]
-        build = [run for run in runs if run.built][-1:]
-        kept = build + [run for run in runs if not run.built][-_KEPT:]
-        return [[run.built, run.changed, run.total, run.seconds] for run in kept]
+        """For the manifest: these and one more."""
+        kind: Kind = strategy if strategy == "delta" or strategy == "recompute" else "build"
+        runs = (*self.runs, Spent(kind, changed, total, round(seconds, 3)))
+        kept = (run for kind, count in _KEPT.items() for run in [run for run in runs if run.kind == kind][-count:])
+        return [[run.kind, run.changed, run.total, run.seconds] for run in kept]
 
-    @property
-    def _build(self) -> Spent | None:
-        """The last build, if it is recorded."""
-        return next((run for run in self.runs if run.built), None)
+    def _of_kind(self, kind: Kind) -> list[Spent]:
+        return [run for run in self.runs if run.kind == kind]
 
     def build(self, total: int) -> float | None:
-        """Seconds to build the model anew; None where it is not known."""
-        build = self._build
-        return None if build is None else build.seconds * max(total / max(build.total, 1), 1)
+        """Seconds to build the model anew, as the last build did. Returns None if none is recorded."""
+        builds = self._of_kind("build")
+        return builds[-1].grown(total) if builds else None
+
+    def recompute(self, total: int) -> float | None:
+        """Seconds of the query alone. Returns None if it has not been tried."""
+        tried = [run.grown(total) for run in self._of_kind("recompute")]
+        return statistics.median_low(tried) if tried else None
 
     def delta(self, changed: int) -> float | None:
-        """Seconds of a delta; None where it is not known."""
-        deltas = [run for run in self.runs if not run.built]
-        build = self._build
-        fixed = min((run.seconds for run in deltas), default=_FIXED)
-        alike = [(run.seconds - fixed) / max(run.changed, 1) for run in deltas if _ALIKE * run.changed >= changed]
+        """Seconds of a delta: a fixed part and so much for each changed update, as those of a like size took. Returns
+        None if nothing is recorded."""
+        fixed = min((run.seconds for run in self._of_kind("delta")), default=_FIXED)
+        alike = [(run.seconds - fixed) / max(run.changed, 1) for run in self._alike(changed)]
         if alike:
-            return fixed + statistics.median(alike) * changed
-        return None if build is None else fixed + _LOOKED_UP * build.seconds * changed / max(build.total, 1)
+            return fixed + statistics.median_low(alike) * changed
+        build = self._of_kind("build")[-1:]
+        return fixed + _LOOKED_UP * build[0].seconds * changed / max(build[0].total, 1) if build else None
 
-    def favours_build(self, changed: int, total: int) -> bool:
-        """Whether to build the model anew and subtract what it held."""
+    def _alike(self, changed: int) -> list[Spent]:
+        return [run for run in self._of_kind("delta") if _ALIKE * run.changed >= changed]
+
+    def choose(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
+        """How the next run of that many changed updates gets there soonest."""
         delta, build = self.delta(changed), self.build(total)
-        if changed <= _SMALL or delta is None or build is None:
-            return changed > _SMALL and 2 * changed > total
-        return delta > build
+        if self.behind:
+            back = changed <= _SMALL and delta is not None and _FAR * delta < (self.recompute(total) or 0)
+            return "rebuild" if back else "recompute"
+        if changed <= _SMALL:
+            return self._choose_small(changed, total)
+        if delta is None or build is None:
+            return "rebuild" if 2 * changed > total else "delta"
+        return "rebuild" if delta > build else "delta"
+
+    def _choose_small(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
+        """Small deltas come again and again, so that what is done instead may leave the states behind."""
+        alike, delta, otherwise = self._alike(changed), self.delta(changed), self._otherwise(total)
+        if not alike or delta is None or otherwise is None or delta < QUICK_SECONDS:
+            return "delta"
+        if delta <= otherwise * (1 if len(alike) >= _TRIALS else _FAR):
+            return "delta"
+        return "recompute" if self.can_recompute else "rebuild"
+
+    def _otherwise(self, total: int) -> float | None:
+        """Seconds of what can be done instead of a delta. What has not been tried is taken to be quicker than the
+        first build, so that it is tried once."""
+        kind: Kind = "recompute" if self.can_recompute else "build"
+        tried, build = self.recompute(total) if self.can_recompute else None, self.build(total)
+        if tried is not None or build is None:
+            return tried
+        is_untried = self.can_recompute or len(self._of_kind(kind)) < 2
+        return build / _UNTRIED[kind] if is_untried and total <= _EXPLORED else build
 
     def told(self, changed: int, total: int) -> str:
-        """Both estimates, in a line."""
-        delta, build = self.delta(changed), self.build(total)
+        """All estimates, in a line."""
+        delta, build, recompute = self.delta(changed), self.build(total), self.recompute(total)
         if delta is None or build is None:
             return "Cost: no run is recorded yet"
-        chosen = "a build" if self.favours_build(changed, total) else "a delta"
-        deltas = sum(not run.built for run in self.runs)
+        query = ""
+        if self.can_recompute:
+            query = ", as one query " + ("not tried" if recompute is None else f"about {recompute:.1f} s")
+        behind = " (states are behind: a delta needs a build first)" if self.behind else ""
+        chosen = {"delta": "a delta", "rebuild": "a build", "recompute": "one query"}[self.choose(changed, total)]
         return (
-            f"Cost: {changed:,} changed updates by a delta about {delta:.1f} s ({deltas} recorded), "
-            f"by a build of {total:,} about {build:.1f} s; next: {chosen}"
+            f"Cost: {changed:,} changed updates by a delta about {delta:.1f} s ({len(self._of_kind('delta'))} recorded)"
+            f"{behind}, by a build of {total:,} about {build:.1f} s{query}; next: {chosen}"
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.errors import RecursionLimit, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
@@ -17,12 +17,14 @@ from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
+from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.runtime.agreement import hold_batch, hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
 from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
+from dbt_incremental_dd.runtime.recompute import recomputed, told_of
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
@@ -106,6 +108,10 @@ def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome
         why, afresh = "following the change takes longer than a build", False
     except Exception as error:
         failed = explained(run.storage, request.name, current, given, error)
+        if strategy == "recompute" and isinstance(failed, QueryError):
+            run.report(f"{failed.message}; building it by its plan instead")
+            why = "Spark failed to run its query as one"
+            return replace(work.do("rebuild", fails_as_one=True), held_back_by=held_back_by, why=why)
         if failed is not error and not isinstance(failed, StateError):
             raise failed from error
         if not isinstance(failed, StateError) or strategy == "initial":
@@ -159,12 +165,15 @@ class _Work:
         self._t1 = t1
         self._at = stamp(current, given, t1)
         self._started = time.monotonic()
+        self._fails_as_one = False
 
-    def do(self, strategy: Strategy, afresh: bool = False) -> Outcome:
+    def do(self, strategy: Strategy, *, afresh: bool = False, fails_as_one: bool = False) -> Outcome:
         """Renders by that strategy, commits, and publishes the relations; tells how it goes where that takes long.
 
-        ``afresh``: nothing that is stored of the model is read, and its history is dropped.
+        ``afresh``: nothing that is stored of the model is read, and its history is dropped. ``fails_as_one``: Spark
+        does not answer the query as one.
         """
+        self._started, self._fails_as_one = time.monotonic(), fails_as_one
         run, name = self._run, self._request.name
         with progress(run.storage, self._current.place.uri, f"{name}, {strategy}", run.report):
             return self._do(strategy, afresh)
@@ -173,9 +182,9 @@ class _Work:
         run = self._run
         context = self._context(anew=strategy != "delta")
         try:
-            rows = Renderer(context, self._compiled.plan.root).run()
+            rows = self._rows(context, strategy)
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
-            subtract = strategy == "rebuild" and same_columns and not afresh
+            subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
             change = output_delta(context, self._compiled, rows, subtract)
             change = None if change is None else context.localized(change)
             batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._arranged())
@@ -199,6 +208,13 @@ class _Work:
             fallbacks=self._compiled.plan.fallbacks,
             notes=tuple(self._notes(strategy)),
         )
+
+    def _rows(self, context: Context, strategy: Strategy) -> Rows | None:
+        plan = self._compiled.plan
+        if strategy != "recompute":
+            return Renderer(context, plan.root).run()
+        inputs = {item.key: Input(item.name, item.schema) for item in self._given}
+        return recomputed(context, self._request.sql, inputs, plan)
 
     def _notes(self, strategy: Strategy) -> Iterator[str]:
         """What the user should change for runs to do less."""
@@ -262,6 +278,7 @@ class _Work:
                 **Position(self._t1, {item.name: item.up_to for item in self._given}).entry(self._at),
                 "inner": dict(inner),
                 "temporal": self._compiled.plan.is_temporal,
+                **told_of(self._compiled, self._current.manifest, strategy, self._fails_as_one),
                 "fallbacks": list(self._compiled.plan.fallbacks),
                 "retain_history": self._request.config.retain_history,
                 "unique_id": self._request.unique_id,

@@ -14,9 +14,11 @@ from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 from dbt_incremental_dd.runtime.stored_plan import Compiled
-from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.local import Local, read_local
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
 from dbt_incremental_dd.trace.write import remove_files, write_arrow, write_spark
@@ -45,12 +47,22 @@ def output_delta(context: Context, compiled: Compiled, rows: Rows | None, subtra
     if not subtract:
         positive_anyway = named is not None and named.positive and context.from_nothing
         return named if named is None or positive_anyway else consolidated(named)
+    named = None if named is None else context.localized(named)
+    change = plus([named, negated(_stored(context, named))])
+    return None if change is None else consolidated(change)
+
+
+def _stored(context: Context, beside: Rows | None) -> Rows | None:
+    """What the output holds; on the driver if what it is put together with is there, too."""
     assert context.output is not None
     log, schema = context.output
-    stored = updates(context.spark, log.uri, log.files, schema_with_diff(schema))
-    former = Rows(stored, total_rows(log.files)) if log.files else None
-    change = plus([named, negated(former)])
-    return None if change is None else consolidated(change)
+    wanted, count = schema_with_diff(schema), total_rows(log.files)
+    if not log.files:
+        return None
+    if count <= limits.FOUND_ROWS and is_readable(wanted) and (beside is None or beside.local is not None):
+        table = read_local(context.storage, log.uri, log.files, wanted)
+        return Rows(Local(context.spark, table, wanted), count)
+    return Rows(updates(context.spark, log.uri, log.files, wanted), count)
 
 
 def schema_with_diff(schema: Schema) -> Schema:

@@ -63,7 +63,7 @@ class ModelRequest:
         return found
 
 
-Strategy = Literal["initial", "delta", "rebuild", "skip"]
+Strategy = Literal["initial", "delta", "rebuild", "recompute", "skip"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,8 @@ class Outcome:
             parts.append("initial")
         if self.strategy == "rebuild":
             parts.append(f"rebuild: {self.why}")
+        if self.strategy == "recompute":
+            parts.append("recomputed: quicker than a delta")
         if self.held_back_by:
             parts.append(f"held back by {self.held_back_by}")
         parts += [f"recomputed: {reason}" for reason in self.fallbacks]

@@ -177,9 +177,9 @@ def choose(
     changed = sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in given)
     if not changed and not (has_passed and current.manifest.get("temporal")):
         return "skip", ""
-    if Costs.of(current.manifest).favours_build(changed, sum(total_rows(item.log.files) for item in given)):
-        return "rebuild", f"{changed:,} changed updates are more than a delta is worth"
-    return "delta", ""
+    total = sum(total_rows(item.log.files) for item in given)
+    strategy = Costs.of(current.manifest).choose(changed, total)
+    return strategy, "former runs say that a delta would take longer" if strategy == "rebuild" else ""
 
 
 def require_columns(request: ModelRequest, current: Current, wanted: Schema) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -148,8 +149,12 @@ def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.C
 
 
 def consolidate_local(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
-    """Sums the diffs of equal rows and drops rows whose diffs are all zero; NULL equals NULL."""
+    """Sums the diffs of equal rows and drops rows whose diffs are all zero; NULL equals NULL.
+
+    Of flat types. As with Spark, NaN equals NaN, and -0.0 becomes 0.0.
+    """
     data = [name for name in table.column_names if name not in diffs]
+    table = _normalized(table)
     types = {name: table.schema.field(name).type for name in diffs}
     if data:
         summed = table.group_by(data, use_threads=False).aggregate([(name, "sum") for name in diffs])
@@ -164,6 +169,16 @@ def consolidate_local(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
         nonzero = pc.not_equal(summed[name], pa.scalar(0).cast(types[name]))
         kept = nonzero if kept is None else pc.or_(kept, nonzero)
     return summed if kept is None else summed.filter(kept)
+
+
+def _normalized(table: pa.Table) -> pa.Table:
+    """The table with one NaN and one zero only, because Arrow groups floats by their bits."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            values = pc.add(table.column(index), pa.scalar(0.0, field.type))
+            one_nan = pc.if_else(pc.is_nan(values), pa.scalar(math.nan, field.type), values)
+            table = table.set_column(index, field.name, one_nan)
+    return table
 
 
 def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:

@@ -31,7 +31,8 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_run(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value[1:]))
+    is_right = isinstance(value, list) and len(value) == 4 and all(map(_is_number, value[1:]))
+    return is_right and (isinstance(value[0], bool) or value[0] in ("build", "delta", "recompute"))
 
 
 def _texts(value: Any) -> bool:
@@ -60,7 +61,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     "inputs": _named(_of(str)),
     "inner": _named(_is_count),
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
-    "temporal": _of(bool),
+    **dict.fromkeys(("temporal", "can_recompute", "behind"), _of(bool)),
     "retain_history": _is_count,
     "rows": lambda value: value is None or _is_count(value),
     "change": _of(dict),

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
@@ -62,7 +63,7 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
     table = nullable_inside(table).replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
     is_large = table.num_rows > ROWS_PER_GROUP
-    how = _PAGED if is_large else {}
+    how = {**(_PAGED if is_large else {}), "write_statistics": _with_statistics(table)}
     footers: list[pq.FileMetaData] = []
     reached("file: before")
     with filesystem.open_output_stream(f"{root}/{path}") as out:
@@ -72,6 +73,17 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
         path = os.path.relpath(name_by_checksum(f"{root}/{path}"), root)
     reached("file: written")
     return _described(filesystem, root, path, footers[0], size, bounded, is_paged=is_large)
+
+
+def _with_statistics(table: pa.Table) -> list[str]:
+    """The flat columns for which a file may have a minimum and maximum. Arrow leaves NaN out of them, which is the
+    greatest value in Spark: it would skip rows that its filter admits."""
+    columns = zip(table.column_names, table.columns, strict=True)
+    return [name for name, column in columns if not pa.types.is_nested(column.type) and not _has_nan(column)]
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
 
 
 def write_spark(

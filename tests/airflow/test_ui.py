@@ -36,7 +36,7 @@ def test_the_page_in_a_browser(running: Running, tmp_path: Path) -> None:
         shown.goto(f"{airflow.url}/differential/#flights.daily")
         row = shown.locator("tr", has_text="flights.daily")
         row.wait_for()
-        assert "delta" in row.inner_text() or "initial" in row.inner_text()
+        assert any(how in row.inner_text() for how in ("delta", "recompute", "initial"))
         shown.locator("#lag path.line").wait_for(state="attached")
         assert shown.locator("#commits tbody tr").count() >= 5
         shown.goto(f"{airflow.url}/differential/#shop.payments")

@@ -2,40 +2,89 @@
 
 from __future__ import annotations
 
-from dbt_incremental_dd.runtime.costs import Costs
+from dataclasses import replace
+
+import pytest
+
+from dbt_incremental_dd.runtime import costs as choice
+from dbt_incremental_dd.runtime.costs import Costs, Kind
 
 
-def recorded(*runs: tuple[bool, int, int, float]) -> Costs:
-    """Runs as a manifest has them."""
+@pytest.fixture(autouse=True)
+def quick_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What holds outside of the suite."""
+    monkeypatch.setattr(choice, "QUICK_SECONDS", 0.5)
+
+
+def recorded(*runs: tuple[Kind, int, int, float]) -> Costs:
+    """Runs as a manifest has them, of a model whose query cannot be run as one."""
     return Costs.of({"runs": [list(run) for run in runs]})
 
 
-BUILT = (True, 1_000_000, 1_000_000, 10.0)
+def small(*runs: tuple[Kind, float]) -> Costs:
+    """The same of 100 changed updates each, among 50,000, of a model whose query can."""
+    return replace(recorded(*((kind, 100, 50_000, seconds) for kind, seconds in runs)), can_recompute=True)
+
+
+BUILT: tuple[Kind, int, int, float] = ("build", 1_000_000, 1_000_000, 10.0)
 
 
 def test_half_of_everything_is_built_anew_where_nothing_is_known() -> None:
-    assert Costs.of({}).favours_build(600_000, 1_000_000)
-    assert not Costs.of({}).favours_build(400_000, 1_000_000)
-    assert not Costs.of({}).favours_build(9_000, 9_000)
+    assert Costs.of({}).choose(600_000, 1_000_000) == "rebuild"
+    assert Costs.of({}).choose(400_000, 1_000_000) == "delta"
+    assert Costs.of({}).choose(9_000, 9_000) == "delta"
 
 
 def test_until_deltas_tell_an_update_costs_eight_times_one_of_a_build() -> None:
     costs = recorded(BUILT)
     assert costs.delta(100_000) == 0.5 + 8.0
-    assert not costs.favours_build(100_000, 1_000_000)
-    assert costs.favours_build(200_000, 1_000_000)
+    assert costs.choose(100_000, 1_000_000) == "delta"
+    assert costs.choose(200_000, 1_000_000) == "rebuild"
 
 
 def test_recorded_deltas_decide() -> None:
-    slow = recorded(BUILT, (False, 1, 1_000_000, 1.0), (False, 50_000, 1_050_000, 11.0))
-    fast = recorded(BUILT, (False, 1, 1_000_000, 1.0), (False, 50_000, 1_050_000, 1.5))
-    assert slow.favours_build(100_000, 1_000_000)
-    assert not fast.favours_build(500_000, 1_500_000)
+    slow = recorded(BUILT, ("delta", 1, 1_000_000, 1.0), ("delta", 50_000, 1_050_000, 11.0))
+    fast = recorded(BUILT, ("delta", 1, 1_000_000, 1.0), ("delta", 50_000, 1_050_000, 1.5))
+    assert slow.choose(100_000, 1_000_000) == "rebuild"
+    assert fast.choose(500_000, 1_500_000) == "delta"
 
 
 def test_a_slow_run_of_one_row_tells_nothing_of_many_rows() -> None:
-    costs = recorded(BUILT, (False, 1, 1_000_000, 0.4), (False, 1, 1_000_000, 9.0))
-    assert not costs.favours_build(50_000, 1_000_000)
+    costs = recorded(BUILT, ("delta", 1, 1_000_000, 0.4), ("delta", 1, 1_000_000, 9.0))
+    assert costs.choose(50_000, 1_000_000) == "delta"
+
+
+def test_a_small_delta_that_takes_longer_than_a_build_is_not_kept() -> None:
+    costs = recorded(("build", 50_000, 50_000, 19.0), ("delta", 100, 50_000, 41.0), ("delta", 100, 50_000, 26.0))
+    assert costs.choose(100, 50_000) == "rebuild"
+    assert replace(costs, can_recompute=True).choose(100, 50_000) == "recompute"
+
+
+def test_one_slow_delta_tells_little_and_a_quick_one_is_kept() -> None:
+    assert small(("build", 8.0), ("delta", 4.0)).choose(100, 50_000) == "delta"
+    assert small(("build", 8.0), ("delta", 9.0)).choose(100, 50_000) == "recompute"
+    assert small(("build", 8.0), ("delta", 4.0), ("delta", 3.0)).choose(100, 50_000) == "recompute"
+    assert small(("build", 8.0), ("delta", 9.0), ("delta", 1.0)).choose(100, 50_000) == "delta"
+    assert small(("build", 0.4), ("delta", 0.4), ("delta", 0.4)).choose(100, 50_000) == "delta"
+
+
+def test_a_slow_first_build_does_not_forbid_to_try_and_what_was_tried_decides() -> None:
+    slow = (("build", 8.0), ("delta", 3.0), ("delta", 3.0))
+    assert small(*slow).choose(100, 50_000) == "recompute"
+    assert small(*slow, ("recompute", 2.0)).choose(100, 50_000) == "recompute"
+    assert small(*slow, ("recompute", 4.0)).choose(100, 50_000) == "delta"
+    assert small(*slow).choose(100, 2_000_000) == "delta"
+    assert recorded(("build", 9, 9, 8.0), ("delta", 9, 9, 5.0), ("delta", 9, 9, 5.0)).choose(9, 9) == "rebuild"
+    twice = recorded(*(("build", 9, 9, 8.0),) * 2, *(("delta", 9, 9, 5.0),) * 2)
+    assert twice.choose(9, 9) == "delta"
+
+
+def test_states_that_are_behind_are_built_again_when_deltas_are_far_quicker() -> None:
+    costs = replace(small(("build", 8.0), ("delta", 3.0), ("delta", 3.0), ("recompute", 2.0)), behind=True)
+    assert costs.choose(100, 50_000) == "recompute"
+    assert costs.choose(40_000, 90_000) == "recompute"
+    assert costs.choose(100, 200_000) == "recompute"
+    assert costs.choose(100, 300_000) == "rebuild"
 
 
 def test_a_build_grows_with_its_inputs() -> None:
@@ -43,17 +92,29 @@ def test_a_build_grows_with_its_inputs() -> None:
     assert recorded(BUILT).build(10) == 10.0
 
 
-def test_the_last_build_and_the_latest_deltas_are_kept() -> None:
+def test_the_last_builds_and_recomputes_and_the_latest_deltas_are_kept() -> None:
     costs = recorded(BUILT)
     for seconds in range(20):
         costs = Costs.of({"runs": costs.with_run("delta", 5, 1_000, float(seconds))})
+        costs = Costs.of({"runs": costs.with_run("recompute", 5, 1_000, float(seconds))})
     costs = Costs.of({"runs": costs.with_run("rebuild", 7, 2_000, 3.0)})
     assert costs.build(2_000) == 3.0
-    assert [run.seconds for run in costs.runs] == [3.0, *map(float, range(8, 20))]
+    assert costs.recompute(1_000) == 18.0
+    assert [run.seconds for run in costs.runs] == [10.0, 3.0, *map(float, range(8, 20)), 17.0, 18.0, 19.0]
 
 
-def test_both_estimates_are_told() -> None:
+def test_former_versions_recorded_whether_a_run_was_a_build() -> None:
+    costs = Costs.of({"runs": [[True, 9, 9, 2.0], [False, 9, 9, 1.0]]})
+    assert [run.kind for run in costs.runs] == ["build", "delta"]
+
+
+def test_all_estimates_are_told() -> None:
     assert Costs.of({}).told(1, 2) == "Cost: no run is recorded yet"
-    told = recorded(BUILT, (False, 100, 1_000_000, 0.5)).told(100, 1_000_000)
+    told = recorded(BUILT, ("delta", 100, 1_000_000, 0.5)).told(100, 1_000_000)
     assert "100 changed updates by a delta about 0.5 s (1 recorded)" in told
     assert told.endswith("by a build of 1,000,000 about 10.0 s; next: a delta")
+    told = small(("build", 8.0), ("delta", 9.0)).told(100, 50_000)
+    assert told.endswith("by a build of 50,000 about 8.0 s, as one query not tried; next: one query")
+    told = replace(small(("build", 8.0), ("delta", 9.0), ("recompute", 1.0)), behind=True).told(100, 50_000)
+    assert "(states are behind: a delta needs a build first)" in told
+    assert told.endswith("as one query about 1.0 s; next: one query")

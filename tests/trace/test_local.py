@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql.types import LongType, StringType, StructType
 
-from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import consolidate_local, local_frame, lookup_local, read_local
 from dbt_incremental_dd.trace.write import write_arrow
@@ -44,6 +47,28 @@ def test_equal_rows_are_summed_and_zeros_dropped() -> None:
         "{'k': 1, 'v': 'a', 'dd_diff': 3}",
         "{'k': None, 'v': None, 'dd_diff': 2}",
     ]
+
+
+def test_floats_are_equal_where_spark_says_so() -> None:
+    nan, other_nan = np.array([0x7FF8000000000000, 0x7FF8000000000001], np.uint64).view(np.float64)
+    rows = pa.table({"v": pa.array([0.0, -0.0, nan, other_nan, None, None, 1.5]), "dd_diff": [1, 1, 1, -1, 1, 1, -2]})
+    found = consolidate_local(rows, ["dd_diff"])
+    assert sorted(map(repr, found.to_pylist())) == [
+        "{'v': 0.0, 'dd_diff': 2}",
+        "{'v': 1.5, 'dd_diff': -2}",
+        "{'v': None, 'dd_diff': 2}",
+    ]
+
+
+def test_a_column_with_nan_has_no_statistics(tmp_path: Path) -> None:
+    """Spark would skip row groups by them: NaN > 1.0 there, and Arrow counts it neither as minimum nor as maximum."""
+    rows = pa.table({"a": [0.5, math.nan, None], "b": [0.5, None, 1.0], "dd_time": [1, 1, 1], "dd_diff": [1, 1, 1]})
+    schema = Schema((Column("a", "double"), Column("b", "double"), TIME_COLUMN, DIFF_COLUMN))
+    file = write_arrow(Storage(str(tmp_path)), str(tmp_path), rows, schema)
+    group = pq.read_metadata(tmp_path / file.path).row_group(0)
+    known = [group.column(i).statistics for i in range(4)]
+    assert [stats is not None and stats.has_min_max for stats in known] == [False, True, True, True]
+    assert (file.first, file.last) == (1, 1)
 
 
 def test_no_values_match_nothing(tmp_path: Path) -> None:

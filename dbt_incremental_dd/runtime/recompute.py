@@ -1,0 +1,94 @@
+"""A model's query as one Spark query over its inputs' contents, instead of its plan's delta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.time import BEGINNING
+from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
+from dbt_incremental_dd.differential.iterate import Iterate
+from dbt_incremental_dd.differential.lower import DifferentialPlan
+from dbt_incremental_dd.differential.state import stores
+from dbt_incremental_dd.differential.top import KeptTop
+from dbt_incremental_dd.differential.window import breaks_ties
+from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.clock import with_run_time
+from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.logical.recursion import Bound
+from dbt_incremental_dd.render.rows import Rows, expanded
+from dbt_incremental_dd.runtime.request import Strategy
+from dbt_incremental_dd.runtime.stored_plan import Compiled
+from dbt_incremental_dd.runtime.verify import contents
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.files import between, inserts_only
+from dbt_incremental_dd.trace.local import Local, read_local
+from dbt_incremental_dd.trace.log import total_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from dbt_incremental_dd.render.context import Context, InputInterval
+
+_ORDER_FREE = {
+    *("any", "approx_count_distinct", "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "corr", "count"),
+    *("count_if", "covar_pop", "covar_samp", "every", "kurtosis", "max", "mean", "median", "min", "percentile"),
+    *("skewness", "some", "std", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop", "var_samp", "variance"),
+}
+"""Aggregates that are the same for rows in any order, but for the last digits of floats."""
+
+
+def told_of(compiled: Compiled, before: Mapping[str, Any], strategy: Strategy, fails_as_one: bool) -> dict[str, bool]:
+    """What a manifest says: whether the next run may be a recompute, and whether this one has left states behind.
+
+    ``before``: the former manifest. A query that Spark has once failed to answer is not tried again.
+    """
+    has_failed = before.get("fingerprint") == compiled.fingerprint and before.get("can_recompute") is False
+    behind = strategy == "recompute" and any(stores(node) for node in each_once(compiled.plan.root))
+    return {"can_recompute": can_recompute(compiled.plan) and not fails_as_one and not has_failed, "behind": behind}
+
+
+def can_recompute(plan: DifferentialPlan) -> bool:
+    """Whether the query may be run as one in place of a delta.
+
+    Not so where the plan breaks ties that the query leaves open: its rows would change back and forth. Nor where the
+    plan is that query already, or a recursion, which Spark may not answer.
+    """
+    return not isinstance(plan.root, Recompute) and not any(map(_depends, each_once(plan.root)))
+
+
+def _depends(node: Node) -> bool:
+    if isinstance(node, RecomputeGroups):
+        return any(aggregate.function not in _ORDER_FREE for aggregate in node.aggregates)
+    if isinstance(node, WindowGroups):
+        return any(breaks_ties(function) for _, function in node.functions)
+    return isinstance(node, TopGroups | KeptTop | Iterate | Bound)
+
+
+def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Rows:
+    """The answer as of the run's time, under the ids of the plan's root."""
+    text, keys = template(with_run_time(sql, inputs), inputs)
+    views = [context.view(_contents(context, context.inputs[inputs[key].collection])) for key in keys]
+    frame = context.spark.sql(bind_now(text, context.t1).format(*views)).toDF(*plan.root.columns)
+    former = total_rows(context.output[0].files) if context.output else 0
+    return Rows(frame.withColumn(DIFF, F.lit(1).cast("bigint")), former + 1, positive=True)
+
+
+def _contents(context: Context, read: InputInterval) -> DataFrame:
+    """An input's rows at the end of its interval; few ones are summed up on the driver, so that Spark only reads."""
+    files = between(read.log.files, BEGINNING, read.t1)
+    stored = Schema((*read.schema.columns, TIME_COLUMN, DIFF_COLUMN))
+    if not files or total_rows(files) > limits.TASK_ROWS or not is_readable(stored):
+        return contents(context.spark, read.log, read.schema, read.t1)
+    table = read_local(context.storage, read.log.uri, files, stored)
+    table = table.filter(pc.less_equal(table[TIME], read.t1)).drop_columns([TIME])
+    rows = Local(context.spark, table, Schema((*read.schema.columns, DIFF_COLUMN)))
+    return expanded(Rows(rows, table.num_rows, positive=inserts_only(files)))
