@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.spark import SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 
@@ -24,6 +27,13 @@ class DifferentialCredentials(SparkCredentials):
         data.setdefault("method", "session")
         data.setdefault("host", "NA")
         return data
+
+    def __post_init__(self) -> None:
+        try:
+            require_method(self.method)
+        except ConfigError as error:
+            raise DbtRuntimeError(str(error)) from error
+        super().__post_init__()
 
     @property
     def type(self) -> str:
