@@ -83,10 +83,11 @@ format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# An environment with another dbt-core.
+# An environment with another dbt-core, also with one that setup.py does not allow yet.
 .venv-dbt-%/.installed: $(STAMP)
 	$(PYTHON) -m venv .venv-dbt-$*
-	$(BIN)/python -m uv pip install --quiet --python .venv-dbt-$*/bin/python -e '.[dev]' 'dbt-core==$*.*'
+	echo 'dbt-core==$*.*' >.venv-dbt-$*/dbt-core.txt
+	$(BIN)/python -m uv pip install --quiet --python .venv-dbt-$*/bin/python -e '.[dev]' --override .venv-dbt-$*/dbt-core.txt
 	@touch $@
 
 # An environment with another pyspark: .venv-4.1, .venv-4.2. One of the readers of collections is for tests alone.
