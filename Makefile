@@ -10,6 +10,8 @@ WORKERS ?= 2
 CONNECTED := .venv-4.2
 # The newest pyspark for which Iceberg's connector is published.
 ICEBERG := .venv-4.1
+# Releases of dbt-core, beside the one of .venv, that `make dbt-versions` runs dbt's tests with.
+DBT ?= 1.10
 # Tests start many short JVMs. One that maps Spark's classes from an archive starts in half the time, and the second
 # compiler costs it more than it gains.
 JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:disable -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
@@ -17,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test suite airflow test-slow torture servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -66,6 +68,11 @@ test-slow: setup ## runs the tests that take minutes
 torture: setup ## ends the process at every point, and races processes; takes an hour
 	$(BIN)/python -m pytest -m torture
 
+dbt-versions: java $(DBT:%=dbt-%) ## runs the tests of dbt's features with other releases of dbt-core: DBT="1.10 1.11"
+
+$(DBT:%=dbt-%): dbt-%: .venv-dbt-%/spark.jsa
+	$(call JVM,.venv-dbt-$*) .venv-dbt-$*/bin/python -m pytest tests/dbt --ignore tests/dbt/standard
+
 lint: setup ## style, types, import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -76,12 +83,19 @@ format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# An environment with another dbt-core, also with one that setup.py does not allow yet.
+.venv-dbt-%/.installed: $(STAMP)
+	$(PYTHON) -m venv .venv-dbt-$*
+	echo 'dbt-core==$*.*' >.venv-dbt-$*/dbt-core.txt
+	$(BIN)/python -m uv pip install --quiet --python .venv-dbt-$*/bin/python -e '.[dev]' --override .venv-dbt-$*/dbt-core.txt
+	@touch $@
+
 # An environment with another pyspark: .venv-4.1, .venv-4.2. One of the readers of collections is for tests alone.
 .venv-%/.installed: $(STAMP)
 	$(PYTHON) -m venv .venv-$*
 	$(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python -e '.[dev]' chdb 'pyspark[connect]==$*.*'
 	@touch $@
-.PRECIOUS: .venv-%/.installed
+.PRECIOUS: .venv-%/.installed .venv-dbt-%/.installed
 
 servers: kafka postgres lake cluster ## all tests against real servers; half an hour
 
@@ -118,5 +132,5 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.recursion --edges 200000 --nodes 80000
 
 clean: ## removes what was generated, and the environment
-	rm -rf $(VENV) $(CONNECTED) $(ICEBERG) .jars build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* .jars build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf example_project/*/data example_project/*/state example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs

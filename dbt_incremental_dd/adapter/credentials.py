@@ -9,6 +9,8 @@ from typing import Any
 from dbt.adapters.spark import SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 _OURS = ("state_root", "storage_options", "server_side_parameters")
@@ -32,6 +34,13 @@ class DifferentialCredentials(SparkCredentials):
             if close and key not in _OURS:
                 raise DbtRuntimeError(f"unknown setting {key}. Did you mean {close[0]}?")
         return data
+
+    def __post_init__(self) -> None:
+        try:
+            require_method(self.method)
+        except ConfigError as error:
+            raise DbtRuntimeError(str(error)) from error
+        super().__post_init__()
 
     @property
     def type(self) -> str:

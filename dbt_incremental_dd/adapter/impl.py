@@ -23,7 +23,7 @@ from dbt_common.invocation import get_invocation_id
 from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
 from dbt_incremental_dd.runtime.grants import knows_grants
-from dbt_incremental_dd.runtime.preview import preview, stored_columns
+from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
 from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
@@ -65,6 +65,13 @@ class DifferentialResponse(AdapterResponse):
             fallbacks=list(outcome.fallbacks),
             held_back_by=outcome.held_back_by,
         )
+
+
+@dataclass
+class PreviewResponse(AdapterResponse):
+    """What a model would be: of `--empty` and `--sample`."""
+
+    fallbacks: list[str] = field(default_factory=list)
 
 
 class DifferentialAdapter(SparkAdapter):
@@ -170,13 +177,20 @@ class DifferentialAdapter(SparkAdapter):
             raise DbtRuntimeError(str(error)) from error
 
     @available
-    def differential_preview(self, model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any]) -> str:
-        """A query of no rows with the columns that the model would have; reads and stores nothing."""
+    def differential_preview(
+        self, model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any]
+    ) -> Preview:
+        """What the model would be; reads and stores nothing."""
         try:
             request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
             return preview(self.connections.session(), self._storage(), request)
         except DifferentialError as error:
             raise _told(error) from error
+
+    @available
+    def differential_previewed(self, found: Preview) -> PreviewResponse:
+        """The response for a model that was compiled alone."""
+        return PreviewResponse(_message=found.message, fallbacks=list(found.fallbacks))
 
     @available
     def differential_require_grants(self, relation: str) -> None:

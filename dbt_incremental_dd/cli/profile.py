@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 
@@ -87,6 +88,7 @@ def _of_project(project_dir: str | None, profiles_dir: str | None, target: str |
             f"target {wanted} of profile {name} in {file} is of type {output.get('type')}",
             "Give one of type differential: --target.",
         )
+    require_method(output.get("method"))
     root = state_root_of(str(output.get("state_root") or DEFAULT_ROOT), str(folder))
     settings = _texts(output.get("server_side_parameters"))
     return Found(root, _texts(output.get("storage_options")), settings)

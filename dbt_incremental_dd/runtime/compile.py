@@ -14,6 +14,7 @@ from pyspark.errors import AnalysisException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.foreign import is_foreign
 from dbt_incremental_dd.core.schema import Column, Schema, is_reserved
+from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.check import check
@@ -28,6 +29,7 @@ from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.runtime import stored_plan
+from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.syntax import told_by_spark
 from dbt_incremental_dd.trace.layout import Place
@@ -88,6 +90,14 @@ def compile_model(
         query = whole(timed, inputs, schema, error.construct)
         plan = lower_differential(query.plan, query.names, types)
     return Compiled(plan, schema, fingerprint(sql, inputs, own or {}))
+
+
+def require_deltas(plan: DifferentialPlan, request: ModelRequest) -> None:
+    """Raises UnsupportedSQL, with the reasons, where a part would be recomputed whole and the model refuses that."""
+    if plan.fallbacks and request.config.fallback == "error":
+        raise UnsupportedSQL(
+            f"would be recomputed: {'; '.join(plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."
+        )
 
 
 def _query(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:

@@ -19,7 +19,7 @@ from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.runtime.agreement import hold_batch, hold_columns, hold_stored
-from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint
+from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
@@ -91,10 +91,7 @@ def _write(run: Run, request: ModelRequest, given: tuple[Given, ...]) -> Outcome
     if strategy == "skip":
         return _skip(run, request, current, given, t1, held_back_by)
     compiled = compile_cached(run.spark, current.place, request.sql, inputs, own)
-    if compiled.plan.fallbacks and request.config.fallback == "error":
-        raise UnsupportedSQL(
-            f"would be recomputed: {'; '.join(compiled.plan.fallbacks)}", "Rewrite it, or set `fallback: recompute`."
-        )
+    require_deltas(compiled.plan, request)
     require_columns(request, current, compiled.schema)
     hold_columns(run, request, current, compiled.schema)
     if strategy == "delta" and why:

@@ -1,15 +1,16 @@
-"""What a model's columns would be, without reading rows or storing anything: for ``--empty`` and unit tests."""
+"""What a model would be, without reading rows or storing anything: for ``--empty`` and ``--sample``."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import Relation
 from dbt_incremental_dd.logical.sql_types import sql_type
-from dbt_incremental_dd.render.types import SparkTypes
-from dbt_incremental_dd.runtime.compile import output_schema
+from dbt_incremental_dd.runtime.compile import compile_model, require_deltas
 from dbt_incremental_dd.runtime.constraints import Constrained, require_meaning
 from dbt_incremental_dd.runtime.contract import require_columns
 from dbt_incremental_dd.runtime.relation import no_rows_sql
@@ -23,15 +24,36 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> str:
-    """A query of no rows with the model's columns. Raises what an invalid query raises."""
-    inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in request.relations}
-    schema = output_schema(SparkTypes(spark, {}), request.name, request.sql, inputs)
+_EMPTIED = re.compile(r"\(select \* from (.+?) where false limit 0\)")
+"""What dbt writes in place of a relation's name with ``--empty``."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """``sql`` is a query of no rows with the model's columns; ``fallbacks`` are reasons why parts of it would be
+    recomputed whole, none if all of it would be kept up to date by deltas."""
+
+    sql: str
+    fallbacks: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What a user should know."""
+        return "; ".join(["nothing is stored", *(f"recomputed: {reason}" for reason in self.fallbacks)])
+
+
+def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> Preview:
+    """Compiles the model as its run would. Raises what an invalid query raises, and a fallback that is refused."""
+    sql = _EMPTIED.sub(r"\1", request.sql)
+    inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in replace(request, sql=sql).relations}
+    compiled = compile_model(spark, request.name, sql, inputs)
+    require_deltas(compiled.plan, request)
+    schema = compiled.schema
     contract = request.config.contract
     if contract is not None:
         require_columns(spark, request.name, contract, schema)
         require_meaning(Constrained(spark, storage, request.name, schema, None), contract.constraints)
-    return no_rows_sql(schema)
+    return Preview(no_rows_sql(schema), compiled.plan.fallbacks)
 
 
 def stored_columns(storage: Storage, name: str) -> list[tuple[str, str]]:

@@ -53,13 +53,13 @@
 {% endmacro %}
 
 
-{# Proves that the SQL is valid, and makes a relation only where there is none. Stored collections stay as they are. #}
+{# Compiles the SQL, and makes a relation only where there is none. Stored collections stay as they are. #}
 {% macro dd_preview(target, existing, sql) %}
-  {%- set nothing = adapter.differential_preview(model, target.render(), sql, graph) -%}
+  {%- set found = adapter.differential_preview(model, target.render(), sql, graph) -%}
   {%- if existing is none -%}
-    {% call statement('main') %} create or replace view {{ target }} as {{ nothing }} {% endcall %}
+    {% call statement() %} create or replace view {{ target }} as {{ found.sql }} {% endcall %}
   {%- else -%}
-    {% call statement('main') %} {{ nothing }} {% endcall %}
+    {% call statement() %} {{ found.sql }} {% endcall %}
   {%- endif -%}
-  {{ log(target ~ ': --empty and --sample leave what is stored as it is', info=true) }}
+  {% do store_result('main', response=adapter.differential_previewed(found)) %}
 {% endmacro %}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERS = itertools.count()
+_COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 class Project:
@@ -25,6 +27,8 @@ class Project:
         self.last: Any = None
         self.warnings: list[str] = []
         """Those of the last command."""
+        self.told: list[str] = []
+        """What the last command has said, warnings included, without colours."""
         target = {"type": "differential", "schema": schema, "threads": 2, **profile}
         self.write("profiles.yml", yaml.safe_dump({"p": {"target": "dev", "outputs": {"dev": target}}}))
         config = {
@@ -50,7 +54,7 @@ class Project:
         from dbt.cli.main import dbtRunner
 
         folder = str(self.folder)
-        self.warnings = []
+        self.warnings, self.told = [], []
         runner = dbtRunner(callbacks=[self._note])
         self.last = runner.invoke([*arguments, "--project-dir", folder, "--profiles-dir", folder, "--quiet"])
         if not fails:
@@ -62,6 +66,8 @@ class Project:
     def _note(self, event: Any) -> None:
         if event.info.level == "warn":
             self.warnings.append(event.info.msg)
+        if event.info.level != "debug":
+            self.told.append(_COLOUR.sub("", event.info.msg))
 
     def _why(self) -> str:
         if self.last.exception:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+
 _BIN = Path(sys.executable).parent
 TEXT_SOURCES = """
 version: 2
@@ -72,6 +74,11 @@ def test_example_runs_under_spark_connect(tmp_path: Path, connect_server: str) -
     (folder / "fields").mkdir()
     environment = {**os.environ, "SPARK_REMOTE": connect_server}
     for round in range(2):
+        if round == 1:  # the profile may name the server, too
+            del environment["SPARK_REMOTE"]
+            profiles = yaml.safe_load((folder / "profiles.yml").read_text())
+            profiles["clickstream"]["outputs"]["dev"]["server_side_parameters"] = {"spark.remote": connect_server}
+            (folder / "profiles.yml").write_text(yaml.safe_dump(profiles))
         with (folder / "lines.json").open("a") as lines:
             lines.write('{"k": 1, "v": 1e40}\n{"k": 2, "v": null}\n')
         (folder / "records" / f"{round}.json").write_text('{"k": 1, "v": 2.5} // all of it\n')
