@@ -19,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -111,6 +111,10 @@ cluster: ## runs the tests on a Spark cluster with two workers, over Spark Conne
 
 fuzz: setup ## random queries over random changes, each compared with Spark's batch answer: CASES=2000 SEED=
 	$(BIN)/python -m tests.fuzz.run $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
+
+projects: setup ## a dbt project with differential everywhere against its own tables: PROJECT=folder ROUNDS= SEED= ROWS=
+	$(BIN)/python -m tests.projects.run $(or $(PROJECT),tests/projects/shop) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(ROWS),--rows $(ROWS))
 
 tpch: setup ## runs TPC-H's queries as models, every round checked against Spark's batch answer
 	$(BIN)/python -m benchmarks.tpch.run

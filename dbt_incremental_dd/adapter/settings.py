@@ -6,7 +6,7 @@ models, and that changes no row, has a warning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dbt.adapters.differential.warnings import warn_once
@@ -45,9 +45,8 @@ _DEFAULTS: Mapping[str, Any] = {"lookback": 1, "on_configuration_change": "apply
 
 def require_meaning(name: str, settings: Mapping[str, Any], project: str) -> None:
     """Raises ConfigError for a config that cannot be honoured; warns once of each that has no effect."""
-    for key, remedy in _REFUSED.items():
-        if _is_set(settings, key):
-            raise ConfigError(f"model {name}: {key} means nothing to a differential model", remedy)
+    for key in refused(settings):
+        raise ConfigError(f"model {name}: {key} means nothing to a differential model", _REFUSED[key])
     for key, why in _WITHOUT_EFFECT.items():
         if _is_set(settings, key):
             warn_once(
@@ -55,6 +54,11 @@ def require_meaning(name: str, settings: Mapping[str, Any], project: str) -> Non
                 f"{key}: {_text(settings[key])} has no effect on differential models such as {name}: {why}. "
                 "It is ignored in all of them.",
             )
+
+
+def refused(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Those that are set and refused."""
+    return (key for key in _REFUSED if _is_set(settings, key))
 
 
 def _is_set(settings: Mapping[str, Any], key: str) -> bool:

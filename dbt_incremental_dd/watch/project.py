@@ -91,6 +91,7 @@ class Project:
         chosen = _option("select", select or ())
         # What relations there are is asked for where it is needed, and nobody reads the artifacts of each run.
         quick = ["--no-populate-cache", "--no-write-json"]
+        forget_compiled(self._manifest)
         result = self._invoke(["run", *quick, *chosen], self._manifest)
         if isinstance(result.exception, KeyboardInterrupt):
             raise result.exception
@@ -120,6 +121,14 @@ class Project:
         given = ["--project-dir", self.folder, "--log-level", "none", "--no-send-anonymous-usage-stats"]
         given += ["--profiles-dir", self.profiles] if self.profiles else []
         return dbtRunner(manifest=manifest).invoke([*command, *given, *self.arguments])
+
+
+def forget_compiled(manifest: Any) -> None:
+    """Makes dbt compile everything anew: it puts the text of ephemeral models into a model's once alone."""
+    for node in manifest.nodes.values():
+        if getattr(node, "compiled", False):
+            node.compiled, node.compiled_code = False, None
+            node.extra_ctes, node.extra_ctes_injected = [], False
 
 
 def _option(name: str, values: Sequence[str]) -> list[str]:
