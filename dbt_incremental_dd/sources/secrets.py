@@ -15,8 +15,14 @@ from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
 
 REFERENCE = "env_var"
 _SECRET_NAME = re.compile(
-    r"passw|secret|token|credential|jaas|auth\.user\.info|private|api.?key|key\.pem", re.IGNORECASE
+    r"passw|passphrase|(?:^|[._-])(?:pass|pwd)$|secret|token|credential|jaas|auth\.user\.info|private"
+    r"|(?:api|account).?key|keystore\.key|key\.pem",
+    re.IGNORECASE,
 )
+_SECRET_INSIDE = re.compile(
+    r"(?:^|[\s?&;])\w*(?:passw|passphrase|pwd|secret|token)\w*\s*=\s*('(?:[^'\\]|\\.)+'|[^\s&;']+)", re.IGNORECASE
+)
+"""One among the parameters of a URL, or of a connection in the form of ``host=h password=x``."""
 _HIDDEN = "***"
 
 
@@ -63,6 +69,8 @@ def _of_environment(source: str, key: str, value: Mapping[str, Any]) -> str:
 
 
 def _is_secret(key: str, value: str) -> bool:
+    if _SECRET_INSIDE.search(value):
+        return True
     if "://" in value:
         try:
             return bool(urlsplit(value).password)
@@ -72,9 +80,11 @@ def _is_secret(key: str, value: str) -> bool:
 
 
 def _forms(secrets: set[str]) -> Iterator[str]:
-    """The secrets as they may be shown; of a URL also its password."""
+    """The secrets as they may be shown; of a URL or a connection also the password in it."""
     for secret in secrets:
         yield secret
+        for part in _SECRET_INSIDE.findall(secret):
+            yield from {part.strip("'"), unquote(part.strip("'"))}
         inside = re.search(r"://[^:@/]*:(.*)@", secret, re.DOTALL)
         if inside and inside[1]:
             yield from {inside[1], unquote(inside[1])}

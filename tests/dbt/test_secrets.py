@@ -99,6 +99,35 @@ def test_which_options_are_secrets() -> None:
     assert found == ("sasl.password", "schema.registry.basic.auth.user.info", "kafka.sasl.jaas.config", "url")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "x") for name in ("Pass", "db.pwd", "ssl.keystore.key", "fs.s3a.secret.key", "account_key")),
+        ("url", "host=h user=me password=x"),
+        ("url", "host=h password = 'x y' user=me"),
+        ("connection", "postgresql://me@host/db?sslmode=require&password=x"),
+        ("endpoint", "https://host/feed?access_token=x"),
+    ],
+)
+def test_secrets_of_other_spellings(name: str, value: str) -> None:
+    assert literal_secrets({name: value}) == (name,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("passive", "x"), ("key", "id"), ("mode", "bypass"), ("url", "host=h user=password_less"), ("pwd.location", "/x")],
+)
+def test_what_is_no_secret(name: str, value: str) -> None:
+    assert literal_secrets({name: value}) == ()
+
+
+def test_a_password_in_a_connection_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_URL", "host=h user=me password='p ss'")
+    spec = parse_source("s.t", "s.t", {"connector": "postgres", "options": {"url": {"env_var": "A_URL"}}}, {}, "/")
+    shown = without(spec.secrets, SourceError("refused: p ss for me"))
+    assert shown is not None and str(shown) == "refused: *** for me"
+
+
 def test_no_error_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_URL", "https://me:p%40ss@host")
     meta = {"connector": "kafka", "envelope": "append", "options": {"bootstrap.servers": {"env_var": "A_URL"}}}
