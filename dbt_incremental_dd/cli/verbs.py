@@ -211,9 +211,11 @@ def _serve(options: argparse.Namespace) -> int:
 def _watch(options: argparse.Namespace) -> int:
     import threading
 
+    from dbt_incremental_dd.runtime.session import require_startable
     from dbt_incremental_dd.watch.project import Project
     from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
 
+    require_startable(place(options).settings)
     every, compaction = (_seconds(text) for text in (options.every, options.compact_every))
     arguments = ["--target", options.target] if options.target else []
     folder, profiles = project_of(options)

@@ -66,6 +66,13 @@ def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> 
         return builder.enableHiveSupport().getOrCreate()
 
 
+def require_startable(settings: Mapping[str, str]) -> None:
+    """Raises SessionError where a session with the profile's settings would be this process's own, without a Java to
+    run it."""
+    if _REMOTE not in settings and not is_connect():
+        require_java()
+
+
 def _is_open() -> bool:
     """Whether this process has a session, of ours or of the user's own."""
     from pyspark.errors import PySparkRuntimeError

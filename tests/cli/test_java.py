@@ -53,6 +53,14 @@ def test_dbt_dd_says_it_in_a_line(no_java: None, tmp_path: Path, capsys: pytest.
         assert told.err.startswith(f"dbt-dd: {NONE}") and told.err.count("\n") == 1 and not told.out
 
 
+def test_watch_does_not_begin(no_java: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it would try again for ever."""
+    Project(tmp_path).write("models/m.sql", "select 1 as x")
+    assert main(["--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path), "watch"]) == 1
+    told = capsys.readouterr()
+    assert told.err.startswith(f"dbt-dd: {NONE}") and told.err.count("\n") == 1 and not told.out
+
+
 @pytest.mark.parametrize(
     ("platform", "programs", "command"),
     [
