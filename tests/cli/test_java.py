@@ -13,6 +13,7 @@ from pyspark.errors import PySparkRuntimeError
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import SessionError
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.runtime import session
 from dbt_incremental_dd.runtime.java import require_java, starting
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
@@ -23,6 +24,7 @@ NONE = "Spark needs Java 17 or newer, and there is none. Install it: "
 
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_is_open", lambda: False)
     for name in ("JAVA_HOME", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", "/nowhere")

@@ -138,7 +138,7 @@ def test_what_the_server_refuses(watched: Watched, server: Server, tmp_path: Pat
     page = follow(watched, server, "m.later")
     eventually(page, lambda: page.evaluate("followed.state"), "failed")
     assert "no collection m.later" in page.evaluate("states.at(-1).error")
-    assert "Known collections" in page.evaluate("states.at(-1).remedy")
+    assert "dbt run" in page.evaluate("states.at(-1).remedy")
     stored = Written(tmp_path, "m.later", {"k": "long"})
     stored.become([(1,)])
     eventually(page, lambda: held(page), stored.rows)
