@@ -36,8 +36,12 @@ def is_temporal(node: Node) -> bool:
 
 
 def moments(node: Node) -> tuple[Expr, ...]:
-    """The largest parts of its expressions that depend on time and on nothing else."""
-    found = (part for expr in expressions(node) if expr.uses_now for part in _moments(expr.tree))
+    """The largest parts of its expressions that depend on time and on nothing else. Of a generator, which is no value,
+    its arguments."""
+    trees = [expr.tree for expr in expressions(node) if expr.uses_now]
+    if isinstance(node, FlatMap):
+        trees = [argument for tree in trees for argument in tree.iter_expressions()]
+    found = (part for tree in trees for part in _moments(tree))
     return tuple({part.sql: part for part in found}.values())
 
 

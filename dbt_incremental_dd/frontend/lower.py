@@ -128,10 +128,11 @@ def _recursive(tree: exp.Expression, environment: Environment) -> Block:
 
 
 def _is_constant(tree: exp.Expression, environment: Environment) -> bool:
-    """Whether the block reads nothing at all, not even the time."""
-    if any(str(call.this).lower() == "dd_now" for call in tree.find_all(exp.Anonymous)):
+    """Whether the block, with the CTEs that it reads, reads nothing at all, not even the time."""
+    whole = closed(tree, environment)
+    if any(str(call.this).lower() == "dd_now" for call in whole.find_all(exp.Anonymous)):
         return False
-    return not any(True for _ in base_tables(closed(tree, environment)))
+    return not any(True for _ in base_tables(whole))
 
 
 def _constant(tree: exp.Expression, environment: Environment) -> Block:

@@ -40,10 +40,16 @@ def crossed(node: Filter, r: Renderer, rows: Rows) -> Rows:
 
 
 def _compared(node: Node, r: Renderer) -> tuple[bool, bool]:
-    """Whether all moments that the operator reads are what they were, and whether one of them is NULL."""
+    """Whether all moments that the operator reads are what they were, and whether one of them is NULL. Of those whose
+    type cannot be compared (maps), neither is known: they may be others, and NULL."""
+    from pyspark.errors import AnalysisException
+
     pairs = [[moment.at(t).sql for t in (r.context.t0, r.context.t1)] for moment in moments(node)]
     same = " AND ".join(f"(({a}) <=> ({b}))" for a, b in pairs)
     null = " OR ".join(f"({a}) IS NULL OR ({b}) IS NULL" for a, b in pairs)
-    row = r.context.spark.sql(f"SELECT {same} AS same, {null} AS null").head()
+    try:
+        row = r.context.spark.sql(f"SELECT {same} AS same, {null} AS null").head()
+    except AnalysisException:
+        return False, True
     assert row is not None
     return bool(row["same"]), bool(row["null"])
