@@ -56,6 +56,7 @@ LONGEST = (
     "dbt/test_processes.py",
     "recursion/test_sparks_own.py",
     "logical/test_text.py",
+    "projects/test_projects.py",
     "dbt/test_features.py",
 )
 """Files that take a minute and more, the longest first: what begins last is what one process is left alone with."""
