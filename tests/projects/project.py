@@ -74,6 +74,7 @@ class Project:
         """The manifest, without what dbt cannot copy; no run needs it."""
         manifest = self._dbt(["parse", "--no-partial-parse"], None, {}).result
         manifest.saved_queries.clear()
+        manifest.disabled.clear()
         return manifest
 
     def _differential(self) -> Any:
