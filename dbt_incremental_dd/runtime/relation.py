@@ -135,18 +135,26 @@ def _publish(
     says_otherwise = shown is not None and shown.description != description
     can_alter = not says_otherwise and not description.has_columns(schema)
     head = description.head(schema)
+    # Files that need another way of summing come into a new folder: whoever has read the view's text, and lists the
+    # files after that, would sum them up wrongly.
     more = shown is not None and _SHAPES.index(shape) > _SHAPES.index(shown.shape)
-    if more:  # before it is needed: the more general one is right for what there is, too
-        _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), can_alter, head)
-    folder = _follow(place, log, shown)
+    folder = None if more and place.storage.is_local else _follow(place, log, shown)
+    updates = changes_relation(relation)
+    is_new = folder is None
     if folder is None:
+        if more:  # before it is needed: the more general one is right for what there is, too
+            _replace(spark, relation, _sum_sql(updates, schema, shape), can_alter, head)
         can_link = place.storage.is_local and log.files
         folder = link_all(_folders(place), log.uri, log.files) if can_link else 0
         source = f"{_folders(place)}/{folder}" if folder else None
-        _replace(spark, changes_relation(relation), _updates_sql(log, log.files, schema, source), shown is not None)
-    if not more and (shown is None or shape != shown.shape or says_otherwise):
+        _replace(spark, updates, _updates_sql(log, log.files, schema, source), shown is not None)
+    if folder:
+        updates = f"({_updates_sql(log, log.files, schema, f'{_folders(place)}/{folder}')})"
+    is_done = more and not folder
+    has_moved = is_new and bool(folder or (shown and shown.folder))
+    if has_moved or (not is_done and (shown is None or shape != shown.shape or says_otherwise)):
         with table_aside(catalog, relation) if shown is None else nullcontext():
-            _replace(spark, relation, _sum_sql(changes_relation(relation), schema, shape), False, head)
+            _replace(spark, relation, _sum_sql(updates, schema, shape), can_alter and shown is not None, head)
     named = "" if folder else _digest(*sorted(file.path for file in log.files))
     now = Shown(shape, folder, _made(place, folder), columns, named, description)
     if shown != now:

@@ -22,6 +22,9 @@ _QUIET = "log4j2-quiet.properties"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
+_RETRIES = {"spark.hadoop.hive.hmshandler.retry.interval": "20ms"}
+"""Of Derby in this process. What its database refuses Hive tries ten times, two seconds apart: also a comment of more
+than 256 characters, which Spark then keeps in another way."""
 _METASTORES = (
     _METASTORE,
     "spark.hive.metastore.uris",
@@ -119,7 +122,9 @@ def _defaults(root: str, settings: Mapping[str, str], user: UserSpark) -> dict[s
 def _places(root: str, settings: Mapping[str, str], user: UserSpark) -> dict[str, str]:
     """Where the metastore and the warehouse are."""
     local, metastore = local_folder(root), own_metastore(root, settings, user)
-    places = {} if metastore is None else {_METASTORE: f"jdbc:derby:;databaseName={metastore};create=true"}
+    places = {}
+    if metastore is not None:
+        places = {_METASTORE: f"jdbc:derby:;databaseName={metastore};create=true", **_RETRIES}
     if "hive.metastore.warehouse.dir" in (user.hive_site or ()):
         return places
     if is_remote(root):  # tables that dbt makes itself, seeds among them, are written by workers

@@ -18,6 +18,7 @@ from dbt_incremental_dd.runtime.user_spark import UserSpark, properties, user_sp
 
 JAVA, WAREHOUSE = "spark.driver.extraJavaOptions", "spark.sql.warehouse.dir"
 URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+RETRY = "spark.hadoop.hive.hmshandler.retry.interval"
 HIVE_SITE = "<configuration>{}</configuration>"
 PROPERTY = "<property><name>{}</name><value>somewhere</value></property>"
 
@@ -56,7 +57,7 @@ def test_what_is_set_nowhere_is_ours(root: str, tmp_path: Path) -> None:
     assert user == UserSpark()
     found = session_settings(root, {}, {"fs.s3a.endpoint": "there"}, user)
     assert found[WAREHOUSE] == f"{root}/warehouse"
-    assert f"{root}/metastore_db" in found[URL]
+    assert f"{root}/metastore_db" in found[URL] and RETRY in found
     assert found["spark.hadoop.fs.s3a.endpoint"] == "there"
     assert {"spark.master", "spark.driver.memory", "spark.sql.shuffle.partitions"} <= set(found)
 
@@ -112,7 +113,7 @@ def test_options_of_spark_submit_count(root: str, tmp_path: Path) -> None:
 def test_hive_site_is_the_users_metastore(root: str, tmp_path: Path) -> None:
     user = user_spark(conf(tmp_path, hive_site=HIVE_SITE.format(PROPERTY.format("hive.metastore.uris"))))
     found = session_settings(root, {}, {}, user)
-    assert URL not in found and found[WAREHOUSE] == f"{root}/warehouse"
+    assert URL not in found and RETRY not in found and found[WAREHOUSE] == f"{root}/warehouse"
     theirs = HIVE_SITE.format(PROPERTY.format("hive.metastore.warehouse.dir"))
     (tmp_path / "hadoop").mkdir()
     (tmp_path / "hadoop" / "hive-site.xml").write_text(theirs)

@@ -341,3 +341,24 @@ def test_many_columns(spark: SparkSession, tmp_path: Path) -> None:
         world.insert("wide", [tuple(range(step + i, step + i + 40)) for i in range(3)])
         world.step(fallback="error")
         world.check()
+
+
+def test_a_query_under_way_finds_files_that_its_view_can_sum_up(spark: SparkSession, tmp_path: Path) -> None:
+    """Its text is read first, and the files of its folder are listed then: none may have come that take another sum."""
+    world = World(spark, tmp_path, {"t": Table("k INT")})
+    world.model("m", "SELECT k FROM {t}")
+    world.insert("t", [(1,), (2,)])
+    world.step()
+    shown = spark.sql(f"SHOW CREATE TABLE {world.schema}.m").head()
+    query = spark.table(f"{world.schema}.m")
+    world.insert("t", [(3,)])
+    world.step()
+    assert spark.sql(f"SHOW CREATE TABLE {world.schema}.m").head() == shown, "one more link shows it"
+    live = Path(world.storage.collection(f"{world.schema}.m").uri.removeprefix("file://")) / "live"
+    before = {path.name: sorted(file.name for file in path.iterdir()) for path in live.iterdir()}
+    world.delete("t", [(1,)])
+    world.insert("t", [(4,)])
+    world.step()
+    assert {name: sorted(file.name for file in (live / name).iterdir()) for name in before} == before
+    assert sorted(query.collect()) == [(1,), (2,)], "the query that was analysed then"
+    world.check()
