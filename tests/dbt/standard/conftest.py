@@ -71,3 +71,11 @@ def project(project_setup: Any, project_files: None, request: pytest.FixtureRequ
         settings.setdefault("models", {})["+materialized"] = "differential"
         (root / "dbt_project.yml").write_text(yaml.safe_dump(settings))
     return project_setup
+
+
+@pytest.fixture(scope="class", autouse=True)
+def no_former_adapter() -> None:
+    """One that ``dbt debug`` has left knows no project, and the suite would go on with it."""
+    from dbt.adapters.factory import reset_adapters
+
+    reset_adapters()
