@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import yaml
-
+from benchmarks.compared import append_source, write_yaml
 from benchmarks.small.feed import COLUMNS, SOURCES
 
 _STAGED = """
@@ -102,34 +100,19 @@ MODELS = {
 def write_project(folder: Path, schema: str, materialized: str, data: Path, metered: Mapping[str, str]) -> None:
     """A dbt project over the files in ``data``; both may share one session. ``metered``: its settings."""
     config = {"name": schema, "profile": schema, "models": {"+materialized": materialized}}
-    _yaml(folder / "dbt_project.yml", {**config, "flags": {"send_anonymous_usage_stats": False}})
+    write_yaml(folder / "dbt_project.yml", {**config, "flags": {"send_anonymous_usage_stats": False}})
     target = {"type": "differential", "schema": schema, "server_side_parameters": dict(metered)}
     target["state_root"] = str(folder.parent / "state")
-    _yaml(folder / "profiles.yml", {schema: {"target": "dev", "outputs": {"dev": target}}})
+    write_yaml(folder / "profiles.yml", {schema: {"target": "dev", "outputs": {"dev": target}}})
     names = {name: f"{{{{ ref('{name}') }}}}" for name in MODELS}
     if materialized == "differential":
-        _yaml(folder / "models" / "sources.yml", {"version": 2, "sources": [_source(data)]})
+        write_yaml(
+            folder / "models" / "sources.yml",
+            {"version": 2, "sources": [append_source("service", SOURCES, COLUMNS, data)]},
+        )
         names |= {name: f"{{{{ source('service', '{name}') }}}}" for name in SOURCES}
     else:
         names |= {name: f"parquet.`{data / name}`" for name in SOURCES}
     for name, sql in MODELS.items():
         (folder / "models" / f"{name}.sql").parent.mkdir(parents=True, exist_ok=True)
         (folder / "models" / f"{name}.sql").write_text(sql.format(**names))
-
-
-def _source(data: Path) -> dict[str, Any]:
-    columns = [{"name": name, "data_type": kind} for name, kind in COLUMNS.items()]
-    tables = [
-        {
-            "name": name,
-            "columns": columns,
-            "config": {"meta": {"differential": {"envelope": "append", "path": str(data / name), "format": "parquet"}}},
-        }
-        for name in SOURCES
-    ]
-    return {"name": "service", "schema": "service_sources", "tables": tables}
-
-
-def _yaml(path: Path, value: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(value))

@@ -18,12 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.compared import fingerprint
 from benchmarks.results import add_options, write
 from benchmarks.small.feed import SOURCES, Feed
 from benchmarks.small.project import MODELS, write_project
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 PROJECTS = ("differential", "table")
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -131,15 +132,8 @@ def _wrong() -> list[str]:
     return [
         name
         for name, both in zip(MODELS, tables, strict=True)
-        if _fingerprint(both["differential"]) != _fingerprint(both["table"])
+        if fingerprint(both["differential"]) != fingerprint(both["table"])
     ]
-
-
-def _fingerprint(frame: DataFrame) -> tuple[Any, ...]:
-    """The same for the same multiset of rows, and hardly for any other: their number, and two sums of hashes."""
-    columns = ", ".join(f"`{name}`" for name in sorted(frame.columns))
-    sums = (f"sum(CAST(xxhash64({seed}, {columns}) AS DECIMAL(38, 0)))" for seed in (1, 2))
-    return tuple(frame.selectExpr("count(*)", *sums).first() or ())
 
 
 if __name__ == "__main__":

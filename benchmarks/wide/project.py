@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyspark
-import yaml
 
+from benchmarks.compared import append_source, write_yaml
 from benchmarks.wide.feed import COLUMNS, SOURCES
 
 SPARK = "4.2"
@@ -79,7 +78,7 @@ def has_delta() -> bool:
 def write_project(folder: Path, schema: str, materialized: str, data: Path, metered: Mapping[str, str]) -> None:
     """A dbt project over the events in ``data``; all projects may share one session. ``metered``: its settings."""
     config = {"name": schema, "profile": schema, "models": {"+materialized": materialized}}
-    _yaml(folder / "dbt_project.yml", {**config, "flags": {"send_anonymous_usage_stats": False}})
+    write_yaml(folder / "dbt_project.yml", {**config, "flags": {"send_anonymous_usage_stats": False}})
     settings = {
         "spark.jars.packages": DELTA,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -88,9 +87,12 @@ def write_project(folder: Path, schema: str, materialized: str, data: Path, mete
     settings = {**(settings if has_delta() else {}), **metered}
     target = {"type": "differential", "schema": schema, "threads": 2, "server_side_parameters": settings}
     target["state_root"] = str(folder.parent / "state")
-    _yaml(folder / "profiles.yml", {schema: {"target": "dev", "outputs": {"dev": target}}})
+    write_yaml(folder / "profiles.yml", {schema: {"target": "dev", "outputs": {"dev": target}}})
     if materialized == "differential":
-        _yaml(folder / "models" / "sources.yml", {"version": 2, "sources": [_source(data)]})
+        write_yaml(
+            folder / "models" / "sources.yml",
+            {"version": 2, "sources": [append_source("wide", SOURCES, COLUMNS, data)]},
+        )
     for layer, definition in LAYERS.items():
         for i in range(len(SOURCES)):
             path = folder / "models" / f"{layer}_{i}.sql"
@@ -112,21 +114,3 @@ def _sql(layer: Layer, i: int, materialized: str, data: Path) -> str:
     if layer.key:
         head = f"{{{{ config(file_format='delta', incremental_strategy='merge', unique_key='{layer.key}') }}}}\n"
     return head + layer.sql.format(newer=f"{{% if is_incremental() %}} {newer} {{% endif %}}", **names)
-
-
-def _source(data: Path) -> dict[str, Any]:
-    columns = [{"name": name, "data_type": kind} for name, kind in COLUMNS.items()]
-    tables = [
-        {
-            "name": name,
-            "columns": columns,
-            "config": {"meta": {"differential": {"envelope": "append", "path": str(data / name), "format": "parquet"}}},
-        }
-        for name in SOURCES
-    ]
-    return {"name": "wide", "schema": "wide_sources", "tables": tables}
-
-
-def _yaml(path: Path, value: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(value))

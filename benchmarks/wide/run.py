@@ -16,15 +16,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks import meter
+from benchmarks.compared import fingerprint
 from benchmarks.results import add_options, write
 from benchmarks.wide.feed import SOURCES, Feed
 from benchmarks.wide.project import LAYERS, SPARK, has_delta, write_project
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 PROJECTS = ("differential", "table", "incremental", "view")
 
@@ -104,18 +105,11 @@ class _Bench:
         spark = SparkSession.active()
         found = []
         for name in (f"{layer}_{i}" for layer in LAYERS for i in range(len(SOURCES))):
-            wanted = _fingerprint(spark.table(f"wide_table.{name}"))
+            wanted = fingerprint(spark.table(f"wide_table.{name}"))
             for project in set(self._projects) - {"table", "view"}:
-                if _fingerprint(spark.table(f"wide_{project}.{name}")) != wanted:
+                if fingerprint(spark.table(f"wide_{project}.{name}")) != wanted:
                     found.append(f"{project}.{name}")
         return found
-
-
-def _fingerprint(frame: DataFrame) -> tuple[Any, ...]:
-    """The same for the same multiset of rows, and hardly for any other: their number, and two sums of hashes."""
-    columns = ", ".join(f"`{name}`" for name in sorted(frame.columns))
-    sums = (f"sum(CAST(xxhash64({seed}, {columns}) AS DECIMAL(38, 0)))" for seed in (1, 2))
-    return tuple(frame.selectExpr("count(*)", *sums).first() or ())
 
 
 if __name__ == "__main__":
