@@ -1,8 +1,9 @@
 """The relations that users query: ``<model>`` with the current rows, ``<model>__changes`` with the diff log.
 
-``<model>__changes`` reads the trace's files, on a local disk by links in one folder, so that it need not be replaced
-after each commit; ``<model>`` sums it up, and is replaced only when the way to do so changes. Rows that were only ever
-inserted need no summing.
+Both read the trace's files: on a local disk by links in one folder, so that they need not be replaced after each
+commit, elsewhere by name. ``<model>`` adds them up. Rows that were only ever inserted need no adding up; where
+anything may have been deleted the sum is right for any files, so that there ``<model>`` can read
+``<model>__changes``, and only that is replaced.
 """
 
 from __future__ import annotations
@@ -125,41 +126,39 @@ def publish(
 def _publish(
     catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool, description: Description
 ) -> None:
-    spark = catalog.spark
-    are_there = all(catalog.has_view(name) for name in (changes_relation(relation), relation))
-    shown = None if anew or not are_there else _shown(place)
+    """Replaces whichever of the two views would say something else than it does.
+
+    Each is right at any moment, also for whoever has read its text before, and lists the files after: what adds rows
+    up in a way that is not right for every file names its files, or a folder that never gets other ones.
+    """
+    shown = None if anew or not _are_there(catalog, relation) else _shown(place)
     columns = _digest(relation, schema.to_json())
     if shown is not None and shown.columns != columns:
         shown = None
     shape = shape_of(log.files)
-    says_otherwise = shown is not None and shown.description != description
-    can_alter = not says_otherwise and not description.has_columns(schema)
-    head = description.head(schema)
-    # Files that need another way of summing come into a new folder: whoever has read the view's text, and lists the
-    # files after that, would sum them up wrongly.
-    more = shown is not None and _SHAPES.index(shape) > _SHAPES.index(shown.shape)
-    folder = None if more and place.storage.is_local else _follow(place, log, shown)
-    updates = changes_relation(relation)
-    is_new = folder is None
+    folder = _follow(place, log, shown, shape)
     if folder is None:
-        if more:  # before it is needed: the more general one is right for what there is, too
-            _replace(spark, relation, _sum_sql(updates, schema, shape), can_alter, head)
-        can_link = place.storage.is_local and log.files
-        folder = link_all(_folders(place), log.uri, log.files) if can_link else 0
-        source = f"{_folders(place)}/{folder}" if folder else None
-        _replace(spark, updates, _updates_sql(log, log.files, schema, source), shown is not None)
-    if folder:
-        updates = f"({_updates_sql(log, log.files, schema, f'{_folders(place)}/{folder}')})"
-    is_done = more and not folder
-    has_moved = is_new and bool(folder or (shown and shown.folder))
-    if has_moved or (not is_done and (shown is None or shape != shown.shape or says_otherwise)):
-        with table_aside(catalog, relation) if shown is None else nullcontext():
-            _replace(spark, relation, _sum_sql(updates, schema, shape), can_alter and shown is not None, head)
+        folder = link_all(_folders(place), log.uri, log.files) if place.storage.is_local and log.files else 0
     named = "" if folder else _digest(*sorted(file.path for file in log.files))
     now = Shown(shape, folder, _made(place, folder), columns, named, description)
-    if shown != now:
-        place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
-        forget(_folders(place), (now.folder, shown.folder if shown else 0))
+    if shown == now:
+        return
+    has_moved = shown is None or (shown.folder, shown.files) != (now.folder, now.files)
+    updates = _updates_sql(log, log.files, schema, f"{_folders(place)}/{folder}" if folder else None)
+    if has_moved:
+        _replace(catalog.spark, changes_relation(relation), updates, shown is not None)
+    names_files = bool(folder) or shape != "sums"
+    if shown is None or (shown.shape, shown.description) != (shape, description) or (has_moved and names_files):
+        sql = _sum_sql(f"({updates})" if names_files else changes_relation(relation), schema, shape)
+        can_alter = shown is not None and shown.description == description and not description.has_columns(schema)
+        with table_aside(catalog, relation) if shown is None else nullcontext():
+            _replace(catalog.spark, relation, sql, can_alter, description.head(schema))
+    place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
+    forget(_folders(place), (now.folder, shown.folder if shown else 0))
+
+
+def _are_there(catalog: Catalog, relation: str) -> bool:
+    return all(catalog.has_view(name) for name in (changes_relation(relation), relation))
 
 
 def was_published(place: Place) -> bool:
@@ -205,9 +204,10 @@ def _digest(*texts: str) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
-def _follow(place: Place, log: Log, shown: Shown | None) -> int | None:
-    """The folder that is shown, if it has come to show the log; None where the relation has to be replaced."""
-    if shown is None or not shown.folder or not log.files:
+def _follow(place: Place, log: Log, shown: Shown | None, shape: Shape) -> int | None:
+    """The folder that is shown, if it has come to show the log; None where the relations have to be replaced: files
+    that need another way of summing come into a new folder."""
+    if shown is None or not shown.folder or not log.files or _SHAPES.index(shape) > _SHAPES.index(shown.shape):
         return None
     return shown.folder if follow(f"{_folders(place)}/{shown.folder}", log.uri, log.files) else None
 

@@ -10,6 +10,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
 from dbt_incremental_dd.core.time import now
+from dbt_incremental_dd.runtime import relation
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.holds import hold, release
@@ -30,6 +31,12 @@ def world(spark: SparkSession, tmp_path: Path) -> World:
     world.model("m", "SELECT k, count(*) AS n, sum(v) AS s, max(v) AS hi FROM {a} GROUP BY k")
     world.model("j", "SELECT m.k, m.n, b.w FROM {m} m LEFT JOIN {b} b ON m.k = b.k")
     return world
+
+
+def text_of(spark: SparkSession, view: str) -> str:
+    """The query that a view is."""
+    found = {row[0]: row[1] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {view}").collect()}
+    return str(found["View Text"])
 
 
 def jobs_of(spark: SparkSession, work: Any) -> int:
@@ -362,3 +369,24 @@ def test_a_query_under_way_finds_files_that_its_view_can_sum_up(spark: SparkSess
     assert {name: sorted(file.name for file in (live / name).iterdir()) for name in before} == before
     assert sorted(query.collect()) == [(1,), (2,)], "the query that was analysed then"
     world.check()
+
+
+def test_a_query_under_way_adds_up_files_that_are_named(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without links, as on object storage: a view's text that was read before a commit, and what it names after it,
+    give the rows of before or those of after."""
+    monkeypatch.setattr(relation, "link_all", lambda *_: 0)
+    world = World(spark, tmp_path, {"t": Table("k INT")})
+    world.model("m", "SELECT k FROM {t}")
+    name = f"{world.schema}.m"
+    steps: list[tuple[list[int], list[int]]] = [([1, 2], []), ([3], []), ([4, 4], [1]), ([5], [2, 4]), ([], [3, 4])]
+    for inserted, deleted in steps:
+        text = text_of(spark, name) if spark.catalog.tableExists(name) else None
+        before = sorted(spark.table(name).collect()) if text else []
+        world.insert("t", [(k,) for k in inserted])
+        world.delete("t", [(k,) for k in deleted])
+        world.step()
+        world.check()
+        after = sorted(spark.table(name).collect())
+        assert text is None or sorted(spark.sql(text).collect()) in (before, after), text
