@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+from dbt_common.clients.agate_helper import build_type_tester
+
 _INTEGER = re.compile(r"-?\d{1,18}")
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d.*)?")
@@ -46,11 +48,29 @@ class Seed:
         """Of each column: integer, number, time, or text. The first contents say."""
         return [_kind(self.values(column)) for column in range(len(self.header))]
 
+    def types(self) -> list[type]:
+        """Of each column, how dbt reads it: it goes by all that the column holds."""
+        return _types(self.header, self.rows)
+
+    @cached_property
+    def typical(self) -> list[tuple[type, str | None]]:
+        """Of each column, its type as the file was first, and a value that has the type by itself."""
+
+        def value(column: int, type_: type) -> str | None:
+            found = sorted(self.values(column))
+            return next((text for text in found if _types(["x"], [[text]]) == [type_]), None)
+
+        return [(type_, value(column, type_)) for column, type_ in enumerate(self.types())]
+
     @cached_property
     def keys(self) -> frozenset[int]:
         """Columns that tell one row from another: the first one and ``id``, where each row has a value of its own."""
         found = [c for c, name in enumerate(self.header) if c == 0 or name.lower() == "id"]
         return frozenset(c for c in found if len(self.values(c)) == len(self.rows))
+
+
+def _types(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[type]:
+    return [type(found) for found in build_type_tester(()).run(rows, list(header))]
 
 
 def _kind(values: set[str]) -> str:
@@ -99,30 +119,37 @@ def _repeated(seed: Seed, row: list[str], columns: set[int], n: int, step: int) 
 
 
 def change(seed: Seed, rng: random.Random, part: float = 0.03) -> int:
-    """Inserts, updates and deletes rows: about this part of them, and at least one of each. Returns how many."""
+    """Inserts, updates and deletes rows: about this part of them, and at least one of each. Returns how many.
+
+    Each column keeps its type: dbt loads a seed into the table that is there, as long as nobody asks for another one.
+    """
     if not seed.rows:
         return 0
+    typical = seed.typical
     count = max(1, round(part * len(seed.rows)))
-    fresh = [_mutated(seed, rng.choice(seed.rows), rng, is_new=True) for _ in range(count)]
+    fresh = [_mutated(seed, rng.choice(seed.rows), rng, fresh=n) for n in range(count)]
     for _ in range(count):
         n = rng.randrange(len(seed.rows))
-        seed.rows[n] = _mutated(seed, seed.rows[n], rng, is_new=False)
+        seed.rows[n] = _mutated(seed, seed.rows[n], rng)
     gone = set(rng.sample(range(len(seed.rows)), min(count, len(seed.rows) - 1)))
     seed.rows = [row for n, row in enumerate(seed.rows) if n not in gone] + fresh
+    for column, (type_, (was, text)) in enumerate(zip(seed.types(), typical, strict=True)):
+        if type_ is not was and text is not None:
+            seed.rows[-1][column] = text
     return 2 * count + len(gone)
 
 
-def _mutated(seed: Seed, row: list[str], rng: random.Random, is_new: bool) -> list[str]:
-    """The row with other values in some columns; a new one has keys of its own."""
+def _mutated(seed: Seed, row: list[str], rng: random.Random, fresh: int | None = None) -> list[str]:
+    """The row with other values in some columns; a fresh one, of this number, has keys of its own."""
 
     def value(c: int, text: str) -> str:
         if c in seed.keys:
-            return _fresh(seed, c, text, rng) if is_new else text
+            return text if fresh is None else _fresh(seed, c, text, rng, fresh)
         chance = rng.random()
         if chance < 0.08:
             return ""
         if seed.kinds[c] == "time" and text:
-            return _later(text, rng.randrange(-200_000, 200_000)) if is_new or chance < 0.4 else text
+            return _later(text, rng.randrange(-200_000, 200_000)) if fresh is not None or chance < 0.4 else text
         if chance < 0.3:
             return rng.choice(seed.rows)[c]
         is_amount = not _REFERENCE.fullmatch(seed.header[c]) and text
@@ -133,13 +160,13 @@ def _mutated(seed: Seed, row: list[str], rng: random.Random, is_new: bool) -> li
     return [value(c, text) for c, text in enumerate(row)]
 
 
-def _fresh(seed: Seed, column: int, text: str, rng: random.Random) -> str:
-    """A value that the column does not hold."""
+def _fresh(seed: Seed, column: int, text: str, rng: random.Random, number: int) -> str:
+    """A value that the column does not hold, nor any other new row."""
     if seed.kinds[column] == "integer":
-        return str(max(map(int, seed.values(column))) + rng.randrange(1, 50))
+        return str(max(map(int, seed.values(column))) + 50 * number + rng.randrange(1, 50))
     if seed.kinds[column] in ("time", "number"):
         return text
-    return f"{text}-{rng.randrange(10**6)}"
+    return f"{text}-{number}-{rng.randrange(10**6)}"
 
 
 def _later(text: str, seconds: int) -> str:

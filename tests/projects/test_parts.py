@@ -53,6 +53,18 @@ def test_changes_are_of_each_kind_and_keep_keys() -> None:
     assert again.rows == orders.rows
 
 
+def test_changes_keep_the_types_of_columns() -> None:
+    """Of each column only one row says what it is."""
+    rows = [["1", "a", "1.5", "2024-01-01 10:00:00", "true"], *([str(n), "", "2", "", ""] for n in range(2, 6))]
+    for number in range(20):
+        seed = Seed(Path("few.csv"), ["id", "word", "price", "at", "is_on"], [list(row) for row in rows])
+        before = seed.types()
+        for _ in range(5):
+            change(seed, random.Random(number), part=0.5)
+            assert seed.types() == before
+            assert len({row[0] for row in seed.rows}) == len(seed.rows)
+
+
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
