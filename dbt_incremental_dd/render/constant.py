@@ -12,15 +12,15 @@ from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """All of it where the model is built from nothing, else nothing."""
     return contents(node, r, True, None) if r.context.from_nothing else None
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The query's rows, each once."""
     assert isinstance(node, Constant)
     frame = r.context.spark.sql(node.sql).toDF(*node.ids).withColumn(DIFF, F.lit(1).cast("bigint"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
 def seen(e: Extreme) -> list[SparkColumn]:
@@ -43,7 +43,7 @@ def any_of(conditions: Sequence[SparkColumn]) -> SparkColumn:
     return fold(lambda a, b: a | b, conditions)
 
 
-def with_extremes(node: Accumulate, r: Renderer, merged: Rows, keys: Keys, inserts_only: bool) -> Rows:
+def with_extremes(node: Accumulate, r: OperatorRun, merged: Rows, keys: Keys, inserts_only: bool) -> Rows:
     """Old and new extremes beside the sums (``dd_old_<id>``, ``dd_new_<id>``), and their change stored.
 
     A group whose extreme may have gone out is recomputed from the input; any other is compared.
@@ -74,7 +74,7 @@ def _is_comparable(node: Accumulate, merged: Rows) -> bool:
 
 
 def _compared_locally(
-    node: Accumulate, r: Renderer, merged: Rows, stored: Rows | None, inserts_only: bool
+    node: Accumulate, r: OperatorRun, merged: Rows, stored: Rows | None, inserts_only: bool
 ) -> tuple[Rows, Rows]:
     """On the driver: the merged rows with old and new extremes, and the change of the stored ones."""
     local = merged.source
@@ -112,7 +112,7 @@ def _better(e: Extreme, one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.Chun
     return pc.if_else(pc.coalesce(wins, pc.is_valid(one)), one, other)
 
 
-def _fresh_locally(node: Accumulate, r: Renderer, lost: Local, table: pa.Table) -> pa.Table:
+def _fresh_locally(node: Accumulate, r: OperatorRun, lost: Local, table: pa.Table) -> pa.Table:
     """For each row of ``table``, its group's extremes in the input's contents, if it is one of the lost."""
     names = [f"dd_fresh_{e.id}" for e in node.extremes]
     keys = keys_of(Rows(lost, lost.table.num_rows), node.keys)
@@ -176,7 +176,7 @@ def _compared(e: Extreme) -> SparkColumn:
     return f(F.col(OLD + e.id), F.col(in_out("in", e)))
 
 
-def _recompute_lost(node: Accumulate, r: Renderer, rows: Rows) -> DataFrame:
+def _recompute_lost(node: Accumulate, r: OperatorRun, rows: Rows) -> DataFrame:
     if isinstance(rows.source, Local):
         table = rows.source.table.filter(rows.source.table["dd_lost"])
         if not table.num_rows:

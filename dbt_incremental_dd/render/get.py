@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.context import Context
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """The collection's updates in the interval. A few are read on the driver, without a Spark job."""
     assert isinstance(node, Get)
     if r.context.from_nothing:
@@ -46,7 +46,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     return Rows(_renamed(frame, node), total_rows(files), positive=inserts_only(files))
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The sum of all updates up to either end, from the files that may hold the keys."""
     assert isinstance(node, Get)
     read = r.context.inputs[node.collection]
@@ -70,7 +70,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     return Rows(keys.semi_join(frame), rows.estimate, positive=rows.positive)
 
 
-def _found(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
+def _found(node: Get, r: OperatorRun, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
     """The keys' rows, if they are found on the driver. Keys that hold NULL have no bounds: then all rows of a small
     collection are read."""
     if keys.values:
@@ -84,7 +84,7 @@ def _found(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: K
     return rows if keys.advisory else keys.restricted(rows)
 
 
-def _probed(node: Get, r: Renderer, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
+def _probed(node: Get, r: OperatorRun, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
     """The few rows of the keys, found on the driver; None where that would be too much for it."""
     read = r.context.inputs[node.collection]
     wanted = _stored(node, read.schema)
@@ -125,14 +125,14 @@ def _renamed(frame: DataFrame, node: Get) -> DataFrame:
     return frame.select(*(quoted(name).alias(id) for id, name in node.outputs), F.col(DIFF))
 
 
-def _read_locally(node: Get, r: Renderer, files: tuple[DataFile, ...], wanted: Schema) -> Rows:
+def _read_locally(node: Get, r: OperatorRun, files: tuple[DataFile, ...], wanted: Schema) -> Rows:
     read = r.context.inputs[node.collection]
     table = read_local(r.context.storage, read.log.uri, files, wanted)
     inside = pc.and_(pc.greater(table[TIME], read.t0), pc.less_equal(table[TIME], read.t1))
     return _of_table(node, r, table.filter(inside), wanted, inserts_only(files))
 
 
-def _of_table(node: Get, r: Renderer, table: pa.Table, wanted: Schema, positive: bool) -> Rows:
+def _of_table(node: Get, r: OperatorRun, table: pa.Table, wanted: Schema, positive: bool) -> Rows:
     """A table of the collection's columns under the plan's ids."""
     table = pa.table({**{id: table[name] for id, name in node.outputs}, DIFF: table[DIFF]})
     ids = Schema((*_ids(node, wanted), DIFF_COLUMN))

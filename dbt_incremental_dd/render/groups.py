@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dbt_incremental_dd.render.context import Context
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """The affected groups' new rows minus their old ones; stored, where nothing else stores them."""
     assert isinstance(node, StoredOutput)
     always = r.context.from_nothing or (isinstance(node, Recompute) and node.temporal)
@@ -42,7 +42,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     return kept(node, r, moved(node, r, None if r.context.from_nothing else _affected(node, r)))
 
 
-def moved(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None:
+def moved(node: StoredOutput, r: OperatorRun, keys: Keys | None) -> Rows | None:
     """The new rows of these groups, or all, minus their old ones."""
     new = _computed(node, r, keys)
     if r.context.from_nothing:
@@ -53,14 +53,14 @@ def moved(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None:
     return consolidated(change) if change else None
 
 
-def kept(node: StoredOutput, r: Renderer, change: Rows | None) -> Rows | None:
+def kept(node: StoredOutput, r: OperatorRun, change: Rows | None) -> Rows | None:
     """The change of the output, stored where nothing else stores it."""
     if isinstance(node.old, State) and change is not None:
         return r.context.inner.of(node.old).append(r.context.localized(change), r.context.at)
     return change
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """What is stored of the operator's output."""
     assert isinstance(node, StoredOutput)
     if new:
@@ -71,7 +71,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     return stored(node, r, new=new, keys=keys)
 
 
-def _affected(node: StoredOutput, r: Renderer) -> Keys | None:
+def _affected(node: StoredOutput, r: OperatorRun) -> Keys | None:
     """The groups that the input's delta touches; None: all."""
     if isinstance(node, Recompute) or not node.keys:
         return None
@@ -84,7 +84,7 @@ def restriction(node: RecomputeGroups | TopGroups | WindowGroups, rows: Rows) ->
     return keys_of(rows, node.keys) if node.keys else None
 
 
-def _computed(node: StoredOutput, r: Renderer, keys: Keys | None) -> Rows | None:
+def _computed(node: StoredOutput, r: OperatorRun, keys: Keys | None) -> Rows | None:
     """The operator over the new contents of its input, restricted to whole groups."""
     if isinstance(node, Recompute):
         return _fallback(node, r)
@@ -141,7 +141,7 @@ def _windowed(node: WindowGroups, frame: DataFrame) -> DataFrame:
     return frame.select(*node.input.columns, *(F.expr(expr.sql).alias(id) for id, expr in node.functions))
 
 
-def _fallback(node: Recompute, r: Renderer) -> Rows | None:
+def _fallback(node: Recompute, r: OperatorRun) -> Rows | None:
     views, estimate = [], 0
     for operand, names, types in zip(node.operands, node.names, node.operand_types, strict=True):
         rows = r.contents(operand, new=True)
@@ -154,7 +154,7 @@ def _fallback(node: Recompute, r: Renderer) -> Rows | None:
     return Rows(_counted(frame), max(estimate, 1_000), positive=True)
 
 
-def stored(node: StoredOutput, r: Renderer, *, new: bool, keys: Keys | None) -> Rows | None:
+def stored(node: StoredOutput, r: OperatorRun, *, new: bool, keys: Keys | None) -> Rows | None:
     """The operator's former output, from its own trace or from the model's."""
     if isinstance(node.old, State):
         rows = r.context.inner.of(node.old).contents(new=new, keys=keys)
@@ -164,7 +164,7 @@ def stored(node: StoredOutput, r: Renderer, *, new: bool, keys: Keys | None) -> 
     return read_output(r, dict(node.old.names), keys) if node.old else None
 
 
-def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows | None:
+def read_output(r: OperatorRun, names: dict[str, str], keys: Keys | None) -> Rows | None:
     """The model's output as of the run's start, its columns by ids."""
     assert r.context.output is not None
     log, schema = r.context.output
@@ -185,7 +185,7 @@ def read_output(r: Renderer, names: dict[str, str], keys: Keys | None) -> Rows |
 
 
 def _read_locally(
-    r: Renderer, log: Log, files: Sequence[DataFile], wanted: Schema, keys: Keys | None, names: Mapping[str, str]
+    r: OperatorRun, log: Log, files: Sequence[DataFile], wanted: Schema, keys: Keys | None, names: Mapping[str, str]
 ) -> pa.Table:
     values = {names[id]: v for id, v in keys.values.items()} if keys else {}
 

@@ -27,7 +27,7 @@ from dbt_incremental_dd.trace.local import Local, member_mask
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 _IS_NEW = "dd_is_new"
 _IS_REVISED = "dd_is_revised"
@@ -48,7 +48,7 @@ class Grown:
 class Growing:
     """One operator's partitions in one run; ``change`` is its input's delta."""
 
-    def __init__(self, node: WindowGroups, r: Renderer, change: Rows) -> None:
+    def __init__(self, node: WindowGroups, r: OperatorRun, change: Rows) -> None:
         assert node.growth is not None and node.tail is not None
         self._node = node
         self._growth: Growth = node.growth

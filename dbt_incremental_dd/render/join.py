@@ -23,12 +23,12 @@ from dbt_incremental_dd.trace.local import Local
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 _OTHER = "dd_diff_other"
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """The sum of the paths that start from inputs with a delta: new contents before it, old ones after it.
 
     From nothing there are no old contents, and any one path makes everything.
@@ -43,7 +43,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     return plus(parts)
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The path from the input that holds most of the keys' columns; the others are probed with what it finds."""
     assert isinstance(node, DeltaJoin)
     here = [len(set(keys.columns) & set(o.columns)) if keys else 0 for o in node.operands]
@@ -60,7 +60,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     return keys.restricted(rows)
 
 
-def _follow(node: DeltaJoin, path: Path, start: Rows, r: Renderer, new: bool | None) -> Rows | None:
+def _follow(node: DeltaJoin, path: Path, start: Rows, r: OperatorRun, new: bool | None) -> Rows | None:
     """The path's result. ``new`` None: each input at its own side of the delta query."""
     rows: Rows | None = fold(filtered, path.first, start)
     for step in path.steps:
@@ -72,7 +72,7 @@ def _follow(node: DeltaJoin, path: Path, start: Rows, r: Renderer, new: bool | N
     return None if rows is None else rows.renamed([(id, id) for id in node.columns])
 
 
-def _probe(operand: Node, step: Step, rows: Rows, r: Renderer, new: bool) -> Rows | None:
+def _probe(operand: Node, step: Step, rows: Rows, r: OperatorRun, new: bool) -> Rows | None:
     keys = probe_keys(rows, step.equalities)
     other = r.contents(operand, new=new, keys=keys)
     if other is None:

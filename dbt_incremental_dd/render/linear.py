@@ -21,10 +21,10 @@ from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """The operator over its inputs' deltas, and over the former rows for which time alone makes another answer."""
     parts = [apply(node, i, r.delta(child), r.context.t1) for i, child in enumerate(node.inputs)]
     former = source_of_change(node, r)
@@ -35,7 +35,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     return plus(parts)
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The operator over its inputs' contents, the restriction pushed through it where that is the same."""
     parts = []
     for i, child in enumerate(node.inputs):

@@ -15,12 +15,11 @@ from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.updates import without_iteration
 from dbt_incremental_dd.render.variable import VariableState
-from dbt_incremental_dd.render.within import Event
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import Event, OperatorRun
 
 
 class TooCostly(Exception):
@@ -30,17 +29,17 @@ class TooCostly(Exception):
 class Loop:
     """One Iterate within one run. ``context`` is that of the inside, where nothing is from nothing."""
 
-    def __init__(self, node: Iterate, r: Renderer) -> None:
+    def __init__(self, node: Iterate, r: OperatorRun) -> None:
         self._node = node
         self._r = r
         self.from_nothing = r.context.from_nothing
         self.context = replace(r.context, t0=r.context.t1)
-        self.operands = Operands(node, r)
+        self._operands = _Operands(node, r)
         self.states = {variable.name: VariableState(self, variable) for variable in node.variables}
         self._readers = {variable.name: _readers(variable.name, node) for variable in node.variables}
         self._done = False
 
-    def run(self) -> Loop:
+    def run(self) -> None:
         """Brings all variables to their fixed point, and stores their changes. Raises RecursionLimit, TooCostly."""
         if not self._done:
             self._done = True
@@ -52,9 +51,20 @@ class Loop:
                 self._iterate(iteration)
             for state in self.states.values():
                 state.store()
-        return self
 
-    def within(self, variable: Variable, event: Event) -> Renderer:
+    def updates(self, name: str, keys: Keys | None) -> Rows | None:
+        """The variable's updates of all iterations so far."""
+        return self.states[name].contents(keys)
+
+    def operand_delta(self, number: int) -> Rows | None:
+        """The change of what does not recur."""
+        return self._operands.delta(number)
+
+    def operand_contents(self, number: int, *, new: bool, keys: Keys | None) -> Rows | None:
+        """The rows of what does not recur."""
+        return self._operands.contents(number, new=new, keys=keys)
+
+    def within(self, variable: Variable, event: Event) -> OperatorRun:
         """Tells what the event makes of the variable's source."""
         return self._r.within(self.context, variable.source, event)
 
@@ -101,20 +111,23 @@ class Loop:
 
     def change(self, name: str) -> Rows | None:
         """By how much the run has changed the variable at its fixed point."""
-        rows = self.run().states[name].output.added()
+        self.run()
+        rows = self.states[name].output.added()
         return None if rows is None else without_iteration(rows)
 
     def contents(self, name: str, *, new: bool, keys: Keys | None) -> Rows | None:
         """The variable at its fixed point."""
-        updates = self.run().states[name].output if new else self.states[name].output
+        if new:
+            self.run()
+        updates = self.states[name].output
         rows = updates.contents(keys) if new else updates.stored(keys)
         return None if rows is None else replace(without_iteration(rows), positive=True)
 
 
-class Operands:
+class _Operands:
     """What a recursion reads that does not recur."""
 
-    def __init__(self, node: Iterate, r: Renderer) -> None:
+    def __init__(self, node: Iterate, r: OperatorRun) -> None:
         self._operands = node.operands
         self._r = r
         self._whole: dict[int, Rows | None] = {}

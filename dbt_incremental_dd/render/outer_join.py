@@ -18,13 +18,13 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 _OTHER = "dd_diff_other"
 _HOW = {"left": "left", "semi": "left_semi", "anti": "left_anti"}
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """The left delta against the new right side, and the touched keys' old left rows against new minus old."""
     assert isinstance(node, LeftLinearJoin)
     parts: list[Rows | None] = []
@@ -37,7 +37,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     return plus(parts)
 
 
-def _right_changed(node: LeftLinearJoin, r: Renderer) -> list[Rows | None]:
+def _right_changed(node: LeftLinearJoin, r: OperatorRun) -> list[Rows | None]:
     changed = r.small_delta(node.right)
     assert changed is not None
     left_keys, right_keys = _touched(node, changed)
@@ -54,7 +54,7 @@ def _right_changed(node: LeftLinearJoin, r: Renderer) -> list[Rows | None]:
     return [moved if moved is None or moved.local is None else consolidated(moved)]
 
 
-def _before(node: LeftLinearJoin, r: Renderer, right: Rows | None, changed: Rows, keys: Keys | None) -> Rows | None:
+def _before(node: LeftLinearJoin, r: OperatorRun, right: Rows | None, changed: Rows, keys: Keys | None) -> Rows | None:
     """The old right rows of the touched keys; on the driver the new ones without the change, which has no others."""
     if right is None or right.local is None or keys is None or keys.advisory or not is_plain(right.schema):
         return r.contents(node.right, new=False, keys=keys)
@@ -74,7 +74,7 @@ def _touched(node: LeftLinearJoin, changed: Rows) -> tuple[Keys | None, Keys | N
     return right.renamed({str(right): str(left) for left, right in pairs.items()}), right
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The join of both sides' contents, the left restricted, the right to what the left then needs."""
     assert isinstance(node, LeftLinearJoin)
     below = keys.only(node.left.columns) if keys and set(keys.columns) & set(node.left.columns) else None

@@ -21,10 +21,10 @@ from dbt_incremental_dd.trace import limits
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
     assert isinstance(node, Accumulate)
     source = r.delta_at_hand(node.input, limits.TASK_ROWS)
@@ -51,7 +51,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     return local or Rows(_difference(node, r, merged.frame), 2 * change.estimate, consolidated=True)
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The outputs of the stored accumulators."""
     assert isinstance(node, Accumulate)
     if new:
@@ -67,7 +67,7 @@ def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | No
     return keys.restricted(rows)
 
 
-def _whole(node: Accumulate, r: Renderer, sums: Rows, new: bool, keys: Keys | None) -> Rows:
+def _whole(node: Accumulate, r: OperatorRun, sums: Rows, new: bool, keys: Keys | None) -> Rows:
     """Stored accumulators with the extremes of their groups."""
     rows = sums
     if node.global_row and sums.local is None:
@@ -92,7 +92,7 @@ def _change(node: Accumulate, source: Rows) -> Rows:
     return Rows(grouped, source.estimate if node.keys else 1, consolidated=True)
 
 
-def _stored_change(node: Accumulate, r: Renderer, source: Rows) -> Rows:
+def _stored_change(node: Accumulate, r: OperatorRun, source: Rows) -> Rows:
     """The input's delta summed by group, and its sums stored; as they are read from there, where nothing else is
     needed of them."""
     change = _change(node, source)
@@ -127,7 +127,7 @@ def _merge(node: Accumulate, change: Rows, before: Rows | None) -> DataFrame:
     return both.groupBy(*node.keys).agg(*new, *former).where(F.col(DIFF).isNotNull())
 
 
-def _difference(node: Accumulate, r: Renderer, merged: DataFrame) -> DataFrame:
+def _difference(node: Accumulate, r: OperatorRun, merged: DataFrame) -> DataFrame:
     """For each group the new output row, and the old one negated, unless they are equal."""
     rows = r.context.spark.sql(compared(node, r.context.view(merged), r.context.from_nothing))
     ids = [id for id, _ in node.outputs]
@@ -148,12 +148,12 @@ def _finished(node: Accumulate, sums: Rows) -> Rows:
     return Rows(frame, sums.estimate, positive=True, consolidated=True)
 
 
-def _first_global_row(node: Accumulate, r: Renderer) -> Rows | None:
+def _first_global_row(node: Accumulate, r: OperatorRun) -> Rows | None:
     """Without GROUP BY there is a row from the first time on, also over nothing."""
     return _empty_global_row(node, r) if r.context.from_nothing else None
 
 
-def _empty_global_row(node: Accumulate, r: Renderer) -> Rows | None:
+def _empty_global_row(node: Accumulate, r: OperatorRun) -> Rows | None:
     if not node.global_row:
         return None
     zeros = ", ".join(f"0L AS {name}" for name in node.sums.diffs)

@@ -19,10 +19,10 @@ from dbt_incremental_dd.trace.arrow import is_plain
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def reduce_at_once(node: Accumulate, r: Renderer, source: Rows) -> tuple[Rows, Rows] | None:
+def reduce_at_once(node: Accumulate, r: OperatorRun, source: Rows) -> tuple[Rows, Rows] | None:
     """The sums' change and the outputs' difference; None where that is not known to be few rows."""
     if r.context.from_nothing or node.extremes or source.local is None:
         return None
@@ -41,7 +41,7 @@ def reduce_at_once(node: Accumulate, r: Renderer, source: Rows) -> tuple[Rows, R
     return sums, _split(node, found)
 
 
-def _query(node: Accumulate, r: Renderer, source: Rows, before: Rows | None) -> str:
+def _query(node: Accumulate, r: OperatorRun, source: Rows, before: Rows | None) -> str:
     """``compared``, over the delta and the old sums grouped together."""
     types = sum_types(node)
     given = [*source.schema.names]

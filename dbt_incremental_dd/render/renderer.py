@@ -7,7 +7,6 @@ An operator's renderer answers two questions: ``delta(node, r)``, None where it 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate, Operand, Reading
@@ -36,21 +35,11 @@ from dbt_incremental_dd.render import (
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.loop import Loop
+from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.statistics import LogStatistics
-from dbt_incremental_dd.render.within import Event
 from dbt_incremental_dd.trace import limits
-
-
-class OperatorRenderer(Protocol):
-    """The two questions."""
-
-    def delta(self, node: Node, r: Renderer) -> Rows | None:
-        """The change of the operator's output over ``(t0, t1]``."""
-
-    def contents(self, node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
-        """The operator's output as of ``t1`` (``new``) or ``t0``, restricted to ``keys``; None: empty."""
 
 
 class Renderer:
@@ -106,7 +95,7 @@ class Renderer:
             self._paths[id(node)] = paths(node, LogStatistics(self.context.inputs))
         return self._paths[id(node)]
 
-    def loop(self, node: Iterate) -> Loop:
+    def recursion(self, node: Iterate) -> Loop:
         """The recursion within this run."""
         if id(node) not in self._loops:
             self._loops[id(node)] = Loop(node, self)
@@ -156,11 +145,11 @@ class Renderer:
         return self._contents[id(node), new]
 
 
-def _renderer(node: Node) -> OperatorRenderer:
+def _renderer(node: Node) -> Operator:
     return _RENDERERS[type(node)]
 
 
-_RENDERERS: dict[type[Node], OperatorRenderer] = {
+_RENDERERS: dict[type[Node], Operator] = {
     Get: get,
     Constant: constant,
     Map: linear,

@@ -14,10 +14,10 @@ from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def source_of_change(node: Node, r: Renderer) -> Rows | None:
+def source_of_change(node: Node, r: OperatorRun) -> Rows | None:
     """The former rows of the operator's input that may come out otherwise now; None where none does."""
     if r.context.from_nothing or not is_temporal(node):
         return None
@@ -31,7 +31,7 @@ def source_of_change(node: Node, r: Renderer) -> Rows | None:
     return rows if near is None else replace(rows, source=rows.frame.where(near.sql))
 
 
-def crossed(node: Filter, r: Renderer, rows: Rows) -> Rows:
+def crossed(node: Filter, r: OperatorRun, rows: Rows) -> Rows:
     """Of the former rows of a filter's input, those that enter now, and those that leave, negated."""
     was = F.coalesce(F.expr(node.predicate.at(r.context.t0).sql), F.lit(False))
     now = F.coalesce(F.expr(node.predicate.at(r.context.t1).sql), F.lit(False))
@@ -39,7 +39,7 @@ def crossed(node: Filter, r: Renderer, rows: Rows) -> Rows:
     return Rows(frame, min(rows.estimate, limits.LOCAL_ROWS))
 
 
-def _compared(node: Node, r: Renderer) -> tuple[bool, bool]:
+def _compared(node: Node, r: OperatorRun) -> tuple[bool, bool]:
     """Whether all moments that the operator reads are what they were, and whether one of them is NULL. Of those whose
     type cannot be compared (maps), neither is known: they may be others, and NULL."""
     from pyspark.errors import AnalysisException

@@ -20,12 +20,12 @@ from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 _WAS = "dd_was_kept"
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """The kept rows' new answer minus their old one."""
     assert isinstance(node, KeptTop)
     change = r.delta(node.input) if r.context.from_nothing else r.small_delta(node.input)
@@ -46,7 +46,7 @@ def delta(node: Node, r: Renderer) -> Rows | None:
     return None if answer is None else consolidated(answer)
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The answer of the kept rows."""
     assert isinstance(node, KeptTop)
     if new:
@@ -65,7 +65,7 @@ def _answer(node: KeptTop, kept: Rows | None) -> Rows | None:
     return Rows(frame, min(kept.estimate, node.limit), positive=True)
 
 
-def _first(node: KeptTop, r: Renderer, source: Rows | None) -> tuple[Rows | None, bool]:
+def _first(node: KeptTop, r: OperatorRun, source: Rows | None) -> tuple[Rows | None, bool]:
     """As many rows as are to be kept, of all; and whether these are all."""
     if source is None:
         return None, True
@@ -76,7 +76,7 @@ def _first(node: KeptTop, r: Renderer, source: Rows | None) -> tuple[Rows | None
 
 
 def _updated(
-    node: KeptTop, r: Renderer, change: Rows, old: Rows | None, complete: bool
+    node: KeptTop, r: OperatorRun, change: Rows, old: Rows | None, complete: bool
 ) -> tuple[Rows | None, bool] | None:
     """The kept rows with the change, and whether they are all; None where that takes the whole input.
 
@@ -114,11 +114,11 @@ def _within(node: KeptTop, found: Rows, complete: bool) -> tuple[Rows | None, bo
     return rows, complete and kept.num_rows == table.num_rows
 
 
-def _is_complete(node: KeptTop, r: Renderer) -> bool:
+def _is_complete(node: KeptTop, r: OperatorRun) -> bool:
     rows = r.context.inner.of(node.complete).contents(new=False)
     return rows is not None and bool(r.context.brought(rows).estimate)
 
 
-def _one(r: Renderer, diff: int) -> Rows:
+def _one(r: OperatorRun, diff: int) -> Rows:
     table = pa.table({DIFF: pa.array([diff], pa.int64())})
     return Rows(Local(r.context.spark, table, Schema((DIFF_COLUMN,))), 1)

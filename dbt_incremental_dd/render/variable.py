@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,16 +18,12 @@ from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render import groups
 from dbt_incremental_dd.render.extreme_groups import compare, is_extreme
 from dbt_incremental_dd.render.keys import Keys, keys_of
+from dbt_incremental_dd.render.operator import Event, Recursion
 from dbt_incremental_dd.render.outputs import in_out
 from dbt_incremental_dd.render.reduce_local import finished, summed
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus, positive
 from dbt_incremental_dd.render.updates import Current, Updates, by_iteration, later_keys, together, until
-from dbt_incremental_dd.render.within import Event
 from dbt_incremental_dd.trace.local import Local
-
-if TYPE_CHECKING:
-    from dbt_incremental_dd.render.loop import Loop
-
 
 _MOST = 1 << 53
 """A multiplicity beyond which products and sums might overflow."""
@@ -37,15 +32,15 @@ _MOST = 1 << 53
 class VariableState:
     """``output`` holds the variable's updates; ``counts`` those of its operator's input, where they are kept."""
 
-    def __init__(self, loop: Loop, variable: Variable) -> None:
-        self._loop = loop
+    def __init__(self, recursion: Recursion, variable: Variable) -> None:
+        self._recursion = recursion
         self._variable = variable
-        self._context = loop.context
-        self.output = Updates(loop.context, variable.trace, loop.from_nothing)
+        self._context = recursion.context
+        self.output = Updates(recursion.context, variable.trace, recursion.from_nothing)
         counts = variable.counts
-        self._counts = Updates(loop.context, counts, loop.from_nothing) if counts else None
+        self._counts = Updates(recursion.context, counts, recursion.from_nothing) if counts else None
         self._by_extremes = is_extreme(variable)
-        self._current = Current(loop.context) if self._by_extremes and loop.from_nothing else None
+        self._current = Current(recursion.context) if self._by_extremes and recursion.from_nothing else None
         self._input: list[Rows] = []
         """What the run has changed of the operator's input, where its extremes are compared."""
         self._coming: dict[int, list[Rows]] = defaultdict(list)
@@ -66,7 +61,7 @@ class VariableState:
             return
         names = [name for name in rows.schema.names if name not in (DIFF, self._variable.iteration)]
         rows = rows.renamed([*((name, name) for name in names), (ITERATION, self._variable.iteration)])
-        if self._loop.from_nothing and rows.local is None:
+        if self._recursion.from_nothing and rows.local is None:
             self._coming[iteration].append(rows)
             return
         for i, part in by_iteration(self._context, rows).items():
@@ -174,7 +169,7 @@ class VariableState:
         """All updates of the groups' rows."""
         if self._counts is not None:
             return self._counts.contents(keys)
-        r = self._loop.within(self._variable, Event(self._loop))
+        r = self._recursion.within(self._variable, Event(self._recursion))
         rows = r.contents(self._variable.source, new=True, keys=keys)
         if rows is None:
             return None

@@ -11,12 +11,12 @@ from dbt_incremental_dd.render.growth import Growing
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import OperatorRun
 
 contents = groups.contents
 
 
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """The affected partitions' new rows minus their old ones."""
     assert isinstance(node, WindowGroups)
     if node.growth is None or r.context.from_nothing:

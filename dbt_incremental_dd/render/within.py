@@ -6,7 +6,7 @@ what the event adds to it, joined with all that was there before; its contents a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,49 +20,39 @@ from dbt_incremental_dd.render.rows import Rows, plus
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.render.loop import Loop
-    from dbt_incremental_dd.render.renderer import Renderer
+    from dbt_incremental_dd.render.operator import Event, OperatorRun
 
 
-@dataclass(frozen=True)
-class Event:
-    """``outside``: all that does not recur changes; else the variable ``name`` by ``change``, or nothing."""
-
-    loop: Loop
-    outside: bool = False
-    name: str = ""
-    change: Rows | None = None
-
-    def of(self, node: Reading) -> Rows | None:
-        """What changes in the variable that is read."""
-        return self.change if node.variable == self.name else None
-
-
-def delta(node: Node, r: Renderer) -> Rows | None:
+def delta(node: Node, r: OperatorRun) -> Rows | None:
     """What the event adds."""
     event = r.event
     assert event is not None
     if isinstance(node, Operand):
-        return event.loop.operands.delta(node.number) if event.outside else None
+        return event.recursion.operand_delta(node.number) if event.outside else None
     assert isinstance(node, Reading)
-    return _seen(node, event.of(node))
+    return _seen(node, _change(node, event))
 
 
-def contents(node: Node, r: Renderer, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
     """The updates of all iterations, with the event or without it."""
     event = r.event
     assert event is not None
     if isinstance(node, Operand):
-        return event.loop.operands.contents(node.number, new=new or not event.outside, keys=keys)
+        return event.recursion.operand_contents(node.number, new=new or not event.outside, keys=keys)
     assert isinstance(node, Reading)
     columns = dict(node.outputs)
     if keys is not None:
         keys = keys.only([id for id in keys.columns if id in columns]).renamed(columns)
         keys = keys if keys.columns else None
-    change = event.of(node) if new else None
+    change = _change(node, event) if new else None
     if change is not None and keys is not None:
         change = keys.restricted(change)
-    return _seen(node, plus([event.loop.states[node.variable].contents(keys), change]))
+    return _seen(node, plus([event.recursion.updates(node.variable, keys), change]))
+
+
+def _change(node: Reading, event: Event) -> Rows | None:
+    """What changes in the variable that is read."""
+    return event.change if node.variable == event.name else None
 
 
 def _seen(node: Reading, rows: Rows | None) -> Rows | None:
