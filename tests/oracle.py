@@ -147,7 +147,11 @@ class World:
 
     def _request(self, name: str, **options: Any) -> ModelRequest:
         known = [*self.tables, *self.models]
-        config = ModelConfig(fallback=options.pop("fallback", "recompute"), contract=options.pop("contract", None))
+        config = ModelConfig(
+            fallback=options.pop("fallback", "recompute"),
+            contract=options.pop("contract", None),
+            arranged_by=options.pop("arranged_by", ()),
+        )
         return ModelRequest(
             name=f"{self.schema}.{name}",
             relation=f"`{self.schema}`.`{name}`",

@@ -170,8 +170,9 @@ class InnerTrace:
             files = self._write_local(self._with(merged, rows.local), stored, t)
         else:
             sorted_frame = rows.frame.select(*names).withColumn(TIME, F.lit(t).cast("bigint"))
-            if self._state.arranged_by:
-                sorted_frame = sorted_frame.sortWithinPartitions(*orderable(schema, self._state.arranged_by))
+            order = orderable(schema, self._state.arranged_by)
+            if order:
+                sorted_frame = sorted_frame.sortWithinPartitions(*order)
             files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema), is_arranged=True)
         log = self._log or self._place.create(stored)
         replace_all = self._from_empty and (self._log is not None or bool(log.files))

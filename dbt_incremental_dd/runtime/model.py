@@ -23,7 +23,7 @@ from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, requ
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
-from dbt_incremental_dd.runtime.output import Batch, output_delta, stored_names, write_batch
+from dbt_incremental_dd.runtime.output import Batch, arranged, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.recompute import recomputed, told_of
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
@@ -93,10 +93,11 @@ def _write(run: RunScope, request: ModelRequest, given: tuple[Given, ...]) -> Ou
     compiled = compile_cached(run.spark, current.place, request.sql, inputs, own)
     require_deltas(compiled.plan, request)
     require_columns(request, current, compiled.schema)
+    order = arranged(request, compiled.schema)
     hold_columns(run, request, current, compiled.schema)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
-    work = _Work(run, request, current, given, compiled, t1)
+    work = _Work(run, request, current, given, compiled, t1, order)
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
@@ -153,6 +154,7 @@ class _Work:
         given: tuple[Given, ...],
         compiled: Compiled,
         t1: Time,
+        order: tuple[str, ...],
     ) -> None:
         self._run = run
         self._request = request
@@ -160,6 +162,7 @@ class _Work:
         self._given = given
         self._compiled = compiled
         self._t1 = t1
+        self._order = order
         self._at = stamp(current, given, t1)
         self._started = time.monotonic()
         self._fails_as_one = False
@@ -184,7 +187,7 @@ class _Work:
             subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
             change = output_delta(context, self._compiled, rows, subtract)
             change = None if change is None else context.localized(change)
-            batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._arranged())
+            batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._order)
             beside_stored = strategy == "delta" or subtract
             hold_batch(run, self._request, self._current, self._compiled.schema, change, batch, beside_stored)
             self._started += context.once_seconds
@@ -253,9 +256,6 @@ class _Work:
     def _same_columns(self, log: Log) -> bool:
         return self._current.is_built and visible_schema(dict(self._current.manifest), log) == self._compiled.schema
 
-    def _arranged(self) -> tuple[str, ...]:
-        return self._request.config.arranged_by[0] if self._request.config.arranged_by else ()
-
     def _commit(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, reset: bool) -> Log:
         place = self._current.place
         stored = stored_names(self._compiled.schema)
@@ -280,7 +280,7 @@ class _Work:
                 "retain_history": self._request.config.retain_history,
                 "unique_id": self._request.unique_id,
                 "runs": self._runs(strategy, seconds),
-                "sorted_by": list(self._arranged()),
+                "sorted_by": list(self._order),
                 "contract": self._request.config.contract.text if self._request.config.contract else "",
             }
         )

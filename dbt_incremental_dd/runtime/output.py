@@ -8,11 +8,13 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
 from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
+from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
@@ -70,6 +72,25 @@ def schema_with_diff(schema: Schema) -> Schema:
     return Schema((*schema.columns, DIFF_COLUMN))
 
 
+def arranged(request: ModelRequest, schema: Schema) -> tuple[str, ...]:
+    """The columns that the model's files are sorted by, as they are spelt in its schema. Raises ConfigError for one
+    that is none of the model's, or whose values have no order."""
+    wanted = request.config.arranged_by[0] if request.config.arranged_by else ()
+    known = {column.name.lower(): column.name for column in schema}
+    found = []
+    for name in wanted:
+        column = known.get(str(name).lower())
+        if column is None:
+            columns = ", ".join(schema.names)
+            raise ConfigError(
+                f"{request.name}: arranged_by names {name}, which is no column of it", f"It has {columns}."
+            )
+        if not orderable(schema, (column,)):
+            raise ConfigError(f"{request.name}: files cannot be sorted by {name}", "Remove it from arranged_by.")
+        found.append(column)
+    return tuple(found)
+
+
 def write_batch(
     context: Context, place: Place, schema: Schema, change: Rows | None, t: Time, arranged_by: tuple[str, ...]
 ) -> Batch:
@@ -105,8 +126,8 @@ def _write_local(
 ) -> Batch:
     if table.num_rows == 0:
         return Batch((), 0, 0)
-    order = orderable(stored, arranged_by) if arranged_by else []
-    table = table.sort_by([(name, "ascending") for name in order]) if order else table
+    if arranged_by:
+        table = table.sort_by([(name, "ascending") for name in arranged_by])
     table = table.append_column(TIME, pa.array([t] * table.num_rows, pa.int64())).select(list(stored.names))
     added, removed = count(table[DIFF])
     return Batch((write_arrow(context.storage, place.trace_uri, table, stored, bounded),), added, removed)

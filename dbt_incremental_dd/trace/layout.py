@@ -116,11 +116,24 @@ class Storage:
         reached("small file: replaced")
 
     def remove(self, uri: str) -> None:
-        """Deletes a folder; quietly where it is gone already."""
+        """Deletes a folder; quietly if it is gone already. On a local disk it is gone at once: a process that is ended
+        in the middle leaves scratch files, which vacuum removes."""
         filesystem, path = self.filesystem(uri)
         if filesystem.get_file_info(path).type == pafs.FileType.Directory:
             reached("folder: before removal")
+            if self.is_local and not uri.startswith(f"{self.root}/scratch/"):
+                path = self._moved_away(filesystem, path)
+                reached("folder: moved away")
             filesystem.delete_dir(path)
+
+    def _moved_away(self, filesystem: pafs.FileSystem, path: str) -> str:
+        _, aside = self.filesystem(self.scratch("removed"))
+        make_folder(filesystem, os.path.dirname(aside))
+        try:
+            filesystem.move(path, aside)
+        except OSError:  # another disk is mounted there
+            return path
+        return aside
 
     def require_writable(self) -> None:
         """Raises StateError unless a file can be written under the root."""

@@ -1,85 +1,23 @@
-"""The scenarios of ``tests/fixtures/*.txt`` as models: the rows after each step are those that are written there."""
+"""The scenarios of ``tests/fixtures/*.txt``, where small deltas are the driver's."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dbt_incremental_dd.frontend.relations import relations
-from dbt_incremental_dd.frontend.template import template
-from tests import fixtures
-from tests.fixtures.scenario import Scenario, Step, read
-from tests.oracle import Table, World
+from tests.engine.scenarios import SCENARIOS, run
+from tests.fixtures.scenario import read
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-SCENARIOS = sorted(Path(fixtures.__file__).parent.glob("*.txt"))
-_IN_SPARK = ("joins", "aggregates", "top")
+    from pyspark.sql import SparkSession
 
 
 def test_there_are_enough() -> None:
-    assert sum(len(read(path).queries) for path in SCENARIOS) >= 150
+    assert sum(len(read(path).queries) for path in SCENARIOS) >= 200
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_rows_are_as_written(spark: SparkSession, tmp_path: Path, path: Path) -> None:
     run(spark, tmp_path, read(path))
-
-
-@pytest.mark.parametrize("path", [p for p in SCENARIOS if p.stem in _IN_SPARK], ids=lambda path: path.stem)
-@pytest.mark.usefixtures("in_spark")
-def test_rows_are_the_same_in_spark(spark: SparkSession, tmp_path: Path, path: Path) -> None:
-    scenario = read(path)
-    scenario.queries = scenario.queries[::3]
-    run(spark, tmp_path, scenario)
-
-
-def run(spark: SparkSession, folder: Path, scenario: Scenario) -> None:
-    """All steps of all queries; all failures are told together."""
-    world = World(spark, folder, {name: Table(ddl) for name, ddl in scenario.tables.items()})
-    queries = {f"q{i}": query for i, query in enumerate(scenario.queries)}
-    for name, query in queries.items():
-        text, keys = template(query.sql, {relation.key: None for relation in relations(query.sql)})
-        world.model(name, text.format(*(f"{world.schema}.{key}" for key in keys)))
-    update = bool(os.environ.get("DD_UPDATE_FIXTURES"))
-    failures: list[str] = []
-    for step in scenario.steps:
-        _change(spark, world, step)
-
-        def check(name: str, title: str = step.title) -> None:
-            answer, found = world.batch(name), world.found(name)
-            assert found.dtypes == answer.dtypes, title
-            if update:
-                queries[name].rows[title] = _shown(answer)
-            assert _shown(found) == queries[name].rows.get(title), title
-
-        failures += world.step_and_check_each(check, threads=3, fallback="error")
-    if update:
-        scenario.write()
-    assert not failures, "\n\n".join(f"{queries[f.split(':')[0]].title}: {f}" for f in failures)
-
-
-def _change(spark: SparkSession, world: World, step: Step) -> None:
-    if step.time is not None:
-        world.time = step.time
-    for change in step.changes:
-        rows = _values(spark, world.tables[change.table].ddl, change.rows)
-        (world.insert if change.sign == "+" else world.delete)(change.table, rows)
-
-
-def _values(spark: SparkSession, ddl: str, rows: str) -> list[tuple[Any, ...]]:
-    schema = spark.createDataFrame([], ddl).schema
-    names = [field.name for field in schema]
-    casts = ", ".join(f"CAST({field.name} AS {field.dataType.simpleString()})" for field in schema)
-    return [tuple(row) for row in spark.sql(f"SELECT {casts} FROM VALUES {rows} AS t({', '.join(names)})").collect()]
-
-
-def _shown(frame: DataFrame) -> list[str]:
-    """Each row as its columns' text, sorted; an empty string is two quotes."""
-    columns = [f"c{i}" for i in range(len(frame.columns))]
-    texts = frame.toDF(*columns).selectExpr(*(f"coalesce(CAST({column} AS STRING), 'NULL')" for column in columns))
-    return sorted(" | ".join(value or "''" for value in row) for row in texts.collect())

@@ -29,6 +29,8 @@ KINDS = {
     "again": ("feed", "run"),
     "vacuum": ("feed", "run", "compact"),
     "compact": ("feed", "run", "compact", "feed", "run"),
+    "merge": ("feed", "run", "feed", "run"),
+    "drop": ("feed", "spare"),
     "rebuild": ("feed",),
     "run": ("feed",),
 }

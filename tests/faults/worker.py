@@ -6,7 +6,10 @@
     rebuild         the models built anew
     again           the same, with nothing new
     compact         all collections, with nothing retained but the last seconds
+    merge           the same with all retained: small files of recent times are merged, two of a size being many
     vacuum          what nothing needs any more is removed
+    spare           one more model, of a name of its own, is run
+    drop            what is stored of such models is removed: nothing owns them
     check           all collections against the replay, the batch answers, and what was read of them before
 
 ``run@commit: before#3`` is ended when that point is reached for the third time; ``run>FILE`` notes the points that it
@@ -23,6 +26,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +36,12 @@ import dbt_incremental_dd
 from dbt_incremental_dd.core import points
 from dbt_incremental_dd.runtime import costs
 from dbt_incremental_dd.runtime.compact import compact
+from dbt_incremental_dd.runtime.orphans import Owners, orphans, remove_orphans
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import is_connect, open_session
 from dbt_incremental_dd.runtime.vacuum import vacuum
-from dbt_incremental_dd.trace import links
+from dbt_incremental_dd.trace import links, tiers
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
 from tests.faults.feed import Feed, sources
@@ -92,6 +97,25 @@ class Worker:
     def compact(self) -> None:
         for _ in compact(self._spark, self._storage, retain_history=self._retained):
             pass
+
+    def merge(self) -> None:
+        tiers.FAN, tiers.TIERS = 2, 8
+        for _ in compact(self._spark, self._storage, retain_history=3_600_000):
+            pass
+
+    def spare(self) -> None:
+        run = Run(self._spark, self._storage, "worker", None, lambda line: None)
+        name = f"spare{self._feed.written}"
+        run.model(
+            replace(
+                self._request("sums", False), name=f"m.{name}", relation=f"`m`.`{name}`", unique_id=f"model.p.{name}"
+            )
+        )
+
+    def drop(self) -> None:
+        for _ in remove_orphans(orphans(self._storage, Owners(["p"], {}))):
+            pass
+        assert not [place.name for place in self._storage.collections() if "spare" in place.name]
 
     def vacuum(self) -> None:
         for _ in vacuum(self._storage, older_than=0):
