@@ -13,8 +13,8 @@ import pytest
 
 from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.runtime import costs
-from dbt_incremental_dd.trace import limits
 from tests.connect import connect_server
+from tests.engines import all_in_spark
 from tests.logical.cross_products import untied
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bounds that let nothing be computed on the driver, nor by one task because it is little."""
-    for name in ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS"):
-        monkeypatch.setattr(limits, name, 0)
+def in_spark() -> Iterator[None]:
+    """Nothing is computed on the driver."""
+    with all_in_spark():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

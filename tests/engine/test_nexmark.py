@@ -11,6 +11,7 @@ from benchmarks import rounds
 from benchmarks.nexmark.feed import Feed
 from benchmarks.nexmark.run import QUERIES, sources
 from tests.engine.plans import assert_as_before
+from tests.engines import all_in_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,8 +39,10 @@ def test_plans_are_as_before(spark: SparkSession, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_all_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path) -> None:
-    run(spark, tmp_path, None)
+@pytest.mark.parametrize("is_all_in_spark", [False, True], ids=["on the driver", "in Spark"])
+def test_all_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path, is_all_in_spark: bool) -> None:
+    with all_in_spark(is_all_in_spark):
+        run(spark, tmp_path, None)
 
 
 def test_some_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path) -> None:

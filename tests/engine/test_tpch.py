@@ -11,6 +11,7 @@ from benchmarks import rounds
 from benchmarks.tpch.feed import Feed
 from benchmarks.tpch.run import QUERIES, sources
 from tests.engine.plans import assert_as_before
+from tests.engines import all_in_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +48,10 @@ def test_plans_are_as_before(spark: SparkSession, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_all_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_all_in_spark", [False, True], ids=["on the driver", "in Spark"])
+def test_all_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path, is_all_in_spark: bool) -> None:
     feed = Feed(tmp_path, 0.01, 0.002)
     spark.sql("CREATE DATABASE IF NOT EXISTS tpch")
     models = rounds.requests("tpch", QUERIES, sources(tmp_path), None)
-    assert not rounds.run(spark, tmp_path, feed, models, rounds=2)
+    with all_in_spark(is_all_in_spark):
+        assert not rounds.run(spark, tmp_path, feed, models, rounds=2)

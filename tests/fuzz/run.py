@@ -1,4 +1,5 @@
-"""``make fuzz``: random (query, data, changes) cases against Spark's batch answer after every step.
+"""``make fuzz``: random (query, data, changes) cases against Spark's batch answer after every step. A third of them is
+computed by Spark alone.
 
 ``python -m tests.fuzz.run --cases 2000 --seed 1``; the seed is printed, and says everything.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.trace import limits
+from tests.engines import all_in_spark
 from tests.fuzz.grammar import DDL, Grammar
 from tests.oracle import NoAnswer, Table, World
 
@@ -73,7 +75,8 @@ def group(spark: SparkSession, folder: Path, seed: int, size: int, depth: int, s
     for i in range(size):
         world.model(f"m{i}", grammar.query(_depth(rng, depth)))
     failures: dict[str, str] = {}
-    with _large_partitions(seed // _TOGETHER % 2 == 0):
+    number = seed // _TOGETHER
+    with _large_partitions(number % 2 == 0), all_in_spark(number % 3 == 2):
         for step in range(steps):
             for name in world.tables:
                 change(world, name, rng, step)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("seed", [11])
-def test_random_queries_are_exact_after_every_step(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    failures = group(spark, tmp_path, seed, size=12, depth=4, steps=3)
+@pytest.mark.parametrize(("seed", "size"), [(11, 12), (51, 8)], ids=["on the driver", "in Spark"])
+def test_random_queries_are_exact_after_every_step(spark: SparkSession, tmp_path: Path, seed: int, size: int) -> None:
+    failures = group(spark, tmp_path, seed, size, depth=4, steps=3)
     assert not failures, "\n\n".join(failures)
 
 
