@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.differential.iterate import Iterate, Reading, Variable
 from dbt_incremental_dd.logical.graph import by_single_rows, each_once
 from dbt_incremental_dd.logical.nodes import Constant
 from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.render.operator import Event, OperatorRun
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.updates import without_iteration
 from dbt_incremental_dd.render.variable import VariableState
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.local import Local
-
-if TYPE_CHECKING:
-    from dbt_incremental_dd.render.operator import Event, OperatorRun
 
 
 class TooCostly(Exception):
