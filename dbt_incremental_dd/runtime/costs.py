@@ -34,6 +34,9 @@ _FAR = 3
 """Except where the first one took so many times as long as something else would. The same factor leads back."""
 _EXPLORED = 1_000_000
 """Updates of all inputs, up to which it may be tried whether something else is quicker."""
+_TIED = 100_000
+"""Updates of all inputs, up to which a query that leaves ties open may be run as one: as many rows may change each time
+without a reason."""
 _UNTRIED: Mapping[Kind, int] = {"build": 2, "recompute": 4}
 """Then it is taken to be so many times as quick as the first build, which ran in a cold process."""
 
@@ -56,11 +59,13 @@ class Spent:
 class Costs:
     """The latest runs of each kind, oldest first.
 
-    ``can_recompute``: the query may be run as one; ``behind``: the last run was a recompute that left states behind.
+    ``can_recompute``: the query may be run as one; ``has_ties``: it leaves ties open; ``behind``: the last run was a
+    recompute that left states behind.
     """
 
     runs: tuple[Spent, ...]
     can_recompute: bool = False
+    has_ties: bool = False
     behind: bool = False
 
     @staticmethod
@@ -68,7 +73,7 @@ class Costs:
         """As a model's manifest has them. Former versions wrote whether the run was a build."""
         names: Mapping[Any, Kind] = {True: "build", False: "delta"}
         runs = (Spent(names.get(kind, kind), *spent) for kind, *spent in manifest.get("runs", ()))
-        return Costs(tuple(runs), bool(manifest.get("can_recompute")), bool(manifest.get("behind")))
+        return Costs(tuple(runs), *(bool(manifest.get(name)) for name in ("can_recompute", "has_ties", "behind")))
 
     def with_run(self, strategy: Strategy, changed: int, total: int, seconds: float) -> list[Sequence[Any]]:
         """For the manifest: these and one more."""
@@ -84,6 +89,10 @@ class Costs:
         """Seconds to build the model anew, as the last build did. Returns None if none is recorded."""
         builds = self._of_kind("build")
         return builds[-1].grown(total) if builds else None
+
+    def may_recompute(self, total: int) -> bool:
+        """Whether a recompute over inputs of ``total`` updates is one of the choices."""
+        return self.can_recompute and (total <= _TIED or not self.has_ties)
 
     def recompute(self, total: int) -> float | None:
         """Seconds of the query alone. Returns None if it has not been tried."""
@@ -108,7 +117,7 @@ class Costs:
         delta, build = self.delta(changed), self.build(total)
         if self.behind:
             back = changed <= _SMALL and delta is not None and _FAR * delta < (self.recompute(total) or 0)
-            return "rebuild" if back else "recompute"
+            return "rebuild" if back or not self.may_recompute(total) else "recompute"
         if changed <= _SMALL:
             return self._choose_small(changed, total)
         if delta is None or build is None:
@@ -122,16 +131,17 @@ class Costs:
             return "delta"
         if delta <= otherwise * (1 if len(alike) >= _TRIALS else _FAR):
             return "delta"
-        return "recompute" if self.can_recompute else "rebuild"
+        return "recompute" if self.may_recompute(total) else "rebuild"
 
     def _otherwise(self, total: int) -> float | None:
         """Seconds of what can be done instead of a delta. What has not been tried is taken to be quicker than the
         first build, so that it is tried once."""
-        kind: Kind = "recompute" if self.can_recompute else "build"
-        tried, build = self.recompute(total) if self.can_recompute else None, self.build(total)
+        may_recompute = self.may_recompute(total)
+        kind: Kind = "recompute" if may_recompute else "build"
+        tried, build = self.recompute(total) if may_recompute else None, self.build(total)
         if tried is not None or build is None:
             return tried
-        is_untried = self.can_recompute or len(self._of_kind(kind)) < 2
+        is_untried = may_recompute or len(self._of_kind(kind)) < 2
         return build / _UNTRIED[kind] if is_untried and total <= _EXPLORED else build
 
     def told(self, changed: int, total: int) -> str:
@@ -140,7 +150,7 @@ class Costs:
         if delta is None or build is None:
             return "Cost: no run is recorded yet"
         query = ""
-        if self.can_recompute:
+        if self.may_recompute(total):
             query = ", as one query " + ("not tried" if recompute is None else f"about {recompute:.1f} s")
         behind = " (states are behind: a delta needs a build first)" if self.behind else ""
         chosen = {"delta": "a delta", "rebuild": "a build", "recompute": "one query"}[self.choose(changed, total)]

@@ -53,24 +53,33 @@ def told_of(compiled: Compiled, before: Mapping[str, Any], strategy: Strategy, f
     """
     has_failed = before.get("fingerprint") == compiled.fingerprint and before.get("can_recompute") is False
     behind = strategy == "recompute" and any(stores(node) for node in each_once(compiled.plan.root))
-    return {"can_recompute": can_recompute(compiled.plan) and not fails_as_one and not has_failed, "behind": behind}
+    return {
+        "can_recompute": can_recompute(compiled.plan) and not fails_as_one and not has_failed,
+        "has_ties": has_ties(compiled.plan),
+        "behind": behind,
+    }
 
 
 def can_recompute(plan: DifferentialPlan) -> bool:
-    """Whether the query may be run as one in place of a delta.
+    """Whether the query may be run as one in place of a delta: not if the plan is that query already, or a recursion,
+    which Spark may not answer."""
+    if isinstance(plan.root, Recompute):
+        return False
+    return not any(isinstance(node, Iterate | Bound) for node in each_once(plan.root))
 
-    Not so where the plan breaks ties that the query leaves open: its rows would change back and forth. Nor where the
-    plan is that query already, or a recursion, which Spark may not answer.
-    """
-    return not isinstance(plan.root, Recompute) and not any(map(_depends, each_once(plan.root)))
+
+def has_ties(plan: DifferentialPlan) -> bool:
+    """Whether the query leaves open which of several answers it has. Each run of it as one may give another, so that
+    rows change which no input's change implies."""
+    return any(map(_breaks_ties, each_once(plan.root)))
 
 
-def _depends(node: Node) -> bool:
+def _breaks_ties(node: Node) -> bool:
     if isinstance(node, RecomputeGroups):
         return any(aggregate.function not in _ORDER_FREE for aggregate in node.aggregates)
     if isinstance(node, WindowGroups):
         return any(breaks_ties(function) for _, function in node.functions)
-    return isinstance(node, TopGroups | KeptTop | Iterate | Bound)
+    return isinstance(node, TopGroups | KeptTop)
 
 
 def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Rows:

@@ -61,7 +61,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     "inputs": _named(_of(str)),
     "inner": _named(_is_count),
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
-    **dict.fromkeys(("temporal", "can_recompute", "behind"), _of(bool)),
+    **dict.fromkeys(("temporal", "can_recompute", "has_ties", "behind"), _of(bool)),
     "retain_history": _is_count,
     "rows": lambda value: value is None or _is_count(value),
     "change": _of(dict),

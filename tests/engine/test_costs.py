@@ -79,6 +79,16 @@ def test_a_slow_first_build_does_not_forbid_to_try_and_what_was_tried_decides() 
     assert twice.choose(9, 9) == "delta"
 
 
+def test_ties_are_run_as_one_only_where_few_rows_can_change_without_a_reason() -> None:
+    runs = (("build", 100, 50_000, 8.0), ("delta", 100, 50_000, 9.0))
+    costs = replace(recorded(*runs), can_recompute=True, has_ties=True)  # type: ignore[arg-type]
+    assert costs.choose(100, 50_000) == "recompute"
+    assert costs.choose(100, 200_000) != "recompute"
+    behind = replace(costs, behind=True)
+    assert behind.choose(100, 50_000) == "recompute"
+    assert behind.choose(100, 200_000) == "rebuild"
+
+
 def test_states_that_are_behind_are_built_again_when_deltas_are_far_quicker() -> None:
     costs = replace(small(("build", 8.0), ("delta", 3.0), ("delta", 3.0), ("recompute", 2.0)), behind=True)
     assert costs.choose(100, 50_000) == "recompute"

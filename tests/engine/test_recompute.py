@@ -20,7 +20,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Get, Order
 from dbt_incremental_dd.runtime import model
 from dbt_incremental_dd.runtime.costs import Costs
-from dbt_incremental_dd.runtime.recompute import can_recompute
+from dbt_incremental_dd.runtime.recompute import can_recompute, has_ties
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.runtime.request import Strategy
 from tests.oracle import Table, World
@@ -50,7 +50,9 @@ class Forced:
         if self.only:
             return "rebuild" if costs.behind and self.only == "delta" else self.only
         left = ["rebuild", "rebuild", "recompute"] if costs.behind else ["delta", "delta", "rebuild", "recompute"]
-        return self.random.choice([one for one in left if costs.can_recompute or one != "recompute"])
+        return self.random.choice(
+            [one for one in left if (costs.can_recompute and not costs.has_ties) or one != "recompute"]
+        )
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def _can_be_ended_anywhere(world: World, forced: Forced, stopped: list[str]) -> 
         world.check()
 
 
-def test_a_query_that_leaves_ties_open_is_not_run_as_one() -> None:
+def test_which_queries_leave_ties_open_and_which_may_be_run_as_one() -> None:
     table = Get("t", (("c1", "x"), ("c2", "y")))
     old, sql = OutputState(()), Expr.of(sqlglot.parse_one("row_number() OVER (PARTITION BY c1 ORDER BY c2)"))
 
@@ -140,20 +142,41 @@ def test_a_query_that_leaves_ties_open_is_not_run_as_one() -> None:
         return RecomputeGroups(table, ("c1",), (aggregate,), False, "", (), old)
 
     whole = {"c3": Expr("sum(c2) OVER (PARTITION BY c1)"), "c4": Expr("rank() OVER (PARTITION BY c1 ORDER BY c2)")}
-    allowed = [
+    clear = [
         table,
         groups("sum"),
         groups("count"),
         WindowGroups(table, ("c1",), tuple(whole.items()), old, None, None),
     ]
-    refused = [
+    tied = [
         groups("collect_list"),
         TopGroups(table, ("c1",), (Order(Expr("c2"), False, True),), (), 1, 0, old),
         WindowGroups(table, ("c1",), (("c3", sql),), old, None, None),
-        Recompute("select 1", (table,), (("x", "y"),), ("c1",), "", False, (), old),
     ]
-    assert all(can_recompute(DifferentialPlan(node, node.columns)) for node in allowed)
-    assert not any(can_recompute(DifferentialPlan(node, node.columns)) for node in refused)
+    as_text = Recompute("select 1", (table,), (("x", "y"),), ("c1",), "", False, (), old)
+    assert not any(has_ties(DifferentialPlan(node, node.columns)) for node in (*clear, as_text))
+    assert all(has_ties(DifferentialPlan(node, node.columns)) for node in tied)
+    assert all(can_recompute(DifferentialPlan(node, node.columns)) for node in (*clear, *tied))
+    assert not can_recompute(DifferentialPlan(as_text, as_text.columns))
+
+
+def test_ties_that_are_run_as_one_are_one_of_the_answers(spark: SparkSession, tmp_path: Path, forced: Forced) -> None:
+    """Deltas, builds and recomputes of them in turn: what the query determines is exact."""
+    world = World(spark, tmp_path, {"t": Table("k INT, v INT, s STRING")})
+    numbered = "SELECT k, v, s, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM {t}"
+    world.model("first", f"SELECT k, v, s FROM ({numbered}) WHERE n = 1")
+    world.model("sums", "SELECT k, sum(v) AS v, count(*) AS n FROM {first} GROUP BY k")
+    rng = random.Random(5)
+    for how in ("rebuild", "recompute", "recompute", "delta", "delta", "recompute", "rebuild"):
+        world.insert("t", [(rng.randrange(4), rng.randrange(3), rng.choice("abc")) for _ in range(8)])
+        world.delete("t", rng.sample(world.tables["t"].rows, min(3, len(world.tables["t"].rows))))
+        forced.only = how  # type: ignore[assignment]
+        world.step()
+        world.check("sums")
+        answer, found = world.batch("first"), world.found("first")
+        for one, other in ((answer, found), (found, answer)):
+            assert one.select("k", "v").exceptAll(other.select("k", "v")).isEmpty()
+        assert found.exceptAll(spark.createDataFrame(world.tables["t"].rows, "k INT, v INT, s STRING")).isEmpty()
 
 
 def test_a_query_that_spark_does_not_answer_is_built_by_its_plan_and_not_tried_again(
