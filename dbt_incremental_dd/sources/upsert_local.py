@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
+from dbt_incremental_dd.core.types import BINARY
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.sources.arrival import FILE, GONE, ORDER
 from dbt_incremental_dd.sources.exchange import Records
@@ -83,7 +84,7 @@ class _Merge:
         if local is None or log is None or not {*spec.key, *spec.order_by} <= set(local.column_names):
             return None
         types = {column.name: column.type for column in taking.schema}
-        plain = is_plain(taking.schema) and "binary" not in types.values()
+        plain = is_plain(taking.schema) and BINARY not in types.values()
         if not plain or any(types[name] not in BOUNDED_TYPES for name in spec.key):
             return None
         stored = log.schema.find(POSITION)

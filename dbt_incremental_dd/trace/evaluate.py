@@ -18,11 +18,14 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, STRING, VOID, Decimal
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace import functions, numbers
 from dbt_incremental_dd.trace.arrow import arrow_type, same_values
 from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.read import schema_of
 from dbt_incremental_dd.trace.value import ForSpark, Value
 
 if TYPE_CHECKING:
@@ -120,7 +123,7 @@ class _Evaluation:
         if not expr.refs:
             return _constant(self._spark, expr.sql)
         if kind in _LOGIC:
-            return Value(self.truth(tree), "boolean")
+            return Value(self.truth(tree), BOOLEAN)
         if kind in _ARITHMETIC:
             return _ARITHMETIC[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
         if kind is exp.Neg:
@@ -170,7 +173,7 @@ class _Evaluation:
         if type(tree) in _LOGIC:
             raise ForSpark
         flag = self.value(tree)
-        if flag.type != "boolean":
+        if flag.type != BOOLEAN:
             raise ForSpark
         return self._whole(flag)
 
@@ -187,7 +190,7 @@ class _Evaluation:
         """LIKE with ``%`` for any characters; other patterns are Spark's."""
         value, wanted = self.value(item), self.value(pattern)
         text = wanted.data.as_py() if isinstance(wanted.data, pa.Scalar) else None
-        if value.type != "string" or not isinstance(text, str) or set(text) & set("_\\"):
+        if value.type != STRING or not isinstance(text, str) or set(text) & set("_\\"):
             raise ForSpark
         parts = [re.escape(part) for part in text.split("%")]
         return pc.match_substring_regex(self._whole(value), f"(?s)^{'.*'.join(parts)}\\z")
@@ -210,8 +213,8 @@ class _Evaluation:
         value = self.value(tree)
         literal = tree.unnest()
         literal = literal.this if isinstance(literal, exp.Neg) else literal
-        is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in numbers.INTEGERS
-        return numbers.shortest(value) if is_literal and self.value(other).type.startswith("decimal") else value
+        is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in INTEGERS
+        return numbers.shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
 
     def _case(self, branches: Sequence[tuple[exp.Expression, exp.Expression]], default: exp.Expression | None) -> Value:
         """Each branch for the rows that come to it, and for no others: they might raise an error."""
@@ -220,7 +223,7 @@ class _Evaluation:
             holds = pc.fill_null(left.truth(condition), False)
             parts.append((places.filter(_flat(holds)), left._only(holds).value(value)))
             places, left = places.filter(pc.invert(_flat(holds))), left._only(pc.invert(holds))
-        parts.append((places, left.value(default) if default else Value(pa.scalar(None), "void")))
+        parts.append((places, left.value(default) if default else Value(pa.scalar(None), VOID)))
         type = numbers.common_type([value.type for _, value in parts])
         pieces = [_flat(_repeated(numbers.widened(value, type), len(where))) for where, value in parts]
         order = pc.sort_indices(pa.concat_arrays([where for where, _ in parts]))
@@ -266,11 +269,11 @@ def _constant(spark: SparkSession, sql: str) -> Value:
     if key not in _CONSTANTS:
         try:
             frame = spark.sql(f"SELECT {sql} AS dd_value")
-            type = str(frame.schema[0].jsonValue()["type"])
-            if type != "void" and not numbers.is_comparable(type):
+            (column,) = schema_of(frame.schema)
+            if column.type != VOID and not numbers.is_comparable(column.type):
                 raise ForSpark
             (row,) = frame.collect()
-        except PySparkException as error:  # such as a division by zero, which is an error only where there are rows
+        except (PySparkException, UnsupportedSQL) as error:  # such as a division by zero, an error only of rows
             raise ForSpark from error
-        _CONSTANTS[key] = Value(pa.scalar(row[0], arrow_type(type)), type)
+        _CONSTANTS[key] = Value(pa.scalar(row[0], arrow_type(column.type)), column.type)
     return _CONSTANTS[key]
