@@ -16,12 +16,12 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, Type
 from dbt_incremental_dd.differential.iterate import Variable
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
+from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered
 from dbt_incremental_dd.trace.duck import database
-from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local
 
 _OLD, _NEW, _VALUE = "dd_old_", "dd_new_", "dd_value_"

@@ -15,11 +15,11 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.differential.outer_join import Kind
+from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
-from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:

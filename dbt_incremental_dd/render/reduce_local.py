@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, Decimal, Type
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
+from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.value import Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.logical.sql_types import type_of
 from dbt_incremental_dd.render.outputs import NEW, OLD, in_out
 from dbt_incremental_dd.render.rows import Rows, positive
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain, same_values
-from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local, lookup_local
-from dbt_incremental_dd.trace.value import Value
 
 _ALL = "dd_all"
 """The key of the one group of everything."""

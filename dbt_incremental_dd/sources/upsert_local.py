@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
 from dbt_incremental_dd.core.types import BINARY
+from dbt_incremental_dd.local.expressions import truth
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.sources.arrival import FILE, GONE, ORDER
 from dbt_incremental_dd.sources.exchange import Records
@@ -28,7 +29,6 @@ from dbt_incremental_dd.trace.arrow import (
     same_values,
     sorted_values,
 )
-from dbt_incremental_dd.trace.evaluate import truth
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.local import Local, consolidate_local, find_local, lookup_local, member_mask
 from dbt_incremental_dd.trace.log import Log

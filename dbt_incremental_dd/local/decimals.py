@@ -28,9 +28,9 @@ from dbt_incremental_dd.core.types import (
     Decimal,
     Type,
 )
+from dbt_incremental_dd.local.value import ForSpark, Value
 from dbt_incremental_dd.logical import sql_types
 from dbt_incremental_dd.trace.arrow import arrow_type
-from dbt_incremental_dd.trace.value import ForSpark, Value
 
 _AS_DECIMALS = {BYTE: Decimal(3, 0), SHORT: Decimal(5, 0), INTEGER: Decimal(10, 0), LONG: Decimal(20, 0)}
 _MAX = 38

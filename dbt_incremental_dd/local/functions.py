@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, FLOATS, INTEGER, STRING, VOID, Type
-from dbt_incremental_dd.trace import numbers
-from dbt_incremental_dd.trace.value import ForSpark, Value
+from dbt_incremental_dd.local import decimals
+from dbt_incremental_dd.local.value import ForSpark, Value
 
 _MANY = 1_000
 
@@ -43,7 +43,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
 
     def extreme(*values: Value) -> Value:
         type, data = _alike(values)
-        if not numbers.is_comparable(type) or type == BOOLEAN:
+        if not decimals.is_comparable(type) or type == BOOLEAN:
             raise ForSpark
         return Value(choose(*data), type)
 
@@ -51,10 +51,10 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
 
 
 def _alike(values: Sequence[Value]) -> tuple[Type, list[Any]]:
-    type = numbers.common_type([value.type for value in values])
+    type = decimals.common_type([value.type for value in values])
     if type in (VOID, *FLOATS):
         raise ForSpark
-    return type, [numbers.widened(value, type).data for value in values]
+    return type, [decimals.widened(value, type).data for value in values]
 
 
 def _of_ascii(change: Callable[[Any], Any]) -> Callable[[Value], Value]:
@@ -115,7 +115,7 @@ def _require(value: Value, type: Type) -> None:
 
 
 _FUNCTIONS = {
-    "abs": _Function(numbers.absolute, 1, 1),
+    "abs": _Function(decimals.absolute, 1, 1),
     "coalesce": _Function(_coalesce, 1, _MANY),
     "concat": _Function(_concat, 1, _MANY),
     "greatest": _Function(_extreme(pc.max_element_wise), 2, _MANY),

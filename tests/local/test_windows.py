@@ -10,11 +10,11 @@ import pytest
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG, parse
+from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.read import schema_of
-from dbt_incremental_dd.trace.windows import with_windows
-from tests.trace.test_evaluate import SMALL, table
+from tests.local.test_expressions import SMALL, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,9 @@ import pytest
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import parse
+from dbt_incremental_dd.local.expressions import evaluate, truth
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.rows import Rows, filtered
-from dbt_incremental_dd.trace.evaluate import evaluate, truth
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.read import schema_of
 

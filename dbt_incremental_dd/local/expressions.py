@@ -21,12 +21,12 @@ from sqlglot.errors import SqlglotError
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, STRING, VOID, Decimal
+from dbt_incremental_dd.local import decimals, functions
+from dbt_incremental_dd.local.value import ForSpark, Value
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace import functions, numbers
 from dbt_incremental_dd.trace.arrow import arrow_type, same_values
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.read import schema_of
-from dbt_incremental_dd.trace.value import ForSpark, Value
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,11 +42,11 @@ _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.GTE: pc.greater_equal,
 }
 _ARITHMETIC: dict[type[exp.Expression], Callable[[Value, Value], Value]] = {
-    exp.Add: numbers.add,
-    exp.Sub: numbers.subtract,
-    exp.Mul: numbers.multiply,
-    exp.Div: numbers.divide,
-    exp.Mod: numbers.remainder,
+    exp.Add: decimals.add,
+    exp.Sub: decimals.subtract,
+    exp.Mul: decimals.multiply,
+    exp.Div: decimals.divide,
+    exp.Mod: decimals.remainder,
 }
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Like, exp.NullSafeEQ, *_COMPARISONS)
 
@@ -127,9 +127,9 @@ class _Evaluation:
         if kind in _ARITHMETIC:
             return _ARITHMETIC[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
         if kind is exp.Neg:
-            return numbers.negate(self.value(tree.this))
+            return decimals.negate(self.value(tree.this))
         if kind in (exp.Cast, exp.TryCast) and not tree.args.get("format"):
-            return numbers.cast(self.value(tree.this), tree.args["to"].sql(dialect="spark"))
+            return decimals.cast(self.value(tree.this), tree.args["to"].sql(dialect="spark"))
         if kind is exp.Case and tree.this is None:
             return self._case([(branch.this, branch.args["true"]) for branch in tree.args["ifs"]], tree.args["default"])
         if kind is exp.Substring and tree.args.get("start"):
@@ -180,10 +180,10 @@ class _Evaluation:
     def _among(self, item: exp.Expression, values: list[exp.Expression]) -> pa.ChunkedArray:
         """IN compares in one type for all of the list."""
         found = [self.value(tree) for tree in (item, *values)]
-        type = numbers.common_type([value.type for value in found])
-        if not numbers.is_comparable(type) or isinstance(found[0].data, pa.Scalar):
+        type = decimals.common_type([value.type for value in found])
+        if not decimals.is_comparable(type) or isinstance(found[0].data, pa.Scalar):
             raise ForSpark
-        wanted, *others = (numbers.widened(value, type).data for value in found)
+        wanted, *others = (decimals.widened(value, type).data for value in found)
         return fold(pc.or_kleene, [pc.equal(wanted, other) for other in others])
 
     def _like(self, item: exp.Expression, pattern: exp.Expression) -> pa.ChunkedArray:
@@ -206,7 +206,7 @@ class _Evaluation:
         one, other = self.value(left), self.value(right)
         if isinstance(one.data, pa.Scalar) and isinstance(other.data, pa.Scalar):
             raise ForSpark
-        return numbers.comparable(one, other)
+        return decimals.comparable(one, other)
 
     def _operand(self, tree: exp.Expression, other: exp.Expression) -> Value:
         """A side of an arithmetic operation: a literal integer beside a decimal has only the digits that it shows."""
@@ -214,7 +214,7 @@ class _Evaluation:
         literal = tree.unnest()
         literal = literal.this if isinstance(literal, exp.Neg) else literal
         is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in INTEGERS
-        return numbers.shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
+        return decimals.shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
 
     def _case(self, branches: Sequence[tuple[exp.Expression, exp.Expression]], default: exp.Expression | None) -> Value:
         """Each branch for the rows that come to it, and for no others: they might raise an error."""
@@ -224,8 +224,8 @@ class _Evaluation:
             parts.append((places.filter(_flat(holds)), left._only(holds).value(value)))
             places, left = places.filter(pc.invert(_flat(holds))), left._only(pc.invert(holds))
         parts.append((places, left.value(default) if default else Value(pa.scalar(None), VOID)))
-        type = numbers.common_type([value.type for _, value in parts])
-        pieces = [_flat(_repeated(numbers.widened(value, type), len(where))) for where, value in parts]
+        type = decimals.common_type([value.type for _, value in parts])
+        pieces = [_flat(_repeated(decimals.widened(value, type), len(where))) for where, value in parts]
         order = pc.sort_indices(pa.concat_arrays([where for where, _ in parts]))
         return Value(pa.chunked_array([pa.concat_arrays(pieces).take(order)]), type)
 
@@ -270,7 +270,7 @@ def _constant(spark: SparkSession, sql: str) -> Value:
         try:
             frame = spark.sql(f"SELECT {sql} AS dd_value")
             (column,) = schema_of(frame.schema)
-            if column.type != VOID and not numbers.is_comparable(column.type):
+            if column.type != VOID and not decimals.is_comparable(column.type):
                 raise ForSpark
             (row,) = frame.collect()
         except (PySparkException, UnsupportedSQL) as error:  # such as a division by zero, an error only of rows
