@@ -26,6 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.results import add_options, write
+from dbt_incremental_dd.core.types import LONG, STRING
 
 EXAMPLE = Path(__file__).parents[1] / "example_project" / "wikirecent"
 CHANGED = 10
@@ -77,7 +78,7 @@ class View:
         from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
         from dbt_incremental_dd.trace.layout import Storage
 
-        visible = Schema((Column("id", "long"), Column("total", "long"), Column("note", "string")))
+        visible = Schema((Column("id", LONG), Column("total", LONG), Column("note", STRING)))
         self.place = Storage(str(root)).collection("shop.totals")
         self.schema = Schema((*visible.columns, TIME_COLUMN, DIFF_COLUMN))
         self.place.create(self.schema)

@@ -1,4 +1,4 @@
-"""Schemas: ordered, named, typed columns. Types are in Spark's JSON form, which Delta shares."""
+"""Schemas: ordered, named, typed columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, lru_cache
+
+from dbt_incremental_dd.core.types import LONG, Type, from_json
 
 TIME = "dd_time"
 """BIGINT, ms: when an update happens."""
@@ -22,15 +24,10 @@ def is_reserved(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Column:
-    """``type`` is the text of Spark's JSON type: ``"long"``, ``"decimal(10,2)"`` or ``{"type":"struct",...}``."""
+    """A name and a type; every column may be NULL."""
 
     name: str
-    type: str
-
-    @property
-    def json_type(self) -> Any:
-        """The type as a JSON value."""
-        return json.loads(self.type) if self.type.startswith("{") else self.type
+    type: Type
 
 
 @dataclass(frozen=True)
@@ -64,46 +61,23 @@ class Schema:
 
     def to_json(self) -> str:
         """Spark's ``StructType`` as JSON, all fields nullable."""
-        fields = [{"name": c.name, "type": c.json_type, "nullable": True, "metadata": {}} for c in self.columns]
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        fields = [{"name": c.name, "type": c.type.json, "nullable": True, "metadata": {}} for c in self.columns]
         return json.dumps({"type": "struct", "fields": fields})
 
     @staticmethod
     def from_json(text: str) -> Schema:
-        """The schema of a ``StructType`` in JSON. Raises ValueError for a type that is not one of Spark's own: texts of
-        types become SQL, and a user-defined type names code to load."""
-        fields = json.loads(text)["fields"]
-        for field in fields:
-            _require_known(field["type"])
-        return Schema(tuple(Column(str(f["name"]), type_text(f["type"])) for f in fields))
+        """The schema of a ``StructType`` in JSON. Raises ValueError for a type that is not one of Spark's own."""
+        return _schema(text)
 
 
-_SIMPLE = re.compile(
-    r"[a-z_]+(\(\d+(, ?-?\d+)?\))?|interval [a-z]+( to [a-z]+)?|string collate \w+|geo[a-z]+\([\w:, ]+\)", re.ASCII
-)
-_NESTED = {"array": ("elementType",), "map": ("keyType", "valueType")}
+@lru_cache(maxsize=256)
+def _schema(text: str) -> Schema:
+    return Schema(tuple(Column(str(f["name"]), from_json(f["type"])) for f in json.loads(text)["fields"]))
 
 
-def _require_known(json_type: Any) -> None:
-    """Raises ValueError unless Spark's JSON has such a type."""
-    if isinstance(json_type, str):
-        if not _SIMPLE.fullmatch(json_type):
-            raise ValueError(f"there is no type {json_type!r}")
-        return
-    kind = json_type["type"] if isinstance(json_type, dict) else None
-    if kind == "struct":
-        inside = [field["type"] for field in json_type["fields"]]
-    elif kind in _NESTED:
-        inside = [json_type[name] for name in _NESTED[kind]]
-    else:
-        raise ValueError(f"there is no type {kind!r}")
-    for one in inside:
-        _require_known(one)
-
-
-def type_text(value: Any) -> str:
-    """The canonical text of a JSON type value."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
-TIME_COLUMN = Column(TIME, "long")
-DIFF_COLUMN = Column(DIFF, "long")
+TIME_COLUMN = Column(TIME, LONG)
+DIFF_COLUMN = Column(DIFF, LONG)

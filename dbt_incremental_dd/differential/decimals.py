@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.types import Decimal
 
 Add = Callable[[str, str], str]
 """Of what a row of a delta adds to a sum, and the sum's type: the name of the accumulator."""
@@ -22,18 +23,19 @@ _WIDEST_SCALE = 6
 """Digits after the point up to which Spark adds the halves without rounding."""
 
 
-def sums_exactly(precision: int, scale: int) -> bool:
+def sums_exactly(type: Decimal) -> bool:
     """Whether ``decimal_sum`` can sum the type."""
-    return precision <= _WIDEST_WHOLE or scale <= _WIDEST_SCALE
+    return type.precision <= _WIDEST_WHOLE or type.scale <= _WIDEST_SCALE
 
 
-def decimal_average(total: str, count: str, precision: int, scale: int) -> str:
-    """``total / count`` as Spark's average of DECIMAL(precision,scale) gives it, which is rounded once, half up.
+def decimal_average(total: str, count: str, type: Decimal) -> str:
+    """``total / count`` as Spark's average of values of the type gives it, which is rounded once, half up.
 
     Spark's ``/`` has rounded before, to a few digits more. Where that has lifted a quotient to the very middle between
     two results, the lower one is right.
     """
-    dtype = f"DECIMAL({precision + 4},{scale + 4})"
+    scale = type.scale
+    dtype = f"DECIMAL({type.precision + 4},{scale + 4})"
     half = f"CAST('0.{'0' * (scale + 4)}5' AS DECIMAL({scale + 5},{scale + 5}))"
     found = f"({total} / CAST({count} AS DECIMAL(20,0)))"
     rounded = f"CAST({found} AS {dtype})"
@@ -43,14 +45,15 @@ def decimal_average(total: str, count: str, precision: int, scale: int) -> str:
     return f"CASE WHEN {lifted} THEN {lower} ELSE {rounded} END"
 
 
-def decimal_sum(value: str, precision: int, scale: int, add: Add) -> str:
-    """SQL of the sum of decimals, each as often as its diff, over accumulators that ``add`` makes.
+def decimal_sum(value: str, type: Decimal, add: Add) -> str:
+    """SQL of the sum of decimals of the type, each as often as its diff, over accumulators that ``add`` makes.
 
     No product of a wide one with a diff would keep all digits, so they are summed in two halves:
     ``value = high * unit + low``, ``low`` of at most 19 digits.
     """
-    if precision <= _WIDEST_WHOLE:
-        return _weighted(f"CAST({value} AS DECIMAL({precision},{scale}))", scale, add)
+    scale = type.scale
+    if type.precision <= _WIDEST_WHOLE:
+        return _weighted(f"CAST({value} AS DECIMAL({type.precision},{scale}))", scale, add)
     zeros = _HALF - scale
     unit = f"CAST('1{'0' * zeros}' AS DECIMAL({zeros + 1},0))"
     part = f"CAST('0.{'0' * (zeros - 1)}1' AS DECIMAL({zeros},{zeros}))"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from dbt_incremental_dd.core.types import DOUBLE, LONG, Decimal, Type
 from dbt_incremental_dd.differential.window import depends_on_peers
 from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.logical.nodes import Id, Order
@@ -27,7 +28,7 @@ _LONGEST = 1_000
 _WIDEST = 37
 """Digits of a decimal sum that cannot have become NULL by overflow: they are ten more than its argument's."""
 
-Types = Mapping[Id, str]
+Types = Mapping[Id, Type]
 """Types of columns, as in a schema."""
 
 
@@ -67,7 +68,7 @@ class _Function:
     """A window function of that type: its call, below IGNORE NULLS and FILTER, whose condition is ``condition``."""
 
     id: Id
-    type: str
+    type: Type
     window: exp.Expression
     call: exp.Expression
     ignores_nulls: bool
@@ -148,7 +149,7 @@ def _extended(of: _Function) -> _Extended | None:
     return _moving(of.window, spec)
 
 
-def _parsed(id: Id, window: exp.Expression, type: str) -> _Function:
+def _parsed(id: Id, window: exp.Expression, type: Type) -> _Function:
     call, ignores_nulls, condition = window.this, False, None
     while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
         ignores_nulls = ignores_nulls or isinstance(call, exp.IgnoreNulls)
@@ -213,9 +214,9 @@ def _combined(of: _Function) -> str | None:
 
 
 def _sum(of: _Function) -> str | None:
-    if of.type in ("long", "double"):
+    if of.type in (LONG, DOUBLE):
         return _combined(of)
-    if not of.type.startswith("decimal(") or int(of.type[8:].split(",")[0]) > _WIDEST:
+    if not isinstance(of.type, Decimal) or of.type.precision > _WIDEST:
         return None
     sql = _combined(of)
     return None if sql is None else f"CAST({sql} AS {of.type})"

@@ -7,11 +7,22 @@ Sums of floats do not cancel exactly under retraction, so groups with one are re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOATS,
+    INTEGERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Type,
+)
 from dbt_incremental_dd.differential.decimals import decimal_average, decimal_sum, sums_exactly
 from dbt_incremental_dd.differential.groups import RecomputeGroups
 from dbt_incremental_dd.differential.state import Names, OutputState, State
@@ -19,8 +30,8 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Id, Node, Reduce
 from dbt_incremental_dd.logical.sql_types import sql_type
 
-_INTEGERS = ("byte", "short", "integer", "long")
-_ORDERED = (*_INTEGERS, "string", "date", "timestamp", "timestamp_ntz", "boolean", "float", "double", "binary")
+_ORDERED = (*INTEGERS, *FLOATS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN, BINARY)
+_OF_LONGS = Decimal(19, 0)
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ def plan_reduce(
     node: Reduce,
     source: Node,
     input_types: tuple[tuple[Id, str], ...],
-    arg_types: Callable[[Expr], str],
+    arg_types: Callable[[Expr], Type],
     names: Names,
     output: OutputState | None,
 ) -> Node:
@@ -141,7 +152,7 @@ def accumulate(
     return Accumulate(source, keys, accumulators, outputs, extremes, global_row, threshold, sums, values)
 
 
-def _why_not(aggregate: Aggregate, arg_types: Callable[[Expr], str]) -> str | None:
+def _why_not(aggregate: Aggregate, arg_types: Callable[[Expr], Type]) -> str | None:
     """Why an aggregate cannot be accumulated; None where it can."""
     call = aggregate.sql.sql
     kind = _KINDS.get(aggregate.function)
@@ -155,9 +166,9 @@ def _why_not(aggregate: Aggregate, arg_types: Callable[[Expr], str]) -> str | No
         dtype = arg_types(aggregate.args[0])
         if kind in ("sum", "avg") and not _exact(dtype, kind):
             return f"{call}: sums of {dtype} do not cancel exactly, groups that change are recomputed"
-        if kind in ("all", "any", "count_if") and dtype != "boolean":
+        if kind in ("all", "any", "count_if") and dtype != BOOLEAN:
             return f"{call}: groups that change are recomputed"
-        if kind == "extreme" and not (dtype in _ORDERED or dtype.startswith("decimal")):
+        if kind == "extreme" and not (dtype in _ORDERED or isinstance(dtype, Decimal)):
             return f"{call}: extremes of {dtype} are recomputed for groups that change"
     return None
 
@@ -178,20 +189,14 @@ _KINDS = {
 }
 
 
-def _exact(dtype: str, kind: str) -> bool:
+def _exact(dtype: Type, kind: str) -> bool:
     """Whether sums of the type are exact, and the average a function of sum and count to the last digit."""
-    if dtype in _INTEGERS:
-        return True
-    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", dtype)
-    if match is None:
-        return False
-    precision, scale = int(match[1]), int(match[2])
-    if kind == "avg":
-        return precision <= 18
-    return sums_exactly(precision, scale)
+    if not isinstance(dtype, Decimal):
+        return dtype in INTEGERS
+    return dtype.scale >= 0 and (dtype.precision <= 18 if kind == "avg" else sums_exactly(dtype))
 
 
-def _accumulate(aggregate: Aggregate, arg_types: Callable[[Expr], str], parts: _Parts) -> str:
+def _accumulate(aggregate: Aggregate, arg_types: Callable[[Expr], Type], parts: _Parts) -> str:
     """The aggregate as SQL over accumulators, which it adds to ``parts``."""
     kind = _KINDS[aggregate.function]
     if kind == "count":
@@ -227,18 +232,16 @@ def _boolean(kind: str, value: str, parts: _Parts) -> str:
     return f"CASE WHEN {true} + {false} > 0 THEN {test} END"
 
 
-def _sum(kind: str, value: str, dtype: str, parts: _Parts) -> str:
+def _sum(kind: str, value: str, dtype: Type, parts: _Parts) -> str:
     """Sum and average over accumulated sum and count, in the result types of Spark's own aggregates."""
     count = parts.sum(f"CASE WHEN ({value}) IS NOT NULL THEN {DIFF} ELSE 0L END")
-    match = re.fullmatch(r"decimal\((\d+),(\d+)\)", dtype)
-    if match is None and kind == "sum":
+    if not isinstance(dtype, Decimal) and kind == "sum":
         total = parts.sum(f"CAST({value} AS BIGINT) * {DIFF}")
         return f"CASE WHEN {count} > 0 THEN {total} END"
-    precision, scale = (int(match[1]), int(match[2])) if match else (19, 0)
-    total = decimal_sum(value, precision, scale, parts.sum)
-    if match is None:
+    total = decimal_sum(value, dtype if isinstance(dtype, Decimal) else _OF_LONGS, parts.sum)
+    if not isinstance(dtype, Decimal):
         return f"CASE WHEN {count} > 0 THEN CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE) END"
-    result = f"CAST({total} AS DECIMAL({min(precision + 10, 38)},{scale}))"
+    result = f"CAST({total} AS DECIMAL({min(dtype.precision + 10, 38)},{dtype.scale}))"
     if kind == "avg":
-        result = decimal_average(result, count, precision, scale)
+        result = decimal_average(result, count, dtype)
     return f"CASE WHEN {count} > 0 THEN {result} END"

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.frontend.outer import Outer
 from dbt_incremental_dd.frontend.reason import readable
 from dbt_incremental_dd.frontend.relations import is_local
@@ -66,7 +67,7 @@ class Environment:
     analyze: Analyze
     ids: Ids
     ctes: Mapping[str, tuple[exp.CTE, Environment]] = field(default_factory=dict)
-    types: dict[Id, str] = field(default_factory=dict)
+    types: dict[Id, Type] = field(default_factory=dict)
     outer: Outer | None = None
 
     @property

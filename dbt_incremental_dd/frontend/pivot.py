@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, FLOATS, INTEGERS, Decimal
 from dbt_incremental_dd.frontend.aggregate import aggregation, find_aggregates, is_aggregate, key_columns
 from dbt_incremental_dd.frontend.block import Environment
 from dbt_incremental_dd.frontend.generators import Part
@@ -17,7 +18,7 @@ from dbt_incremental_dd.frontend.scope import Named, Scope, Source
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Filter, Id, Map, Union
 
-_EMPTY_IS_NULL = ("double", "integer", "long", "float", "boolean", "short", "byte")
+_EMPTY_IS_NULL = (*INTEGERS, *FLOATS, BOOLEAN)
 """Where all values are of these types or decimals, Spark answers NULL for a pivot value that a group has no row of."""
 _TAKES_ANY_ROW = ("first", "first_value", "last", "last_value", "any_value", "any")
 
@@ -42,7 +43,7 @@ def _pivoted(part: Part, pivot: exp.Pivot, made: Schema, environment: Environmen
     read = {ref for tree in (*by, *items) for ref in Expr.of(tree).refs}
     kept = tuple(column for column in scope.visible if column.id not in read)
     columns = made.columns[len(kept) :]
-    empty_is_null = all(c.type in _EMPTY_IS_NULL or c.type.startswith("decimal") for c in columns)
+    empty_is_null = all(c.type in _EMPTY_IS_NULL or isinstance(c.type, Decimal) for c in columns)
     values = [_where(item, _equal(by, value), empty_is_null) for value in field.expressions for item in items]
     node, keys = key_columns(node, [resolved_column(column.id) for column in kept], environment.ids)
     reduced = aggregation(node, keys, find_aggregates(values), not kept, environment.ids)

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.frontend.block import Environment, Input, LowerQuery
 from dbt_incremental_dd.frontend.relations import is_local
 from dbt_incremental_dd.logical.dialect import level_of
@@ -182,7 +183,7 @@ def schemas_of(environment: Environment, group: Sequence[exp.CTE]) -> dict[str, 
     )
 
 
-def _types(schemas: Schemas) -> dict[str, list[str]]:
+def _types(schemas: Schemas) -> dict[str, list[Type]]:
     return {name: [column.type for column in schema] for name, schema in schemas.items()}
 
 

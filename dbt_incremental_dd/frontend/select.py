@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.core.types import INTEGER, STRING
 from dbt_incremental_dd.frontend.aggregate import (
     Aggregation,
     aggregated_for_each,
@@ -253,8 +254,8 @@ class _Projection:
         for id, expr in outputs:
             if expr.as_column in types:
                 types[id] = types[str(expr.as_column)]
-            elif isinstance(expr.tree, exp.Literal):
-                types[id] = "string" if expr.tree.is_string else "integer" if _is_small(expr.tree) else ""
+            elif isinstance(expr.tree, exp.Literal) and (expr.tree.is_string or _is_small(expr.tree)):
+                types[id] = STRING if expr.tree.is_string else INTEGER
 
 
 def _is_small(literal: exp.Literal) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.core.types import Struct, Type
 from dbt_incremental_dd.frontend.generators import is_generator
 from dbt_incremental_dd.frontend.resolve import Lookup, first_of, in_aliases, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Ids, Scope
@@ -33,7 +33,7 @@ class SelectList:
         scope: Scope,
         inputs: Lookup,
         ids: Ids,
-        types: Mapping[Id, str],
+        types: Mapping[Id, Type],
         without_subqueries: Callable[[exp.Expression], exp.Expression],
     ) -> None:
         self._types = types
@@ -103,10 +103,10 @@ class SelectList:
     def _fields(self, name: tuple[str, ...]) -> list[Item]:
         """The fields of a struct, as ``s.*`` has them."""
         found = self._scope.find(name)
-        shape = self._types.get(found[0], "") if found and not found[1] else ""
-        if found is None or not shape.startswith("{") or json.loads(shape)["type"] != "struct":
+        struct = self._types.get(found[0]) if found and not found[1] else None
+        if found is None or not isinstance(struct, Struct):
             raise UnsupportedSQL(f"{'.'.join(name)}.* over a struct", "Name its fields.")
-        fields = [str(field["name"]) for field in json.loads(shape)["fields"]]
+        fields = [field.name for field in struct.fields]
         column = resolved_column(found[0])
         return [Item(f, exp.Dot(this=column.copy(), expression=exp.to_identifier(f, quoted=True))) for f in fields]
 

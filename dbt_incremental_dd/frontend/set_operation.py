@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.frontend.block import Block, Environment, LowerQuery, carrying, lowered
 from dbt_incremental_dd.frontend.scope import Named
 from dbt_incremental_dd.logical.expr import Expr
@@ -43,7 +44,7 @@ def _cast_alike(sides: list[Node], tree: exp.SetOperation, environment: Environm
     schema = environment.shape(tree)
     made: list[Node] = []
     for side in sides:
-        casts = (Expr(f"CAST({id} AS {sql_type(c.json_type)})") for id, c in zip(side.columns, schema, strict=True))
+        casts = (Expr(f"CAST({id} AS {sql_type(c.type)})") for id, c in zip(side.columns, schema, strict=True))
         made.append(Map(side, tuple((environment.ids.new(), cast) for cast in casts)))
     return made
 
@@ -84,9 +85,10 @@ def _alike(trees: list[exp.Expression], blocks: list[Block], environment: Enviro
     return all(other == types[0] for other in types)
 
 
-def _types(tree: exp.Expression, block: Block, environment: Environment) -> tuple[str, ...]:
-    known = tuple(environment.types.get(column.id, "") for column in block.columns)
-    return known if all(known) else tuple(column.type for column in environment.shape(tree))
+def _types(tree: exp.Expression, block: Block, environment: Environment) -> tuple[Type, ...]:
+    if all(column.id in environment.types for column in block.columns):
+        return tuple(environment.types[column.id] for column in block.columns)
+    return tuple(column.type for column in environment.shape(tree))
 
 
 def _note_types(plan: Node, first: Block, environment: Environment, alike: bool) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.query.types import duckdb_type, identifier, literal
 from dbt_incremental_dd.trace.damage import require_readable
+from dbt_incremental_dd.trace.duck_sql import duckdb_type, identifier, literal
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Log
 
@@ -39,11 +39,11 @@ def _updates_sql(root: str, files: Sequence[DataFile], schema: Schema) -> str:
     stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
     paths = ", ".join(literal(f"{root}/{file.path}") for file in files)
     found = f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"
-    columns = ", ".join(f"{identifier(c.name)}::{duckdb_type(c.json_type)} AS {identifier(c.name)}" for c in stored)
+    columns = ", ".join(f"{identifier(c.name)}::{duckdb_type(c.type)} AS {identifier(c.name)}" for c in stored)
     return f"SELECT {columns} FROM ({empty_sql(stored)} UNION ALL BY NAME {found})"
 
 
 def empty_sql(schema: Schema) -> str:
     """These columns, and no row."""
-    columns = ", ".join(f"NULL::{duckdb_type(c.json_type)} AS {identifier(c.name)}" for c in schema)
+    columns = ", ".join(f"NULL::{duckdb_type(c.type)} AS {identifier(c.name)}" for c in schema)
     return f"SELECT {columns} WHERE false"

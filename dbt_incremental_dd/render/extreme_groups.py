@@ -13,14 +13,15 @@ import duckdb
 import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, Type
 from dbt_incremental_dd.differential.iterate import Variable
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
+from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered
 from dbt_incremental_dd.trace.duck import database
-from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local
 
 _OLD, _NEW, _VALUE = "dd_old_", "dd_new_", "dd_value_"
@@ -136,11 +137,11 @@ def _in_duckdb(context: Context, node: Accumulate, relations: Mapping[str, Rows]
     return Rows(Local(context.spark, table, made), table.num_rows)
 
 
-def _schema(keys: Schema, types: Mapping[str, str]) -> Schema:
+def _schema(keys: Schema, types: Mapping[str, Type]) -> Schema:
     old = (Column(_OLD + id, type) for id, type in types.items())
     new = (Column(_NEW + id, type) for id, type in types.items())
-    flags = (Column(_IS, "boolean"), Column(_LOST, "boolean"))
-    return Schema((*keys, Column(_WAS, "boolean"), *old, *new, *flags))
+    flags = (Column(_IS, BOOLEAN), Column(_LOST, BOOLEAN))
+    return Schema((*keys, Column(_WAS, BOOLEAN), *old, *new, *flags))
 
 
 def _in_spark(context: Context, node: Accumulate, relations: Mapping[str, Rows], sql: str) -> Rows:

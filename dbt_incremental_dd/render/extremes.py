@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
@@ -127,7 +128,7 @@ def _fresh_locally(node: Accumulate, r: OperatorRun, lost: Local, table: pa.Tabl
     return lookup_local(table, best.cast(wanted), node.keys, names)
 
 
-def _values_change_locally(node: Accumulate, rows: Rows, types: Mapping[Id, str]) -> Rows:
+def _values_change_locally(node: Accumulate, rows: Rows, types: Mapping[Id, Type]) -> Rows:
     """``_values_change`` on the driver."""
     local = rows.source
     assert isinstance(local, Local)

@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
+from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.keys import Keys, keys_of
@@ -24,7 +25,6 @@ from dbt_incremental_dd.trace.files import inserts_only, matching
 from dbt_incremental_dd.trace.local import Local, read_local
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
-from dbt_incremental_dd.trace.windows import with_windows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

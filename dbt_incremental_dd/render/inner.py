@@ -19,6 +19,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.core.types import NESTED, VARIANT, VOID
 from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.render.keys import Found, Keys
 from dbt_incremental_dd.render.rows import Rows
@@ -222,7 +223,7 @@ def _limit(keys: Keys | None) -> int:
 
 def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:
     """Those of the columns that files can be sorted by."""
-    return [c.name for c in schema.select(columns) if not c.type.startswith("{") and c.type not in ("variant", "void")]
+    return [c.name for c in schema.select(columns) if not isinstance(c.type, NESTED) and c.type not in (VARIANT, VOID)]
 
 
 def pruned(frame: DataFrame, keys: Keys, names: Mapping[str, str]) -> DataFrame:

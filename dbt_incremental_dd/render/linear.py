@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
 from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.rows import Rows, filtered, negated, plus
 from dbt_incremental_dd.render.temporal import crossed, source_of_change
-from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:

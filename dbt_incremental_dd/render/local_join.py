@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.differential.outer_join import Kind
+from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.rows import Rows, filtered
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
-from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _outer_join(
     if left.table.num_rows * _most_equal(right.table, columns) > limits.JOINED_ROWS:
         return None
     numbers = pa.array(range(left.table.num_rows), pa.int64())
-    schema = Schema((*left.schema.columns, Column(_ROW, "long")))
+    schema = Schema((*left.schema.columns, Column(_ROW, LONG)))
     numbered = Local(left.spark, left.table.append_column(_ROW, numbers), schema)
     matches = fold(filtered, residual, _joined(numbered, right, columns, rows.positive)).source
     if not isinstance(matches, Local):

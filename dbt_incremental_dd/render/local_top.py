@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.differential.groups import TopGroups
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.expr import Expr
@@ -72,7 +73,7 @@ def updated_locally(node: KeptTop, change: Rows, old: Rows | None, complete: boo
     before = pc.subtract(pc.cumulative_sum(table[DIFF]), table[DIFF])
     table = table.drop_columns([_WAS]).append_column(BEFORE, before)
     table = table.filter(pc.greater(table[DIFF], 0))
-    schema = Schema((*change.source.schema.select(tuple(columns)), Column(BEFORE, "long")))
+    schema = Schema((*change.source.schema.select(tuple(columns)), Column(BEFORE, LONG)))
     return Local(change.source.spark, table, schema)
 
 

@@ -14,16 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG, Decimal, Type
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
+from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.value import Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.sql_types import type_of
 from dbt_incremental_dd.render.outputs import NEW, OLD, in_out
 from dbt_incremental_dd.render.rows import Rows, positive
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain, same_values
-from dbt_incremental_dd.trace.evaluate import evaluate
 from dbt_incremental_dd.trace.local import Local, lookup_local
-from dbt_incremental_dd.trace.numbers import digits_of, type_of
-from dbt_incremental_dd.trace.value import Value
 
 _ALL = "dd_all"
 """The key of the one group of everything."""
@@ -36,7 +37,7 @@ class _Measure:
 
     values: pa.ChunkedArray
     function: str
-    type: str
+    type: Type
 
 
 def summed(node: Accumulate, source: Rows) -> Rows | None:
@@ -146,23 +147,21 @@ def _multiplicity(node: Accumulate, sums: pa.Table) -> pa.ChunkedArray:
 
 def _sums(node: Accumulate, local: Local) -> dict[str, _Measure | None]:
     """The delta's count and accumulators; None for one that cannot be summed here."""
-    found: dict[str, _Measure | None] = {DIFF: _sum(Value(local.table[DIFF], "long"), "long")}
+    found: dict[str, _Measure | None] = {DIFF: _sum(Value(local.table[DIFF], LONG), LONG)}
     return found | {a.name: _sum(evaluate(local, Expr(a.value)), type_of(a.dtype)) for a in node.accumulators}
 
 
-def _sum(value: Value | None, type: str) -> _Measure | None:
+def _sum(value: Value | None, type: Type) -> _Measure | None:
     """None where adding the values up might overflow."""
     if value is None:
         return None
     bounds = pc.min_max(value.data).as_py()
     most = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0)) * len(value.data)
-    if value.type == "long" and most < _LONG:
+    if value.type == LONG and most < _LONG:
         return _Measure(value.data, "sum", type)
-    if not value.type.startswith("decimal("):
+    if not isinstance(value.type, Decimal) or most >= 10 ** (38 - value.type.scale):
         return None
-    _, scale = digits_of(value.type)
-    wide = pa.decimal128(38, scale)
-    return _Measure(pc.cast(value.data, wide), "sum", type) if most < 10 ** (38 - scale) else None
+    return _Measure(pc.cast(value.data, pa.decimal128(38, value.type.scale)), "sum", type)
 
 
 def _in_and_out(node: Accumulate, local: Local) -> dict[str, _Measure | None]:

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.local.expressions import truth
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
-from dbt_incremental_dd.trace.evaluate import truth
 from dbt_incremental_dd.trace.local import Local, consolidate_local
 from dbt_incremental_dd.trace.read import consolidate, schema_of
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.differential.groups import RecomputeGroups
 from dbt_incremental_dd.differential.iterate import ITERATION, Variable
 from dbt_incremental_dd.differential.reduce import Accumulate
@@ -232,7 +233,7 @@ def _at(rows: Rows, iteration: int) -> Rows:
         return replace(rows, source=frame)
     table = local.table.append_column(ITERATION, pa.array([iteration] * local.table.num_rows, pa.int64()))
     columns = tuple(column for column in local.schema if column.name != DIFF)
-    schema = Schema((*columns, Column(ITERATION, "long"), DIFF_COLUMN))
+    schema = Schema((*columns, Column(ITERATION, LONG), DIFF_COLUMN))
     return replace(rows, source=Local(local.spark, table.select(list(schema.names)), schema))
 
 

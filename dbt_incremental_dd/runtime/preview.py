@@ -59,7 +59,7 @@ def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> Pre
 def stored_columns(storage: Storage, name: str) -> list[tuple[str, str]]:
     """Names and SQL types of a stored collection's columns; none where there is no such collection."""
     schema = _stored(storage, name)
-    return [] if schema is None else [(column.name, sql_type(column.json_type).lower()) for column in schema]
+    return [] if schema is None else [(column.name, sql_type(column.type).lower()) for column in schema]
 
 
 def _schema(spark: SparkSession, storage: Storage, request: ModelRequest, relation: Relation) -> Schema:

@@ -281,7 +281,7 @@ def _updates_sql(log: Log, files: Sequence[DataFile], schema: Schema, folder: st
 
 def no_rows_sql(schema: Schema) -> str:
     """A query of no rows with these columns."""
-    nulls = (f"CAST(NULL AS {sql_type(c.json_type)}) AS {quote_name(c.name)}" for c in schema)
+    nulls = (f"CAST(NULL AS {sql_type(c.type)}) AS {quote_name(c.name)}" for c in schema)
     return f"SELECT {', '.join(nulls)} LIMIT 0"
 
 

@@ -76,7 +76,7 @@ def source_columns(spark: SparkSession, storage: Storage, spec: SourceSpec) -> l
         schema = columns_of(place, log)
     elif spec.ddl is not None:
         schema = schema_of(spark.createDataFrame([], spec.ddl).schema)
-    return [(column.name, sql_type(column.json_type).lower()) for column in schema or ()]
+    return [(column.name, sql_type(column.type).lower()) for column in schema or ()]
 
 
 def final_at(storage: Storage, name: str) -> Time | None:

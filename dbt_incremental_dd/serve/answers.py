@@ -14,10 +14,10 @@ from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.session import Answer, Session
-from dbt_incremental_dd.query.types import duckdb_type, identifier
 from dbt_incremental_dd.serve.queries import Queries
 from dbt_incremental_dd.serve.wanted import select_from
 from dbt_incremental_dd.subscribe.plain import plain_rows
+from dbt_incremental_dd.trace.duck_sql import duckdb_type, identifier
 
 _HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
@@ -45,7 +45,7 @@ def rows_of(
                 f"{collection.name} has no column {name}", f"It has {', '.join(collection.schema.names)}."
             )
         values.append(value)
-        conditions.append(f"{identifier(column.name)} = ${len(values)}::{duckdb_type(column.json_type)}")
+        conditions.append(f"{identifier(column.name)} = ${len(values)}::{duckdb_type(column.type)}")
     return select_from(collection, select, " AND ".join(conditions) or None), values
 
 

@@ -34,7 +34,7 @@ def described(hub: Hub) -> list[dict[str, Any]]:
 def describe(hub: Hub, collection: Collection, held: Sequence[Hold] | None = None) -> dict[str, Any]:
     """One collection."""
     status = collection.status(_held(hub).get(collection.name, ()) if held is None else held)
-    columns = [{"name": column.name, "type": column.json_type} for column in collection.schema]
+    columns = [{"name": column.name, "type": column.type.json} for column in collection.schema]
     followers = hub.followers.get(collection.name, 0)
     return {**asdict(status), "at": status.at, "columns": columns, "followers": followers}
 

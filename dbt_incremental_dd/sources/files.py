@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import NESTED, TIMESTAMP, TIMESTAMP_NTZ, Type
 from dbt_incremental_dd.sources import growing
 from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -241,5 +242,5 @@ def _check_parquet(
                 )
 
 
-def _compatible(one: str, other: str) -> bool:
-    return one == other or {one, other} == {"timestamp", "timestamp_ntz"} or one.startswith("{")
+def _compatible(one: Type, other: Type) -> bool:
+    return one == other or {one, other} == {TIMESTAMP, TIMESTAMP_NTZ} or isinstance(one, NESTED)

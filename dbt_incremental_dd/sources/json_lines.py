@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGERS, STRING, Type
 from dbt_incremental_dd.sources.arrival import CORRUPT
 from dbt_incremental_dd.trace.arrow import arrow_type
 
@@ -108,10 +109,10 @@ def _double(value: Any) -> float | None:
     return value
 
 
-_MAKERS: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("long", "integer", "short", "byte"), _as(int)),
-    "string": _as(str),
-    "boolean": _as(bool),
-    "double": _double,
+_MAKERS: Mapping[Type, Callable[[Any], Any]] = {
+    **dict.fromkeys(INTEGERS, _as(int)),
+    STRING: _as(str),
+    BOOLEAN: _as(bool),
+    DOUBLE: _double,
 }
 """What makes a column's value of a JSON value; of other types Spark has ways of its own."""

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.core.types import STRING
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
@@ -21,7 +22,7 @@ _NOTHING = {False: ("",), True: ("", "null")}
 """Records that say nothing; of a Debezium feed also its tombstones."""
 _SHOWN = 3
 _WIDTH = 120
-_SET_ASIDE = Schema((Column("file", "string"), Column("record", "string"), TIME_COLUMN, DIFF_COLUMN))
+_SET_ASIDE = Schema((Column("file", STRING), Column("record", STRING), TIME_COLUMN, DIFF_COLUMN))
 
 
 def good_records(place: Place, spec: SourceSpec, arrival: Arrival, t: Time) -> tuple[Records, str]:

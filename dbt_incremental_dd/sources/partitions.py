@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGERS, STRING, Type
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.read import quoted
 
@@ -31,15 +32,15 @@ class Unclear(ValueError):
     """A value's text is one that Spark has to make a value of."""
 
 
-_PARSERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "string": (r".+", str),
-    **dict.fromkeys(("byte", "short", "integer", "long"), (r"-?(0|[1-9][0-9]{0,17})", int)),
-    "boolean": (r"true|false", lambda text: text == "true"),
-    "date": (r"[0-9]{4}-[0-9]{2}-[0-9]{2}", datetime.date.fromisoformat),
+_PARSERS: Mapping[Type, tuple[str, Callable[[str], Any]]] = {
+    STRING: (r".+", str),
+    **dict.fromkeys(INTEGERS, (r"-?(0|[1-9][0-9]{0,17})", int)),
+    BOOLEAN: (r"true|false", lambda text: text == "true"),
+    DATE: (r"[0-9]{4}-[0-9]{2}-[0-9]{2}", datetime.date.fromisoformat),
 }
 
 
-def value_of(text: str | None, dtype: str) -> Any:
+def value_of(text: str | None, dtype: Type) -> Any:
     """A partition column's value by its text, where every reader sees the same in it. Raises Unclear elsewhere."""
     if text is None:
         return None

@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringT
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import DATE, STRING, TIMESTAMP, Type
 from dbt_incremental_dd.sources import csv_text, json_lines, json_text
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 _TEXT, _NUMBER = "dd_text", "dd_number"
-_FIRST_DATE = {"date": datetime.date(1582, 10, 15), "timestamp": datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
+_FIRST_DATE = {DATE: datetime.date(1582, 10, 15), TIMESTAMP: datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
 """Older ones are a matter of calendars, which Spark settles by what wrote the file."""
 
 
@@ -245,7 +246,7 @@ def _few_rows(
     table = pa.concat_tables(tables)
     if any(is_ancient(table[column.name], column.type) or has_far(table[column.name]) for column in stored):
         return None
-    return Records(spark, Local(spark, table, Schema((*stored.columns, Column(FILE, "string")))))
+    return Records(spark, Local(spark, table, Schema((*stored.columns, Column(FILE, STRING)))))
 
 
 def _few_lines(
@@ -266,7 +267,7 @@ def _few_lines(
             return None
         table = completed(table, stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
-    return Records(spark, Local(spark, pa.concat_tables(tables), Schema((*stored.columns, Column(FILE, "string")))))
+    return Records(spark, Local(spark, pa.concat_tables(tables), Schema((*stored.columns, Column(FILE, STRING)))))
 
 
 def as_spark_writes(schema: pa.Schema) -> pa.Schema:
@@ -276,7 +277,7 @@ def as_spark_writes(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, forms.get(str(field.type), field.type)) for field in schema])
 
 
-def is_ancient(column: pa.ChunkedArray, dtype: str) -> bool:
+def is_ancient(column: pa.ChunkedArray, dtype: Type) -> bool:
     """Whether values of a Spark type are so old that Spark may see others than Arrow."""
     first = _FIRST_DATE.get(dtype)
     return first is not None and bool(pc.any(pc.less(column, pa.scalar(first, column.type))).as_py())

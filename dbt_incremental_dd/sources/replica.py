@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import INTEGER, Field, Struct
 from dbt_incremental_dd.sources import upsert
 from dbt_incremental_dd.sources.arrival import GONE, KEPT, WAS
 from dbt_incremental_dd.sources.exchange import Records
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
 
-_NOWHERE = '{"fields":[{"metadata":{},"name":"dd_none","nullable":true,"type":"integer"}],"type":"struct"}'
-_POSITION = Column(POSITION, _NOWHERE)
+_POSITION = Column(POSITION, Struct((Field("dd_none", INTEGER),)))
 """NULL throughout: the log itself is in order. It is stored so that a table may come to have a key, or lose it."""
 
 

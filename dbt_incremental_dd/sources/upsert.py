@@ -19,6 +19,7 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.types import NESTED, VARIANT
 from dbt_incremental_dd.sources.arrival import FILE, GONE, ORDER
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.sources.taking import POSITION, Change, Taking, refuse_null_keys
@@ -105,7 +106,7 @@ def merge(taking: Taking, candidates: Candidates) -> Change:
 def _latest(taking: Taking, frame: DataFrame) -> DataFrame:
     """Each key's last record; sorted by key, where records are arranged."""
     ties = [F.col(name).desc() for name in (ORDER, FILE) if name in frame.columns]
-    ties += [quoted(c.name).desc() for c in taking.schema if not c.type.startswith("{") and c.type != "variant"]
+    ties += [quoted(c.name).desc() for c in taking.schema if not isinstance(c.type, NESTED) and c.type != VARIANT]
     window = Window.partitionBy(*map(quoted, taking.spec.key)).orderBy(F.col(POSITION).desc(), *ties)
     ranked = frame.withColumn("dd_rank", F.row_number().over(window)).where("dd_rank = 1")
     return ranked.select(*map(quoted, taking.schema.names), POSITION, _DELETED)

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
+from dbt_incremental_dd.core.types import BINARY
+from dbt_incremental_dd.local.expressions import truth
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.sources.arrival import FILE, GONE, ORDER
 from dbt_incremental_dd.sources.exchange import Records
@@ -27,7 +29,6 @@ from dbt_incremental_dd.trace.arrow import (
     same_values,
     sorted_values,
 )
-from dbt_incremental_dd.trace.evaluate import truth
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.local import Local, consolidate_local, find_local, lookup_local, member_mask
 from dbt_incremental_dd.trace.log import Log
@@ -83,7 +84,7 @@ class _Merge:
         if local is None or log is None or not {*spec.key, *spec.order_by} <= set(local.column_names):
             return None
         types = {column.name: column.type for column in taking.schema}
-        plain = is_plain(taking.schema) and "binary" not in types.values()
+        plain = is_plain(taking.schema) and BINARY not in types.values()
         if not plain or any(types[name] not in BOUNDED_TYPES for name in spec.key):
             return None
         stored = log.schema.find(POSITION)

@@ -18,6 +18,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records, write
 from dbt_incremental_dd.trace.layout import Place
@@ -144,4 +145,4 @@ class Waiting:
 
 
 def _stored(schema: Schema) -> Schema:
-    return Schema((*schema.columns, Column(_EVENT, "long"), TIME_COLUMN, DIFF_COLUMN))
+    return Schema((*schema.columns, Column(_EVENT, LONG), TIME_COLUMN, DIFF_COLUMN))

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import datetime
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from dbt_incremental_dd.core import types as spark
 from dbt_incremental_dd.core.schema import Schema
 
-_ARROW: dict[str, pa.DataType] = {
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
+_ARROW: dict[spark.Type, pa.DataType] = {
+    spark.BYTE: pa.int8(),
+    spark.SHORT: pa.int16(),
+    spark.INTEGER: pa.int32(),
+    spark.LONG: pa.int64(),
+    spark.FLOAT: pa.float32(),
+    spark.DOUBLE: pa.float64(),
+    spark.STRING: pa.string(),
+    spark.BOOLEAN: pa.bool_(),
+    spark.BINARY: pa.binary(),
+    spark.DATE: pa.date32(),
+    spark.TIMESTAMP: pa.timestamp("us", "UTC"),
+    spark.TIMESTAMP_NTZ: pa.timestamp("us"),
 }
 
 
@@ -35,23 +36,23 @@ PARQUET = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True),
 )
 """How stored files are read: Spark writes timestamps in a type of its own; pages are verified."""
-BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "date")
+BOUNDED_TYPES = (*spark.INTEGERS, spark.STRING, spark.DATE)
 """Types that files have bounds for, and of which Arrow and Spark agree on ``=``."""
 
 
-def arrow_type(dtype: str) -> pa.DataType | None:
+@lru_cache(maxsize=1024)
+def arrow_type(dtype: spark.Type) -> pa.DataType | None:
     """The Arrow type that says the same as a Spark type; None for nested and special ones."""
-    if dtype.startswith("decimal("):
-        precision, scale = dtype[len("decimal(") : -1].split(",")
-        return pa.decimal128(int(precision), int(scale))
+    if isinstance(dtype, spark.Decimal):
+        return pa.decimal128(dtype.precision, dtype.scale)
     return _ARROW.get(dtype)
 
 
-_BITS = {"byte": 7, "short": 15, "integer": 31, "long": 63}
-_KINDS: dict[str, type] = {**dict.fromkeys(_BITS, int), "string": str, "date": datetime.date}
+_BITS = {spark.BYTE: 7, spark.SHORT: 15, spark.INTEGER: 31, spark.LONG: 63}
+_KINDS: dict[spark.Type, type] = {**dict.fromkeys(_BITS, int), spark.STRING: str, spark.DATE: datetime.date}
 
 
-def fitting_values(values: Sequence[Any], dtype: str) -> Sequence[Any] | None:
+def fitting_values(values: Sequence[Any], dtype: spark.Type) -> Sequence[Any] | None:
     """Those of sorted values that a column of a Spark type can have; None where it is one of another kind."""
     if values and type(values[0]) is not _KINDS.get(dtype):
         return None
@@ -61,12 +62,11 @@ def fitting_values(values: Sequence[Any], dtype: str) -> Sequence[Any] | None:
     return values
 
 
-def file_type(dtype: str) -> pa.DataType | None:
+def file_type(dtype: spark.Type) -> pa.DataType | None:
     """The Arrow type as which values of a Spark type are read from files; that of flat types and structs of them."""
-    if not dtype.startswith("{"):
+    if not isinstance(dtype, spark.Struct):
         return arrow_type(dtype)
-    fields = json.loads(dtype).get("fields", ())
-    found = [(field["name"], arrow_type(str(field["type"]))) for field in fields]
+    found = [(field.name, arrow_type(field.type)) for field in dtype.fields]
     return pa.struct(found) if found and all(kind for _, kind in found) else None
 
 
@@ -77,12 +77,12 @@ def is_readable(schema: Schema) -> bool:
 
 def is_plain(schema: Schema) -> bool:
     """Whether Arrow and Spark also agree on which values are equal; not so for floats (-0.0, NaN)."""
-    return is_readable(schema) and not any(column.type in ("float", "double") for column in schema)
+    return is_readable(schema) and not any(column.type in spark.FLOATS for column in schema)
 
 
 def is_ordered(schema: Schema) -> bool:
     """Whether Arrow also sorts the types, and as Spark does."""
-    return is_plain(schema) and not any(column.type in ("boolean", "binary") for column in schema)
+    return is_plain(schema) and not any(column.type in (spark.BOOLEAN, spark.BINARY) for column in schema)
 
 
 def same_values(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -18,6 +18,7 @@ from airflow_differential.sensors import CollectionFrontierSensor, CompactionSen
 from airflow_differential.times import milliseconds
 from airflow_differential.triggers import ConditionTrigger, FrontierEventTrigger, FrontierTrigger, ReclaimableTrigger
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
@@ -28,7 +29,7 @@ DAY = "2013-06-02T00:00:00+00:00"
 def stored(root: Path, upper: int, rows: int = 0) -> None:
     """A model whose frontier is there, with so many rows more."""
     place = Storage(str(root)).collection("m.sums")
-    log = place.create(Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN)))
+    log = place.create(Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN)))
     times = pa.array([upper - 1] * rows, pa.int64())
     table = pa.table({"k": times, "dd_time": times, "dd_diff": pa.array([1] * rows, pa.int64())})
     files = (write_arrow(place.storage, place.trace_uri, table, log.schema),) if rows else ()

@@ -15,6 +15,7 @@ import yaml
 from dbt_incremental_dd.cli import main, verbs
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.trace.layout import Storage
@@ -34,7 +35,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     made = Project(tmp_path / "p")
     monkeypatch.chdir(made.folder)
     place = Storage(str(made.folder / ".dbt_incremental_dd")).collection("s.m")
-    schema = Schema((Column("k", "long"),))
+    schema = Schema((Column("k", LONG),))
     manifest = place.write_manifest({"kind": "model", "schema": schema.to_json()})
     place.create(schema).commit(Commit(upper=FIRST + 1, since=FIRST, manifest=manifest))
     return made

@@ -11,6 +11,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import CommitConflict
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.stored import contents
@@ -20,7 +21,7 @@ from tests.servers.s3 import S3
 pytestmark = pytest.mark.cluster
 
 ROUNDS = 100
-SCHEMA = Schema((Column("writer", "string"), Column("round", "long"), TIME_COLUMN, DIFF_COLUMN))
+SCHEMA = Schema((Column("writer", STRING), Column("round", LONG), TIME_COLUMN, DIFF_COLUMN))
 
 
 def _write(root: str, options: dict[str, str], writer: str, moment: Any, results: Any) -> None:

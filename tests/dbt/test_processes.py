@@ -9,6 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from dbt_incremental_dd.core.types import LONG
+
 _BIN = Path(sys.executable).parent
 TEXT_SOURCES = """
 version: 2
@@ -34,7 +36,7 @@ def test_reading_starts_no_jvm(tmp_path: Path) -> None:
     from dbt_incremental_dd.trace.log import Commit
 
     place = Storage(str(tmp_path)).collection("s.m")
-    schema = Schema((Column("k", "long"),))
+    schema = Schema((Column("k", LONG),))
     log = place.create(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
     log.commit(Commit(upper=5, manifest=place.write_manifest({"kind": "model", "schema": schema.to_json()})))
     environment = {**os.environ, "PATH": "/nowhere", "JAVA_HOME": "/nowhere"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbt_incremental_dd.core import types
 from dbt_incremental_dd.differential.decimals import decimal_average
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def _cases(scale: int) -> list[tuple[Decimal, int]]:
 def test_averages_are_rounded_once(spark: SparkSession, precision: int, scale: int) -> None:
     cases = _cases(scale)
     frame = spark.createDataFrame(cases, f"total DECIMAL({precision + 10},{scale}), n BIGINT")
-    found = frame.selectExpr("total", "n", f"{decimal_average('total', 'n', precision, scale)} AS mean").collect()
+    mean = decimal_average("total", "n", types.Decimal(precision, scale))
+    found = frame.selectExpr("total", "n", f"{mean} AS mean").collect()
     last = Decimal(1).scaleb(-scale - 4)
     wrong = [row for row in found if row["mean"] != _exact(row["total"], row["n"], last)]
     assert not wrong

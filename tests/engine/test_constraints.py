@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.errors import ColumnsError, ConfigError, ContractError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import INTEGER, LONG, STRING
 from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.runtime.constraints import Constrained, enforce
 from dbt_incremental_dd.runtime.contract import Constraint, Contract
@@ -75,7 +77,7 @@ class NoSpark:
 
 def test_small_changes_are_checked_without_spark(tmp_path: Path) -> None:
     """Keys and NULLs: what is stored is looked up by the keys of the change alone."""
-    schema = Schema((Column("k", "integer"), Column("v", "long"), Column("s", "string"), Column("d", "decimal(9,2)")))
+    schema = Schema((Column("k", INTEGER), Column("v", LONG), Column("s", STRING), Column("d", types.Decimal(9, 2))))
     columns = list(schema.names)
     constraints = [
         Constraint(kind, keys)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import pytest
 
 import dbt_incremental_dd
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.types import STRING, Decimal
 from dbt_incremental_dd.sources.postgres.types import spark_type
 from tests.feeds.postgres import Feed
 
@@ -54,9 +55,9 @@ TEXTS = {
 
 
 def test_types() -> None:
-    assert spark_type("numeric", ((20 << 16) | (2048 - 3)) + 4) == "string"
-    assert spark_type("numeric", ((20 << 16) | 3) + 4) == "decimal(20,3)"
-    assert spark_type("numeric", ((2 << 16) | 5) + 4) == "string"
+    assert spark_type("numeric", ((20 << 16) | (2048 - 3)) + 4) == STRING
+    assert spark_type("numeric", ((20 << 16) | 3) + 4) == Decimal(20, 3)
+    assert spark_type("numeric", ((2 << 16) | 5) + 4) == STRING
 
 
 @pytest.mark.postgres
@@ -98,7 +99,7 @@ def compare(feed: Feed, columns: dict[str, str]) -> None:
     table = collection.as_of().sort_by("id")
     found = [tuple(plain(row[name]) for name in ("id", *columns)) for row in table.to_pylist()]
     assert found == expected
-    stored = {column.name: column.type for column in collection.schema} if hasattr(collection, "schema") else {}
+    stored = {column.name: str(column.type) for column in collection.schema} if hasattr(collection, "schema") else {}
     for column, kind in columns.items():
         assert stored.get(column, types.get(kind, "string")) == types.get(kind, "string"), kind
 

@@ -8,6 +8,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import INTEGER
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.lower import lower
 from dbt_incremental_dd.logical.explain import explain
@@ -17,7 +18,7 @@ from dbt_incremental_dd.logical.nodes import Fallback, Filter, Join, Node
 from dbt_incremental_dd.logical.passes import optimize
 from tests.logical.cross_products import untied
 
-COLUMNS = Schema(tuple(Column(name, "integer") for name in "xyzv"))
+COLUMNS = Schema(tuple(Column(name, INTEGER) for name in "xyzv"))
 INPUTS = {name: Input(name, COLUMNS) for name in "abcdes"}
 IN = "b.z IN (SELECT z FROM s)"
 EXISTS = "EXISTS (SELECT 1 AS one FROM s WHERE s.z = b.z AND s.v > a.v)"
@@ -68,7 +69,7 @@ FROM = {
 def plans(sql: str) -> tuple[Node, Node]:
     """The plan as it is lowered, and as it is optimized."""
     count = 2 if re.match("SELECT (a.v|b.z), ", sql) else 4 if "SELECT * FROM (" in sql and "EXCEPT" in sql else 1
-    output = Schema(tuple(Column(f"o{i}", "integer") for i in range(count)))
+    output = Schema(tuple(Column(f"o{i}", INTEGER) for i in range(count)))
     query = lower(sql, INPUTS, output, _analyze)
     plan = optimize(query.plan)
     assert not any(isinstance(node, Fallback) for node in each_once(plan)), explain(plan)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from dbt_incremental_dd.core.errors import FrontierError, QueryError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG, STRING, Decimal
 from dbt_incremental_dd.query.engine import Engine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.trace.layout import Storage
@@ -106,7 +107,7 @@ def test_what_cannot_be_answered(stored: Stored, sql: str, said: str) -> None:
 def test_collections_that_come_and_change_and_go(stored: Stored, tmp_path: Path) -> None:
     session = Session(Engine(stored.place.storage))
     assert len(rows(session, "select * from kept")) == 4
-    wider = Schema((Column("k", "long"), Column("v", "string"), Column("w", "decimal(5,2)"), TIME_COLUMN, DIFF_COLUMN))
+    wider = Schema((Column("k", LONG), Column("v", STRING), Column("w", Decimal(5, 2)), TIME_COLUMN, DIFF_COLUMN))
     place = Storage(str(tmp_path)).collection("other.kept")
     log = place.create(wider)
     manifest = place.write_manifest({"kind": "model", "schema": Schema(wider.columns[:3]).to_json()})
@@ -129,7 +130,7 @@ def test_collections_that_come_and_change_and_go(stored: Stored, tmp_path: Path)
 
 def test_two_collections_are_read_at_one_time(stored: Stored, tmp_path: Path) -> None:
     place = Storage(str(tmp_path)).collection("m.later")
-    schema = Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN))
+    schema = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))
     log = place.create(schema)
     table = pa.table({"k": [1, 9], "dd_time": [5, 15], "dd_diff": [1, 1]})
     file = write_arrow(place.storage, place.trace_uri, table, schema)
@@ -158,5 +159,5 @@ def test_collections_that_are_not_on_a_local_disk(stored: Stored) -> None:
 
 def test_names_with_dots(tmp_path: Path) -> None:
     place = Storage(str(tmp_path)).collection("a.b.c")
-    place.create(Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN))).commit(Commit(upper=5))
+    place.create(Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))).commit(Commit(upper=5))
     assert rows(Session(Engine(place.storage)), 'select * from "a.b".c') == []

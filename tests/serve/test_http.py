@@ -20,6 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.serve.server import Listening, bind
 from dbt_incremental_dd.trace.holds import holds
 from dbt_incremental_dd.trace.log import Commit
@@ -254,7 +255,7 @@ def test_the_postgres_protocol_beside_it(stored: Stored) -> None:
 
 def test_a_name_with_dots(stored: Stored) -> None:
     place = stored.place.storage.collection("a.b.c")
-    schema = Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN))
+    schema = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))
     place.create(schema).commit(Commit(upper=31))
     with serving(Path(stored.place.storage.root)) as served:
         assert httpx.get(f"{served.url}/collections/a.b.c/rows").json()["rows"] == []

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP
 from dbt_incremental_dd.sources.arrival import CORRUPT
 from dbt_incremental_dd.sources.json_lines import parse
 from dbt_incremental_dd.trace.read import struct
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 STORED = Schema(
     (
-        Column("i", "integer"),
-        Column("l", "long"),
-        Column("s", "string"),
-        Column("b", "boolean"),
-        Column("d", "double"),
+        Column("i", INTEGER),
+        Column("l", LONG),
+        Column("s", STRING),
+        Column("b", BOOLEAN),
+        Column("d", DOUBLE),
     )
 )
 LINES = [
@@ -81,7 +82,7 @@ SAFE = 9
 
 def by_spark(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
     """As the source reads it; the texts of malformed records come last."""
-    schema = struct(Schema((*STORED.columns, Column(CORRUPT, "string"))))
+    schema = struct(Schema((*STORED.columns, Column(CORRUPT, STRING))))
     frame = spark.read.option("columnNameOfCorruptRecord", CORRUPT).schema(schema).json(str(path))
     return [tuple(row) for row in frame.collect()]
 
@@ -138,7 +139,7 @@ def test_what_is_read_on_the_driver() -> None:
     lines = "\n".join(LINES[: SAFE - 1]) + "\n"
     found = parse(lines.encode(), STORED)
     assert found is not None and found.num_rows == SAFE - 1
-    assert parse(lines.encode(), Schema((Column("t", "timestamp"),))) is None
+    assert parse(lines.encode(), Schema((Column("t", TIMESTAMP),))) is None
     assert parse(b'{"i": 1}\n' * 1_000_000, STORED) is None
     empty = parse(b"{}", STORED)
     assert empty is not None and empty.to_pylist() == [dict.fromkeys("ilsbd")]

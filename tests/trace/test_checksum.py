@@ -14,6 +14,7 @@ import pytest
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.runtime.scrub import scrub
 from dbt_incremental_dd.trace import checksum, pages
 from dbt_incremental_dd.trace.damage import damage
@@ -27,7 +28,7 @@ from dbt_incremental_dd.trace.write import write_arrow, write_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCHEMA = Schema((Column("k", "long"), Column("v", "string"), TIME_COLUMN, DIFF_COLUMN))
+SCHEMA = Schema((Column("k", LONG), Column("v", STRING), TIME_COLUMN, DIFF_COLUMN))
 MANIFEST = {"kind": "model", "schema": Schema(SCHEMA.columns[:2]).to_json()}
 ROWS = 25_000
 """Enough for an index of pages."""

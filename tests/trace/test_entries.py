@@ -10,6 +10,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.trace import durable
 from dbt_incremental_dd.trace import log as logs
 from dbt_incremental_dd.trace.known import Known
@@ -17,7 +18,7 @@ from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Commit, Log
 from dbt_incremental_dd.trace.write import write_arrow
 
-SCHEMA = Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN))
+SCHEMA = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))
 
 
 def built(folder: Path, commits: int = 3) -> Place:
@@ -101,7 +102,7 @@ def test_what_is_whole_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     log = place.log()
     assert log is not None
     merged = Commit(add=commit(place, 60).add, remove=log.files[:2], changes_data=False)
-    log = log.commit(merged).commit(Commit(schema=Schema((*SCHEMA, Column("j", "long"))))).commit(action)
+    log = log.commit(merged).commit(Commit(schema=Schema((*SCHEMA, Column("j", LONG))))).commit(action)
     monkeypatch.setattr(logs, "_KNOWN", Known[Log]())
     found = place.log()
     assert found is not None and found.version == log.version

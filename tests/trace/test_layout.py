@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
 
-SCHEMA = Schema((Column("x", "long"), TIME_COLUMN, DIFF_COLUMN))
+SCHEMA = Schema((Column("x", LONG), TIME_COLUMN, DIFF_COLUMN))
 
 
 @pytest.mark.parametrize("name", ["a.b", "a.ü x", 'a."q"', "a.50%", "a.b/../c", "a.b%2fc", "a.~2f", "a.{b}*?[c]"])

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import LongType, StringType, StructType
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import DOUBLE, LONG, STRING
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import consolidate_local, local_frame, lookup_local, read_local
 from dbt_incremental_dd.trace.write import write_arrow
@@ -63,7 +64,7 @@ def test_floats_are_equal_where_spark_says_so() -> None:
 def test_a_column_with_nan_has_no_statistics(tmp_path: Path) -> None:
     """Spark would skip row groups by them: NaN > 1.0 there, and Arrow counts it neither as minimum nor as maximum."""
     rows = pa.table({"a": [0.5, math.nan, None], "b": [0.5, None, 1.0], "dd_time": [1, 1, 1], "dd_diff": [1, 1, 1]})
-    schema = Schema((Column("a", "double"), Column("b", "double"), TIME_COLUMN, DIFF_COLUMN))
+    schema = Schema((Column("a", DOUBLE), Column("b", DOUBLE), TIME_COLUMN, DIFF_COLUMN))
     file = write_arrow(Storage(str(tmp_path)), str(tmp_path), rows, schema)
     group = pq.read_metadata(tmp_path / file.path).row_group(0)
     known = [group.column(i).statistics for i in range(4)]
@@ -73,7 +74,7 @@ def test_a_column_with_nan_has_no_statistics(tmp_path: Path) -> None:
 
 def test_no_values_match_nothing(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
-    schema = Schema((Column("k", "long"), Column("v", "string")))
+    schema = Schema((Column("k", LONG), Column("v", STRING)))
     file = write_arrow(storage, str(tmp_path), table([(1, "a"), (2, "b"), (None, "c")]), schema)
     found = {name: read_local(storage, str(tmp_path), [file], schema, {name: values}).num_rows for name, values in KEYS}
     assert found == {"v": 0, "k": 1}

@@ -16,7 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs as pafs
 
+from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import DATE, LONG, STRING, TIMESTAMP, Array, Field, Struct
 from dbt_incremental_dd.trace import page_probe, write
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = pafs.LocalFileSystem()
-PLACE = '{"fields":[{"metadata":{},"name":"seq","nullable":true,"type":"long"}],"type":"struct"}'
-TYPES = {"k": "long", "s": "string", "d": "date", "amount": "decimal(20,2)", "p": PLACE, "t": "timestamp"}
+PLACE = Struct((Field("seq", LONG),))
+TYPES = {"k": LONG, "s": STRING, "d": DATE, "amount": types.Decimal(20, 2), "p": PLACE, "t": TIMESTAMP}
 SCHEMA = Schema(tuple(Column(name, dtype) for name, dtype in TYPES.items()))
 DAY = datetime.date(1969, 12, 30)
 LONG_TEXT = "the same first bytes of all these texts, "
@@ -106,7 +108,7 @@ def test_a_few_keys_cost_a_few_pages(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_texts_with_the_same_beginning_are_found(small: None, tmp_path: Path) -> None:
-    schema = Schema((Column("s", "string"),))
+    schema = Schema((Column("s", STRING),))
     table = pa.table({"s": [f"{'a' if i < 60 else 'b'}{LONG_TEXT}{i:04}" for i in range(200)]})
     path = written(tmp_path, table, schema, ("s",))
     keys = {"s": [f"a{LONG_TEXT}0003"]}
@@ -129,8 +131,7 @@ def test_a_column_that_is_not_there_is_left_to_others(small: None, tmp_path: Pat
 
 
 def test_repeated_values_are_left_to_others(small: None, tmp_path: Path) -> None:
-    dtype = '{"containsNull":true,"elementType":"long","type":"array"}'
-    schema = Schema((Column("k", "long"), Column("list", dtype)))
+    schema = Schema((Column("k", LONG), Column("list", Array(LONG))))
     table = pa.table({"k": list(range(100)), "list": [[i] * (i % 3) for i in range(100)]})
     path = written(tmp_path, table, schema, ("k",))
     assert found(path, table.schema, {"k": [1]}) is None

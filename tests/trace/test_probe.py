@@ -11,8 +11,24 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Field,
+    Struct,
+    Type,
+)
 from dbt_incremental_dd.trace import local
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
@@ -20,22 +36,21 @@ from dbt_incremental_dd.trace.probe import probe
 from dbt_incremental_dd.trace.write import write_arrow
 
 UTC = datetime.UTC
-STRUCT = '{"fields":[{"metadata":{},"name":"seq","nullable":true,"type":"long"}],"type":"struct"}'
-COLUMNS: dict[str, tuple[str, list[Any]]] = {
-    "i": ("integer", [1, 2, None]),
-    "s": ("string", ["a", "'x", "ä", None]),
-    "d": ("date", [datetime.date(2020, 1, 1), datetime.date(1200, 1, 1), None]),
-    "amount": ("decimal(38,10)", [Decimal("1.5"), Decimal("-9999999999999999999999999999.9999999999"), None]),
-    "ts": ("timestamp", [datetime.datetime(2020, 1, 1, tzinfo=UTC), datetime.datetime(1, 1, 1, 0, 0, 0, 1, UTC), None]),
-    "ntz": ("timestamp_ntz", [datetime.datetime(2020, 1, 1, 5), None]),
-    "f": ("double", [float("nan"), -0.0, 1e300, None]),
-    "bytes": ("binary", [b"\xff\x00", b"", None]),
-    "flag": ("boolean", [True, False, None]),
-    "b": ("byte", [1, -128, None]),
-    "l": ("long", [2**63 - 1, -5, None]),
-    'we"ird `name': ("string", ["q", None]),
-    "two words": ("long", [1]),
-    "p": (STRUCT, [None, {"seq": 1}, {"seq": None}]),
+COLUMNS: dict[str, tuple[Type, list[Any]]] = {
+    "i": (INTEGER, [1, 2, None]),
+    "s": (STRING, ["a", "'x", "ä", None]),
+    "d": (DATE, [datetime.date(2020, 1, 1), datetime.date(1200, 1, 1), None]),
+    "amount": (types.Decimal(38, 10), [Decimal("1.5"), Decimal("-9999999999999999999999999999.9999999999"), None]),
+    "ts": (TIMESTAMP, [datetime.datetime(2020, 1, 1, tzinfo=UTC), datetime.datetime(1, 1, 1, 0, 0, 0, 1, UTC), None]),
+    "ntz": (TIMESTAMP_NTZ, [datetime.datetime(2020, 1, 1, 5), None]),
+    "f": (DOUBLE, [float("nan"), -0.0, 1e300, None]),
+    "bytes": (BINARY, [b"\xff\x00", b"", None]),
+    "flag": (BOOLEAN, [True, False, None]),
+    "b": (BYTE, [1, -128, None]),
+    "l": (LONG, [2**63 - 1, -5, None]),
+    'we"ird `name': (STRING, ["q", None]),
+    "two words": (LONG, [1]),
+    "p": (Struct((Field("seq", LONG),)), [None, {"seq": 1}, {"seq": None}]),
 }
 LATER = ("amount", "s")
 """Columns that the second file does not have."""

@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Commit, Log
 from dbt_incremental_dd.trace.write import write_arrow
 
-SCHEMA = Schema((Column("k", "long"), TIME_COLUMN, DIFF_COLUMN))
+SCHEMA = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))
 
 
 def grown(place: Place, commits: int) -> Log:

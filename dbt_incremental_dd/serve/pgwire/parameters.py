@@ -16,11 +16,11 @@ from itertools import pairwise
 from sqlglot.tokens import Token, TokenType
 
 from dbt_incremental_dd.query.as_of import tokens
-from dbt_incremental_dd.query.types import literal
 from dbt_incremental_dd.serve.pgwire import types as t
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
 from dbt_incremental_dd.serve.pgwire.moments import date_of, time_text, timestamp_of
 from dbt_incremental_dd.serve.pgwire.numeric import unpack
+from dbt_incremental_dd.trace.duck_sql import literal
 
 _DUCKDB = {
     t.BOOL: "BOOLEAN",

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import STRING
 from dbt_incremental_dd.sources.arrival import CORRUPT
 from dbt_incremental_dd.sources.kafka.avro_types import spark_struct
 from dbt_incremental_dd.sources.kafka.feed import Feed
@@ -48,7 +49,7 @@ def columns(feed: Feed, value: bytes) -> StructType:
 
 def schema_of_records(feed: Feed, stored: Schema) -> Schema:
     """What ``decoded`` makes."""
-    return Schema((*stored.columns, *added(feed).columns, Column(CORRUPT, "string")))
+    return Schema((*stored.columns, *added(feed).columns, Column(CORRUPT, STRING)))
 
 
 def decoded(feed: Feed, messages: pa.Table, stored: Schema, is_debezium: bool) -> tuple[pa.Table, Schema]:

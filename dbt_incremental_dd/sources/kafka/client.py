@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BINARY, INTEGER, LONG
 from dbt_incremental_dd.sources.kafka.feed import Feed
 
 MESSAGES = Schema(
-    (Column("partition", "integer"), Column("offset", "long"), Column("key", "binary"), Column("value", "binary"))
+    (Column("partition", INTEGER), Column("offset", LONG), Column("key", BINARY), Column("value", BINARY))
 )
 """Messages as they are, before anything is decoded."""
 _ARROW = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("key", pa.binary()), ("value", pa.binary())])

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, LONG, STRING
 from dbt_incremental_dd.sources import json_lines, json_text
 from dbt_incremental_dd.sources.arrival import CORRUPT, FILE, GONE, ORDER
 from dbt_incremental_dd.sources.kafka.feed import Feed
@@ -30,8 +31,8 @@ _WHOLE = re.compile(rb"-?\d{1,18}")
 
 def added(feed: Feed) -> Schema:
     """The columns that records have besides their own, but for the corrupt text."""
-    gone = (Column(GONE, "boolean"),) if feed.key else ()
-    return Schema((Column(FILE, "string"), Column(ORDER, "long"), *gone))
+    gone = (Column(GONE, BOOLEAN),) if feed.key else ()
+    return Schema((Column(FILE, STRING), Column(ORDER, LONG), *gone))
 
 
 def parsed(feed: Feed, messages: pa.Table, stored: Schema, is_debezium: bool) -> pa.Table | None:
@@ -90,9 +91,9 @@ def _keys(feed: Feed, keys: pa.ChunkedArray, columns: Schema) -> pa.Table | None
     (column,) = columns
     dtype = arrow_type(column.type)
     try:
-        if column.type == "string":
+        if column.type == STRING:
             return pa.table({column.name: pa.array([text.decode() for text in texts], dtype)})
-        if column.type in ("long", "integer", "short", "byte") and all(map(_WHOLE.fullmatch, texts)):
+        if column.type in INTEGERS and all(map(_WHOLE.fullmatch, texts)):
             return pa.table({column.name: pa.array(list(map(int, texts)), dtype)})
     except (ValueError, pa.ArrowException):
         return None

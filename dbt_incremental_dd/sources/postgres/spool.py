@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,13 +11,14 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
 from dbt_incremental_dd.sources.arrival import GONE, KEPT, ORDER, WAS
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.postgres.connection import Trouble
 from dbt_incremental_dd.sources.postgres.tables import Table
 from dbt_incremental_dd.sources.postgres.types import converted
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
@@ -90,22 +90,17 @@ class Spool:
 
 
 def _empty(schema: Schema) -> pa.Table:
-    types = [(column.name, arrow_type(column.type) or _struct_type(column)) for column in schema]
+    types = [(column.name, file_type(column.type)) for column in schema]
     return pa.schema(types).empty_table()
-
-
-def _struct_type(column: Column) -> pa.DataType:
-    return pa.struct([(field["name"], arrow_type(str(field["type"]))) for field in json.loads(column.type)["fields"]])
 
 
 def change_schema(table: Table) -> Schema:
     """The columns of changes, as ``replica`` takes them."""
-    extra = [Column(GONE, "boolean")]
+    extra = [Column(GONE, BOOLEAN)]
     if table.key:
         columns = {column.name: column for column in table.records}
-        was = Schema(tuple(Column(name, columns[name].type) for name in table.key)).to_json()
-        text = json.dumps(json.loads(was), separators=(",", ":"), sort_keys=True)
-        extra = [Column(ORDER, "long"), *extra, Column(KEPT, "string"), Column(WAS, text)]
+        was = Struct(tuple(Field(name, columns[name].type) for name in table.key))
+        extra = [Column(ORDER, LONG), *extra, Column(KEPT, STRING), Column(WAS, was)]
     return Schema((*table.records, *extra))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.postgres.connection import Trouble
 from dbt_incremental_dd.sources.postgres.types import may_be, spark_type
@@ -55,7 +56,7 @@ class TableColumn:
     type: int
     modifier: int
     base: str
-    spark: str
+    spark: Type
     identity: str
 
 

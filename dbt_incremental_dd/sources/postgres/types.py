@@ -11,66 +11,86 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_incremental_dd.core.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    FLOATS,
+    INTEGER,
+    INTEGERS,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Type,
+)
 from dbt_incremental_dd.sources.postgres.connection import Trouble
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _SAME = {
-    "bool": "boolean",
-    "int2": "short",
-    "int4": "integer",
-    "int8": "long",
-    "oid": "long",
-    "float4": "float",
-    "float8": "double",
-    "date": "date",
-    "timestamp": "timestamp_ntz",
-    "timestamptz": "timestamp",
-    "bytea": "binary",
+    "bool": BOOLEAN,
+    "int2": SHORT,
+    "int4": INTEGER,
+    "int8": LONG,
+    "oid": LONG,
+    "float4": FLOAT,
+    "float8": DOUBLE,
+    "date": DATE,
+    "timestamp": TIMESTAMP_NTZ,
+    "timestamptz": TIMESTAMP,
+    "bytea": BINARY,
 }
 _DATE = r"^\d{4}-\d\d-\d\d$"
 _TIMESTAMP = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?(\+00)?$"
-_INTEGERS = ("byte", "short", "integer", "long")
-_ALLOWED: dict[str, tuple[str, ...]] = {
-    "bool": ("boolean",),
-    **dict.fromkeys(("int2", "int4", "int8", "oid"), (*_INTEGERS, "decimal", "double")),
-    "numeric": ("decimal", "float", "double", *_INTEGERS),
-    "float4": ("float", "double"),
-    "float8": ("double",),
-    "date": ("date",),
-    "timestamp": ("timestamp_ntz", "timestamp"),
-    "timestamptz": ("timestamp",),
-    "bytea": ("binary",),
+_ALLOWED: dict[str, tuple[Type, ...]] = {
+    "bool": (BOOLEAN,),
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), (*INTEGERS, DOUBLE)),
+    "numeric": (*FLOATS, *INTEGERS),
+    "float4": FLOATS,
+    "float8": (DOUBLE,),
+    "date": (DATE,),
+    "timestamp": (TIMESTAMP_NTZ, TIMESTAMP),
+    "timestamptz": (TIMESTAMP,),
+    "bytea": (BINARY,),
 }
 """What a column may be declared as, besides string."""
+_EXACT = ("int2", "int4", "int8", "oid", "numeric")
+"""Types that may also be declared as any decimal."""
 
 
-def spark_type(base: str, modifier: int) -> str:
+def spark_type(base: str, modifier: int) -> Type:
     """The Spark type that holds all values of a type, by its name in pg_type; ``modifier`` as in atttypmod."""
     if base == "numeric" and modifier >= 4:
         precision, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF
         scale = (scale ^ 1024) - 1024  # PostgreSQL 15 has negative scales
-        return f"decimal({precision},{scale})" if precision <= 38 and 0 <= scale <= precision else "string"
-    return _SAME.get(base, "string")
+        return Decimal(precision, scale) if precision <= 38 and 0 <= scale <= precision else STRING
+    return _SAME.get(base, STRING)
 
 
-def may_be(base: str, declared: str) -> bool:
+def may_be(base: str, declared: Type) -> bool:
     """Whether a column of the type can be declared so."""
-    return declared == "string" or declared.split("(")[0] in _ALLOWED.get(base, ())
+    if isinstance(declared, Decimal):
+        return base in _EXACT
+    return declared == STRING or declared in _ALLOWED.get(base, ())
 
 
-def converted(texts: pa.ChunkedArray, name: str, base: str, dtype: str) -> pa.ChunkedArray:
+def converted(texts: pa.ChunkedArray, name: str, base: str, dtype: Type) -> pa.ChunkedArray:
     """Values of a Spark type from PostgreSQL's text. Raises Trouble, naming the column and a value that has no form."""
     wanted = arrow_type(dtype)
-    if dtype == "string":
+    if dtype == STRING:
         return texts
-    if dtype == "boolean":
+    if dtype == BOOLEAN:
         return pc.equal(texts, "t")
-    if dtype == "binary":
+    if dtype == BINARY:
         decoded = [None if text is None else bytes.fromhex(text[2:]) for text in texts.to_pylist()]
         return pa.chunked_array([pa.array(decoded, pa.binary())])
-    if dtype == "date":
+    if dtype == DATE:
         _require(texts, _DATE, name, base)
-    elif dtype in ("timestamp", "timestamp_ntz"):
+    elif dtype in (TIMESTAMP, TIMESTAMP_NTZ):
         _require(texts, _TIMESTAMP, name, base)
         texts = pc.replace_substring(texts, "+00", "") if base == "timestamptz" else texts
     try:
@@ -96,7 +116,7 @@ def _require(texts: pa.ChunkedArray, pattern: str, name: str, base: str) -> None
 
 
 def _unfit(
-    texts: pa.ChunkedArray, name: str, base: str, dtype: str, cast: Callable[[pa.ChunkedArray], object]
+    texts: pa.ChunkedArray, name: str, base: str, dtype: Type, cast: Callable[[pa.ChunkedArray], object]
 ) -> Trouble:
     """The error for the first value that cannot be cast."""
     for text in pc.unique(texts).to_pylist():
@@ -107,8 +127,8 @@ def _unfit(
     return _no_form(name, base, "a value", dtype)
 
 
-def _no_form(name: str, base: str, value: str, dtype: str = "") -> Trouble:
-    kind = dtype or {"date": "date"}.get(base, "timestamp")
+def _no_form(name: str, base: str, value: str, dtype: Type | None = None) -> Trouble:
+    kind = str(dtype or {"date": DATE}.get(base, TIMESTAMP))
     return Trouble(
         f"column {name} ({base}) holds {value[:40]!r}, which Spark's {kind.replace('integer', 'int')} cannot hold",
         f"Declare the column with data_type string, and take the source in anew; or correct the rows with that {name}.",

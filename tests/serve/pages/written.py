@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import parse
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
@@ -27,7 +28,7 @@ class Written:
     ) -> None:
         self.name, self.kind, self.inputs = name, kind, tuple(inputs)
         self.rows: Counter[Row] = Counter()
-        self.schema = Schema(tuple(Column(column, dtype) for column, dtype in columns.items()))
+        self.schema = Schema(tuple(Column(column, parse(dtype)) for column, dtype in columns.items()))
         self.place = Storage(str(root)).collection(name)
         self.place.create(Schema((*self.schema.columns, TIME_COLUMN, DIFF_COLUMN)))
         self.at = 0

@@ -18,7 +18,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+)
 from dbt_incremental_dd.trace.holds import holds
 from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
@@ -224,7 +239,7 @@ def test_cursors_end_with_their_transaction(server: Server) -> None:
 def test_columns_that_change_end_it(server: Server, stored: Stored) -> None:
     with server.connect() as connection:
         connection.execute("begin; declare c cursor for subscribe kept; fetch all c")
-        wider = Schema((Column("k", "long"), Column("v", "string"), Column("w", "double")))
+        wider = Schema((Column("k", LONG), Column("v", STRING), Column("w", DOUBLE)))
         log = stored.place.log()
         assert log is not None
         log = stored.place.create(Schema((*wider.columns, TIME_COLUMN, DIFF_COLUMN)))
@@ -241,11 +256,10 @@ def test_columns_that_change_end_it(server: Server, stored: Stored) -> None:
 def wide(stored: Stored) -> Iterator[Stored]:
     """``m.wide`` with a row of each kind, and one of NULLs."""
     kinds = {
-        **{"d": "decimal(20,5)", "t": "timestamp", "n": "timestamp_ntz", "day": "date", "b": "binary", "f": "double"},
-        **{"r": "float", "s": "short", "yes": "boolean"},
+        **{"d": types.Decimal(20, 5), "t": TIMESTAMP, "n": TIMESTAMP_NTZ, "day": DATE, "b": BINARY, "f": DOUBLE},
+        **{"r": FLOAT, "s": SHORT, "yes": BOOLEAN, "l": Array(INTEGER)},
     }
-    nested = Column("l", '{"containsNull":true,"elementType":"integer","type":"array"}')
-    visible = Schema((*(Column(name, kind) for name, kind in kinds.items()), nested))
+    visible = Schema(tuple(Column(name, kind) for name, kind in kinds.items()))
     place = stored.place.storage.collection("m.wide")
     log = place.create(Schema((*visible.columns, TIME_COLUMN, DIFF_COLUMN)))
     us = 1_714_564_800_000_001

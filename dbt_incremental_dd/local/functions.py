@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.trace import numbers
-from dbt_incremental_dd.trace.value import ForSpark, Value
+from dbt_incremental_dd.core.types import BOOLEAN, DATE, FLOATS, INTEGER, STRING, VOID, Type
+from dbt_incremental_dd.local import decimals
+from dbt_incremental_dd.local.value import ForSpark, Value
 
 _MANY = 1_000
 
@@ -42,41 +43,41 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
 
     def extreme(*values: Value) -> Value:
         type, data = _alike(values)
-        if not numbers.is_comparable(type) or type == "boolean":
+        if not decimals.is_comparable(type) or type == BOOLEAN:
             raise ForSpark
         return Value(choose(*data), type)
 
     return extreme
 
 
-def _alike(values: Sequence[Value]) -> tuple[str, list[Any]]:
-    type = numbers.common_type([value.type for value in values])
-    if type in ("void", "float", "double"):
+def _alike(values: Sequence[Value]) -> tuple[Type, list[Any]]:
+    type = decimals.common_type([value.type for value in values])
+    if type in (VOID, *FLOATS):
         raise ForSpark
-    return type, [numbers.widened(value, type).data for value in values]
+    return type, [decimals.widened(value, type).data for value in values]
 
 
 def _of_ascii(change: Callable[[Any], Any]) -> Callable[[Value], Value]:
     """A change of letters: what that means for other characters depends on the version of Unicode."""
 
     def changed(value: Value) -> Value:
-        _require(value, "string")
+        _require(value, STRING)
         if not pc.all(pc.string_is_ascii(value.data)).as_py() and pc.any(pc.is_valid(value.data)).as_py():
             raise ForSpark
-        return Value(change(value.data), "string")
+        return Value(change(value.data), STRING)
 
     return changed
 
 
 def _length(value: Value) -> Value:
     """Characters."""
-    _require(value, "string")
-    return Value(pc.utf8_length(value.data), "integer")
+    _require(value, STRING)
+    return Value(pc.utf8_length(value.data), INTEGER)
 
 
 def _substring(value: Value, start: Value, length: Value | None = None) -> Value:
     """From a constant place on, counted from 1."""
-    _require(value, "string")
+    _require(value, STRING)
     first = _constant(start)
     count = None if length is None else _constant(length)
     if first < 0 or (count is not None and count < 0):
@@ -84,37 +85,37 @@ def _substring(value: Value, start: Value, length: Value | None = None) -> Value
     begin = max(first - 1, 0)
     # Before the first character there is nothing, but it is counted.
     end = None if count is None else max(begin, (first - 1 if first else 0) + count)
-    return Value(pc.utf8_slice_codeunits(value.data, begin, end), "string")
+    return Value(pc.utf8_slice_codeunits(value.data, begin, end), STRING)
 
 
 def _concat(*values: Value) -> Value:
     for value in values:
-        _require(value, "string")
+        _require(value, STRING)
     parts = (value.data for value in values)
-    return Value(pc.binary_join_element_wise(*parts, "", null_handling="emit_null"), "string")
+    return Value(pc.binary_join_element_wise(*parts, "", null_handling="emit_null"), STRING)
 
 
 def _of_date(part: Callable[[Any], Any]) -> Callable[[Value], Value]:
     def taken(value: Value) -> Value:
-        _require(value, "date")
-        return Value(pc.cast(part(value.data), pa.int32()), "integer")
+        _require(value, DATE)
+        return Value(pc.cast(part(value.data), pa.int32()), INTEGER)
 
     return taken
 
 
 def _constant(value: Value) -> int:
-    if not isinstance(value.data, pa.Scalar) or value.type != "integer" or not value.data.is_valid:
+    if not isinstance(value.data, pa.Scalar) or value.type != INTEGER or not value.data.is_valid:
         raise ForSpark
     return int(value.data.as_py())
 
 
-def _require(value: Value, type: str) -> None:
+def _require(value: Value, type: Type) -> None:
     if value.type != type:
         raise ForSpark
 
 
 _FUNCTIONS = {
-    "abs": _Function(numbers.absolute, 1, 1),
+    "abs": _Function(decimals.absolute, 1, 1),
     "coalesce": _Function(_coalesce, 1, _MANY),
     "concat": _Function(_concat, 1, _MANY),
     "greatest": _Function(_extreme(pc.max_element_wise), 2, _MANY),

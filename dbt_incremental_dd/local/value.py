@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.types import Type
+
 
 class ForSpark(Exception):
     """The expression, or a value in it, is not among those that are evaluated on the driver."""
@@ -13,7 +15,7 @@ class ForSpark(Exception):
 
 @dataclass(frozen=True)
 class Value:
-    """Values of a column, or one constant. ``type``: Spark's name of it; ``void`` is that of NULL itself."""
+    """Values of a column, or one constant. ``type``: Spark's; VOID is that of NULL itself."""
 
     data: pa.ChunkedArray | pa.Scalar
-    type: str
+    type: Type

@@ -13,19 +13,20 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import INTEGER, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.local.decimals import as_decimal
+from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.value import ForSpark
 from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
 from dbt_incremental_dd.trace.duck import database
-from dbt_incremental_dd.trace.evaluate import evaluate
+from dbt_incremental_dd.trace.duck_sql import duckdb_type
 from dbt_incremental_dd.trace.local import Local
-from dbt_incremental_dd.trace.numbers import INTEGERS, digits_of
-from dbt_incremental_dd.trace.value import ForSpark
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
 _OF_PEERS = {"sum": "SUM", "count": "COUNT", "min": "MIN", "max": "MAX"}
 _OF_ROWS = {"first": "FIRST_VALUE", "first_value": "FIRST_VALUE", "last": "LAST_VALUE", "last_value": "LAST_VALUE"}
 _BESIDE = {"lag": "LAG", "lead": "LEAD"}
-_TYPES = {"integer": "INTEGER", "long": "BIGINT"}
 _WHOLE = ("UNBOUNDED", "UNBOUNDED")
 _UP_TO_HERE = ("UNBOUNDED", "CURRENT ROW")
 
@@ -50,7 +51,7 @@ class _Call:
     """In DuckDB's SQL, of that Spark type."""
 
     sql: str
-    type: str
+    type: Type
 
 
 class _Query:
@@ -72,15 +73,15 @@ class _Query:
         order = tree.args.get("order")
         items = ", ".join(self._ordered(item) for item in order.expressions) if order else ""
         over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {items}' if items else ''} {frame}"
-        cast = _TYPES.get(call.type) or (call.type if call.type.startswith("decimal") else "")
         sql = f"{call.sql} OVER ({over})"
-        return _Call(f"CAST({sql} AS {cast})" if cast else sql, call.type)
+        is_number = call.type in (INTEGER, LONG) or isinstance(call.type, Decimal)
+        return _Call(f"CAST({sql} AS {duckdb_type(call.type)})" if is_number else sql, call.type)
 
     def _call(self, name: str, arguments: list[exp.Expression]) -> _Call:
         if name in _NUMBERS and not arguments:
-            return _Call(f"{_NUMBERS[name]}()", "integer")
+            return _Call(f"{_NUMBERS[name]}()", INTEGER)
         if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-            return _Call("COUNT(*)", "long")
+            return _Call("COUNT(*)", LONG)
         if name in _BESIDE and len(arguments) in (1, 2):
             column, type = self._column(arguments[0], ordered=False)
             return _Call(f"{_BESIDE[name]}({column}{''.join(f', {_count(n)}' for n in arguments[1:])})", type)
@@ -89,7 +90,7 @@ class _Query:
             raise ForSpark
         column, type = self._column(arguments[0], ordered=name in ("min", "max"))
         if name == "count":
-            type = "long"
+            type = LONG
         return _Call(f"{function}({column})", _sum_type(type) if name == "sum" else type)
 
     def _frame(self, name: str, spec: exp.Expression) -> str:
@@ -109,7 +110,7 @@ class _Query:
         direction = "DESC" if item.args.get("desc") else "ASC"
         return f"{column} {direction} NULLS {'FIRST' if item.args.get('nulls_first') else 'LAST'}"
 
-    def _column(self, tree: exp.Expression, *, ordered: bool) -> tuple[str, str]:
+    def _column(self, tree: exp.Expression, *, ordered: bool) -> tuple[str, Type]:
         """The operand as a column of the table, and its type."""
         expr = Expr.of(tree)
         if not expr.refs:
@@ -127,11 +128,11 @@ class _Query:
         return name, value.type
 
 
-def _sum_type(type: str) -> str:
+def _sum_type(type: Type) -> Type:
     if type in INTEGERS:
-        return "long"
-    precision, scale = digits_of(type)
-    return f"decimal({min(precision + 10, 38)},{scale})"
+        return LONG
+    of = as_decimal(type)
+    return Decimal(min(of.precision + 10, 38), of.scale)
 
 
 def _count(tree: exp.Expression) -> int:

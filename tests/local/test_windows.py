@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import LONG, parse
+from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace.local import Local
-from dbt_incremental_dd.trace.windows import with_windows
-from tests.trace.test_evaluate import SMALL, table
+from dbt_incremental_dd.trace.read import schema_of
+from tests.local.test_expressions import SMALL, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +39,7 @@ OF_PEERS = ("rank()", "dense_rank()", "sum(c1)", "sum(c4)", "count(*)", "max(c6)
 def _given(spark: SparkSession) -> Local:
     made = table(random.Random(5), 80, SMALL).append_column("n", [list(range(80))])
     types = [(name, kind) for name, (kind, _) in SMALL.items()]
-    return Local(spark, made, Schema((*(Column(name, kind) for name, kind in types), Column("n", "long"))))
+    return Local(spark, made, Schema((*(Column(name, parse(kind)) for name, kind in types), Column("n", LONG))))
 
 
 @pytest.mark.parametrize("over", OVER)
@@ -61,7 +63,7 @@ def _compare(given: Local, calls: list[str]) -> None:
     found = with_windows(given, [(f"w{i}", Expr(call)) for i, call in enumerate(calls)])
     assert found is not None
     answer = given.frame.selectExpr("*", *(f"{call} AS w{i}" for i, call in enumerate(calls)))
-    assert [column.type for column in found.schema] == [str(field.jsonValue()["type"]) for field in answer.schema]
+    assert [column.type for column in found.schema] == [column.type for column in schema_of(answer.schema)]
     wanted = answer.toArrow().to_pylist()
     assert Counter(map(str, found.table.to_pylist())) == Counter(map(str, wanted))
 

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import parse
+from dbt_incremental_dd.local.expressions import evaluate, truth
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.render.rows import Rows, filtered
-from dbt_incremental_dd.trace.evaluate import evaluate, truth
 from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +47,7 @@ CONSTANTS = {
         "2 - 1",
         "1 / 0",
     ],
-    "string": ["'a'", "''", "'ab'", "concat('a', 'b')", "NULL", "1"],
+    "string": ["'a'", "''", "'ab'", "concat('a', 'b')", "'A' COLLATE UTF8_LCASE", "NULL", "1"],
     "date": ["DATE '1993-07-01'", "CAST('1993-04-01' AS DATE) + INTERVAL '3' MONTH", "'1993-07-01'", "NULL"],
     "boolean": ["TRUE", "FALSE", "NULL"],
 }
@@ -96,7 +98,7 @@ def predicate(rng: random.Random, depth: int = 2) -> str:
 
 def test_it_is_spark_s_answer(spark: SparkSession) -> None:
     rng = random.Random(1)
-    schema = Schema(tuple(Column(name, kind) for name, (kind, _) in VALUES.items()))
+    schema = Schema(tuple(Column(name, parse(kind)) for name, (kind, _) in VALUES.items()))
     local = Local(spark, table(rng, 200), schema)
     predicates = [predicate(rng) for _ in range(400)]
     found = {i: truth(local, Expr(text)) for i, text in enumerate(predicates)}
@@ -150,6 +152,8 @@ TYPES = [
     "DECIMAL(12,1)",
     "DECIMAL(37, 6)",
     "DECIMAL(5,2)",
+    "DECIMAL(15)",
+    "DECIMAL",
     "DOUBLE",
 ]
 
@@ -207,7 +211,7 @@ def word(rng: random.Random, depth: int) -> str:
 def test_values_and_types_are_spark_s(spark: SparkSession, make: Any, values: dict[str, tuple[str, list[Any]]]) -> None:
     rng = random.Random(3)
     local = Local(
-        spark, table(rng, 60, values), Schema(tuple(Column(name, kind) for name, (kind, _) in values.items()))
+        spark, table(rng, 60, values), Schema(tuple(Column(name, parse(kind)) for name, (kind, _) in values.items()))
     )
     texts = list(dict.fromkeys(make(rng, 2) for _ in range(500)))
     found = {text: evaluate(local, Expr(text)) for text in texts}
@@ -215,7 +219,7 @@ def test_values_and_types_are_spark_s(spark: SparkSession, make: Any, values: di
     frame = local.frame.selectExpr(*(f"{text} AS p{i}" for i, text in enumerate(here)))
     answer = frame.toArrow()
     for i, (text, value) in enumerate(here.items()):
-        assert value.type == str(frame.schema[i].jsonValue()["type"]), text
+        assert value.type == schema_of(frame.schema).columns[i].type, text
         assert value.data.to_pylist() == answer[f"p{i}"].to_pylist(), text
         assert Local(spark, pa.table({"v": value.data}), Schema((Column("v", value.type),))).table.num_rows == 60
     assert len(here) > len(texts) // (3 if values is SMALL else 5)
@@ -230,7 +234,7 @@ def test_what_may_be_an_error_is_left_to_spark(spark: SparkSession, text: str) -
 
 
 def _column(name: str) -> Column:
-    return Column(name, VALUES[name][0])
+    return Column(name, parse(VALUES[name][0]))
 
 
 def test_a_session_with_other_rules_is_asked(spark: SparkSession) -> None:

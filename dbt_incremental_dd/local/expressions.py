@@ -18,12 +18,15 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, STRING, VOID, Decimal
+from dbt_incremental_dd.local import decimals, functions
+from dbt_incremental_dd.local.value import ForSpark, Value
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace import functions, numbers
 from dbt_incremental_dd.trace.arrow import arrow_type, same_values
 from dbt_incremental_dd.trace.local import Local
-from dbt_incremental_dd.trace.value import ForSpark, Value
+from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,11 +42,11 @@ _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.GTE: pc.greater_equal,
 }
 _ARITHMETIC: dict[type[exp.Expression], Callable[[Value, Value], Value]] = {
-    exp.Add: numbers.add,
-    exp.Sub: numbers.subtract,
-    exp.Mul: numbers.multiply,
-    exp.Div: numbers.divide,
-    exp.Mod: numbers.remainder,
+    exp.Add: decimals.add,
+    exp.Sub: decimals.subtract,
+    exp.Mul: decimals.multiply,
+    exp.Div: decimals.divide,
+    exp.Mod: decimals.remainder,
 }
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Like, exp.NullSafeEQ, *_COMPARISONS)
 
@@ -120,13 +123,13 @@ class _Evaluation:
         if not expr.refs:
             return _constant(self._spark, expr.sql)
         if kind in _LOGIC:
-            return Value(self.truth(tree), "boolean")
+            return Value(self.truth(tree), BOOLEAN)
         if kind in _ARITHMETIC:
             return _ARITHMETIC[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
         if kind is exp.Neg:
-            return numbers.negate(self.value(tree.this))
+            return decimals.negate(self.value(tree.this))
         if kind in (exp.Cast, exp.TryCast) and not tree.args.get("format"):
-            return numbers.cast(self.value(tree.this), tree.args["to"].sql(dialect="spark"))
+            return decimals.cast(self.value(tree.this), tree.args["to"].sql(dialect="spark"))
         if kind is exp.Case and tree.this is None:
             return self._case([(branch.this, branch.args["true"]) for branch in tree.args["ifs"]], tree.args["default"])
         if kind is exp.Substring and tree.args.get("start"):
@@ -170,24 +173,24 @@ class _Evaluation:
         if type(tree) in _LOGIC:
             raise ForSpark
         flag = self.value(tree)
-        if flag.type != "boolean":
+        if flag.type != BOOLEAN:
             raise ForSpark
         return self._whole(flag)
 
     def _among(self, item: exp.Expression, values: list[exp.Expression]) -> pa.ChunkedArray:
         """IN compares in one type for all of the list."""
         found = [self.value(tree) for tree in (item, *values)]
-        type = numbers.common_type([value.type for value in found])
-        if not numbers.is_comparable(type) or isinstance(found[0].data, pa.Scalar):
+        type = decimals.common_type([value.type for value in found])
+        if not decimals.is_comparable(type) or isinstance(found[0].data, pa.Scalar):
             raise ForSpark
-        wanted, *others = (numbers.widened(value, type).data for value in found)
+        wanted, *others = (decimals.widened(value, type).data for value in found)
         return fold(pc.or_kleene, [pc.equal(wanted, other) for other in others])
 
     def _like(self, item: exp.Expression, pattern: exp.Expression) -> pa.ChunkedArray:
         """LIKE with ``%`` for any characters; other patterns are Spark's."""
         value, wanted = self.value(item), self.value(pattern)
         text = wanted.data.as_py() if isinstance(wanted.data, pa.Scalar) else None
-        if value.type != "string" or not isinstance(text, str) or set(text) & set("_\\"):
+        if value.type != STRING or not isinstance(text, str) or set(text) & set("_\\"):
             raise ForSpark
         parts = [re.escape(part) for part in text.split("%")]
         return pc.match_substring_regex(self._whole(value), f"(?s)^{'.*'.join(parts)}\\z")
@@ -203,15 +206,15 @@ class _Evaluation:
         one, other = self.value(left), self.value(right)
         if isinstance(one.data, pa.Scalar) and isinstance(other.data, pa.Scalar):
             raise ForSpark
-        return numbers.comparable(one, other)
+        return decimals.comparable(one, other)
 
     def _operand(self, tree: exp.Expression, other: exp.Expression) -> Value:
         """A side of an arithmetic operation: a literal integer beside a decimal has only the digits that it shows."""
         value = self.value(tree)
         literal = tree.unnest()
         literal = literal.this if isinstance(literal, exp.Neg) else literal
-        is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in numbers.INTEGERS
-        return numbers.shortest(value) if is_literal and self.value(other).type.startswith("decimal") else value
+        is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in INTEGERS
+        return decimals.shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
 
     def _case(self, branches: Sequence[tuple[exp.Expression, exp.Expression]], default: exp.Expression | None) -> Value:
         """Each branch for the rows that come to it, and for no others: they might raise an error."""
@@ -220,9 +223,9 @@ class _Evaluation:
             holds = pc.fill_null(left.truth(condition), False)
             parts.append((places.filter(_flat(holds)), left._only(holds).value(value)))
             places, left = places.filter(pc.invert(_flat(holds))), left._only(pc.invert(holds))
-        parts.append((places, left.value(default) if default else Value(pa.scalar(None), "void")))
-        type = numbers.common_type([value.type for _, value in parts])
-        pieces = [_flat(_repeated(numbers.widened(value, type), len(where))) for where, value in parts]
+        parts.append((places, left.value(default) if default else Value(pa.scalar(None), VOID)))
+        type = decimals.common_type([value.type for _, value in parts])
+        pieces = [_flat(_repeated(decimals.widened(value, type), len(where))) for where, value in parts]
         order = pc.sort_indices(pa.concat_arrays([where for where, _ in parts]))
         return Value(pa.chunked_array([pa.concat_arrays(pieces).take(order)]), type)
 
@@ -266,11 +269,11 @@ def _constant(spark: SparkSession, sql: str) -> Value:
     if key not in _CONSTANTS:
         try:
             frame = spark.sql(f"SELECT {sql} AS dd_value")
-            type = str(frame.schema[0].jsonValue()["type"])
-            if type != "void" and not numbers.is_comparable(type):
+            (column,) = schema_of(frame.schema)
+            if column.type != VOID and not decimals.is_comparable(column.type):
                 raise ForSpark
             (row,) = frame.collect()
-        except PySparkException as error:  # such as a division by zero, which is an error only where there are rows
+        except (PySparkException, UnsupportedSQL) as error:  # such as a division by zero, an error only of rows
             raise ForSpark from error
-        _CONSTANTS[key] = Value(pa.scalar(row[0], arrow_type(type)), type)
+        _CONSTANTS[key] = Value(pa.scalar(row[0], arrow_type(column.type)), column.type)
     return _CONSTANTS[key]

@@ -1,0 +1,186 @@
+"""Spark's types as values. Their stored form is Spark's JSON, which Delta shares: ``"long"``, ``"decimal(10,2)"``,
+``{"type":"array",...}``; a type's ``text`` is that form with sorted keys and no spaces.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+_KNOWN: dict[tuple[type, str], Type] = {}
+
+
+class _HashConsed(ABCMeta):
+    """Of the values with one text there is one object: comparing them, and looking them up, is by identity."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        return _KNOWN.setdefault((cls, made.text), made)
+
+
+class Type(metaclass=_HashConsed):
+    """Immutable; equal types are one object."""
+
+    @property
+    @abstractmethod
+    def json(self) -> Any:
+        """The type as a JSON value: a name, or an object."""
+
+    @cached_property
+    def text(self) -> str:
+        """The type as it is stored."""
+        return _text(self.json)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return parse, (self.text,)
+
+
+@dataclass(frozen=True, eq=False)
+class Atomic(Type):
+    """A type without parts, by its name: ``long``, ``char(3)``, ``interval day to second``, ``variant``."""
+
+    name: str
+
+    @property
+    def json(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Decimal(Type):
+    """Numbers of ``precision`` digits, ``scale`` of them after the point."""
+
+    precision: int
+    scale: int
+
+    @property
+    def json(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, eq=False)
+class Array(Type):
+    """``contains_null``: whether an element may be NULL."""
+
+    element: Type
+    contains_null: bool = True
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return {"containsNull": self.contains_null, "elementType": self.element.json, "type": "array"}
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Type):
+    """``contains_null``: whether a value may be NULL; a key never is."""
+
+    key: Type
+    value: Type
+    contains_null: bool = True
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return {
+            "keyType": self.key.json,
+            "type": "map",
+            "valueContainsNull": self.contains_null,
+            "valueType": self.value.json,
+        }
+
+
+@dataclass(frozen=True)
+class Field:
+    """``metadata`` is the text of a JSON object, with sorted keys and no spaces."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+    metadata: str = "{}"
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The field as a JSON value."""
+        return {
+            "metadata": json.loads(self.metadata),
+            "name": self.name,
+            "nullable": self.nullable,
+            "type": self.type.json,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Struct(Type):
+    """Named fields in order."""
+
+    fields: tuple[Field, ...]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return {"fields": [field.json for field in self.fields], "type": "struct"}
+
+
+NESTED = (Array, Map, Struct)
+_NAME = re.compile(
+    r"[a-z_]+(\(\d+(, ?-?\d+)?\))?|interval [a-z]+( to [a-z]+)?|string collate \w+|geo[a-z]+\([\w:, ]+\)", re.ASCII
+)
+_DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)", re.ASCII)
+
+
+def parse(text: str) -> Type:
+    """The type of a stored text. Raises ValueError where it is not one of Spark's own: names of types become SQL, and a
+    user-defined type names code to load."""
+    return _nested(text) if text.startswith("{") else _simple(text)
+
+
+def from_json(value: Any) -> Type:
+    """The type of a JSON value. Raises ValueError as ``parse`` does."""
+    match value:
+        case str():
+            return _simple(value)
+        case {"type": "struct", "fields": [*fields]}:
+            return Struct(tuple(map(_field, fields)))
+        case {"type": "array", "elementType": element, "containsNull": bool(contains_null)}:
+            return Array(from_json(element), contains_null)
+        case {"type": "map", "keyType": key, "valueType": of_values, "valueContainsNull": bool(contains_null)}:
+            return Map(from_json(key), from_json(of_values), contains_null)
+    raise ValueError(f"there is no type {value.get('type') if isinstance(value, dict) else value!r}")
+
+
+def _field(value: Any) -> Field:
+    match value:
+        case {"name": str(name), "type": type, "nullable": bool(nullable), "metadata": dict(metadata)}:
+            return Field(name, from_json(type), nullable, _text(metadata))
+    raise ValueError(f"{value!r} is no field of a struct")
+
+
+@lru_cache(maxsize=1024)
+def _nested(text: str) -> Type:
+    return from_json(json.loads(text))
+
+
+@lru_cache(maxsize=1024)
+def _simple(name: str) -> Type:
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal is not None:
+        return Decimal(int(decimal[1]), int(decimal[2]))
+    if not _NAME.fullmatch(name) or name.startswith("decimal("):
+        raise ValueError(f"there is no type {name!r}")
+    return Atomic(name)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+BYTE, SHORT, INTEGER, LONG = INTEGERS = tuple(map(_simple, ("byte", "short", "integer", "long")))
+FLOAT, DOUBLE = FLOATS = tuple(map(_simple, ("float", "double")))
+STRING, BINARY, BOOLEAN = map(_simple, ("string", "binary", "boolean"))
+DATE, TIMESTAMP, TIMESTAMP_NTZ = map(_simple, ("date", "timestamp", "timestamp_ntz"))
+VOID, VARIANT, CALENDAR_INTERVAL = map(_simple, ("void", "variant", "calendarinterval"))

@@ -1,0 +1,47 @@
+"""Spark's types, names and texts in DuckDB's SQL."""
+
+from __future__ import annotations
+
+from dbt_incremental_dd.core import types as spark
+
+_TYPES = {
+    spark.LONG: "BIGINT",
+    spark.INTEGER: "INTEGER",
+    spark.SHORT: "SMALLINT",
+    spark.BYTE: "TINYINT",
+    spark.FLOAT: "REAL",
+    spark.STRING: "VARCHAR",
+    spark.BINARY: "BLOB",
+    spark.TIMESTAMP: "TIMESTAMPTZ",
+    spark.TIMESTAMP_NTZ: "TIMESTAMP",
+    spark.VOID: "VARCHAR",
+}
+
+
+def duckdb_type(type: spark.Type) -> str:
+    """The type in a CAST."""
+    match type:
+        case spark.Array():
+            return f"{duckdb_type(type.element)}[]"
+        case spark.Map():
+            return f"MAP({duckdb_type(type.key)}, {duckdb_type(type.value)})"
+        case spark.Struct():
+            fields = (f"{identifier(field.name)} {duckdb_type(field.type)}" for field in type.fields)
+            return f"STRUCT({', '.join(fields)})"
+    return _TYPES.get(type, type.text.upper())
+
+
+def identifier(name: str) -> str:
+    """A name as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def relation_name(collection: str) -> str:
+    """A collection as SQL names it: what follows the last dot is its identifier."""
+    schema, _, name = collection.rpartition(".")
+    return f"{identifier(schema)}.{identifier(name)}" if schema else identifier(name)
+
+
+def literal(text: str) -> str:
+    """A text as SQL quotes it."""
+    return "'" + text.replace("'", "''") + "'"
