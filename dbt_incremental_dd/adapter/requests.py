@@ -15,7 +15,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
+from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.secrets import literal_secrets
 
 logger = AdapterLogger("Differential")

@@ -14,7 +14,7 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
 from dbt_incremental_dd.runtime.source_relation import follow_source, needs_relation
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
-from dbt_incremental_dd.sources.visit import Moments
+from dbt_incremental_dd.sources.poll import Moments
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:

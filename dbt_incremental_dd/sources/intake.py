@@ -17,16 +17,17 @@ from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.sources import append, changelog, debezium, replica, snapshot, upsert
-from dbt_incremental_dd.sources.arrival import Arrival
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.connectors import connector_of
+from dbt_incremental_dd.sources.connectors.registry import connector_of
+from dbt_incremental_dd.sources.dead_letter import good_records
+from dbt_incremental_dd.sources.envelopes import append, changelog, debezium, replica, snapshot
+from dbt_incremental_dd.sources.envelopes import upsert_spark as upsert
+from dbt_incremental_dd.sources.envelopes.envelope import Change, Taking, record_names
 from dbt_incremental_dd.sources.exchange import Records, write
-from dbt_incremental_dd.sources.malformed import good_records
+from dbt_incremental_dd.sources.pending import NODE, Waiting
+from dbt_incremental_dd.sources.poll import Moments, Visit
+from dbt_incremental_dd.sources.poll_result import Arrival
 from dbt_incremental_dd.sources.secrets import without
-from dbt_incremental_dd.sources.taking import Change, Taking, record_names
-from dbt_incremental_dd.sources.visit import Moments, Visit
-from dbt_incremental_dd.sources.waiting import NODE, Waiting
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.time import format_time, now
+from dbt_incremental_dd.sources.change_token import look_every, sight
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.sight import look_every, sight
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.watch.project import Project, Ran
 

@@ -14,7 +14,7 @@ import pytest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
+from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS

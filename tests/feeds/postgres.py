@@ -13,7 +13,7 @@ import psycopg
 import dbt_incremental_dd
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
+from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.trace.layout import Storage
 from tests.servers.postgres import Postgres
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
-from dbt_incremental_dd.sources.sight import look_every, sight
+from dbt_incremental_dd.sources.change_token import look_every, sight
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker
 

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
+from dbt_incremental_dd.sources.change_token import look_every, sight
 from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
-from dbt_incremental_dd.sources.postgres import slots
-from dbt_incremental_dd.sources.postgres.connection import scrubbed
-from dbt_incremental_dd.sources.sight import look_every, sight
+from dbt_incremental_dd.sources.connectors.postgres import slots
+from dbt_incremental_dd.sources.connectors.postgres.connection import scrubbed
+from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.trace.layout import Storage
 from tests.feeds.postgres import Feed
 from tests.servers.postgres import Postgres, free_port

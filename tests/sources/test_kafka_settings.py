@@ -6,7 +6,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.sources.kafka.feed import feed_of
+from dbt_incremental_dd.sources.connectors.kafka.feed import feed_of
 from tests.feeds.kafka import spec_of
 
 WRONG = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.sources import upsert
+from dbt_incremental_dd.sources.envelopes import upsert_spark as upsert
 from dbt_incremental_dd.trace import limits
 from tests.sources.test_intake import Reader
 
