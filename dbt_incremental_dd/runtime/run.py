@@ -14,7 +14,7 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
 from dbt_incremental_dd.runtime.source_relation import follow_source, needs_relation
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
-from dbt_incremental_dd.sources.poll import Moments
+from dbt_incremental_dd.sources.poll import RunScope
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Run:
         self.invocation = invocation
         self.report = report
         self.time = _target(storage, target_time)
-        self.moments = Moments()
+        self.scope = RunScope()
         """What its sources have in common."""
         self.inputs = Beginnings(storage)
         """Where collections were when this run came upon them."""
@@ -60,7 +60,7 @@ class Run:
         return once.get(lambda: self._take_in(spec))
 
     def _take_in(self, spec: SourceSpec) -> Intake:
-        intake = take_in(self.spark, self.storage, spec, self.time, self.report, self.moments)
+        intake = take_in(self.spark, self.storage, spec, self.time, self.report, self.scope)
         if needs_relation(spec):
             follow_source(self.catalog, self.storage, spec, intake)
         return intake

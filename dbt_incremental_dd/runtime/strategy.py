@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.request import ModelRequest, Strategy
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -89,7 +89,7 @@ def resolve(run: Run, request: ModelRequest) -> tuple[Given, ...]:
             as_of = position(log, manifest).as_of
             found.append(Given(relation.key, log, visible_schema(manifest, log), began, as_of))
         else:
-            spec = how if isinstance(how, SourceSpec) else SourceSpec(f"{relation.key}", relation.sql)
+            spec = how if isinstance(how, SourceSpec) else parse_source(relation.key, relation.sql, {}, {}, "")
             taken = run.source(spec)
             began = run.inputs.begin(spec.name)
             found.append(Given(relation.key, taken.log, taken.schema, began, taken.log.frontiers.last))

@@ -9,30 +9,30 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE, Arrival
+from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE, PollResult
+from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 
 _NOTHING = {False: ("",), True: ("", "null")}
-"""Records that say nothing; of a Debezium feed also its tombstones."""
+"""Texts of records that say nothing, by whether that is so of NULL."""
 _SHOWN = 3
 _WIDTH = 120
 _SET_ASIDE = Schema((Column("file", "string"), Column("record", "string"), TIME_COLUMN, DIFF_COLUMN))
 
 
-def good_records(place: Place, spec: SourceSpec, arrival: Arrival, t: Time) -> tuple[Records, str]:
+def good_records(place: Place, spec: SourceSpec, result: PollResult, t: Time) -> tuple[Records, str]:
     """The records that fit, and a note on those that do not. Raises SourceError where these are not to be set aside."""
-    if CORRUPT not in arrival.records.schema.names:
-        return arrival.records, ""
-    records = arrival.records.localized()
-    good, table = _split(records, _NOTHING[spec.envelope == "debezium"])
+    if CORRUPT not in result.records.schema.names:
+        return result.records, ""
+    records = result.records.localized()
+    good, table = _split(records, _NOTHING[spec.envelope.ignores_nulls])
     if table.num_rows == 0:
         return good, ""
-    files = table[FILE].to_pylist() if FILE in table.column_names else [spec.path] * table.num_rows
+    files = table[FILE].to_pylist() if FILE in table.column_names else [spec.location] * table.num_rows
     texts = _readable(table[CORRUPT]).to_pylist()
     if table.num_rows > limits.MALFORMED_ROWS:
         raise SourceError(

@@ -18,8 +18,8 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.exchange import Records, write
+from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.read import updates
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NODE = "waiting"
+"""The trace's name."""
 _EVENT = "dd_event"
 """BIGINT, ms: the record's event time."""
 _DAY = 86_400_000
@@ -39,11 +40,11 @@ class Split:
     """Records that are due, and the files that wait in place of ``read``, which held what was waiting so far."""
 
     due: Records
-    waiting: tuple[DataFile, ...] = ()
+    pending: tuple[DataFile, ...] = ()
     read: tuple[DataFile, ...] = ()
 
 
-class Waiting:
+class Pending:
     """What waits as of the source's last commit; ``version``: of its trace then, None where there was none.
 
     A record is due at ``t`` if its event time is before ``t``, or NULL.
@@ -87,8 +88,8 @@ class Waiting:
             return Split(both.select(names), read=read)
         due, early = self._parted(both)
         place, rest = self._place, early.counted(1).localized()
-        waiting = write(place.storage, place.trace_uri, rest, stored, self._t, [_EVENT], [_EVENT])
-        return Split(due.select(names), waiting, read)
+        pending = write(place.storage, place.trace_uri, rest, stored, self._t, [_EVENT], [_EVENT])
+        return Split(due.select(names), pending, read)
 
     def _parted(self, records: Records) -> tuple[Records, Records]:
         """Those that are due, and those that are not."""
@@ -100,11 +101,11 @@ class Waiting:
 
     def commit(self, split: Split, schema: Schema) -> dict[str, int]:
         """Puts what waits in place of what was read; its trace's version, for the source's commit to name."""
-        if not split.waiting and not split.read:
+        if not split.pending and not split.read:
             return {NODE: self._log.version} if self._log else {}
         stored = _stored(schema)
         kept = tuple(file for file in (self._log.files if self._log else ()) if file not in split.read)
-        return {NODE: self._place.create(stored).holding((*kept, *split.waiting), stored).version}
+        return {NODE: self._place.create(stored).holding((*kept, *split.pending), stored).version}
 
     def _due_files(self) -> tuple[DataFile, ...]:
         files = self._log.files if self._log else ()

@@ -1,14 +1,14 @@
-"""A run's visit to a source: what a connector is asked with."""
+"""What a run asks a source's connector with."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+S = TypeVar("S", bound=SourceSpec, covariant=True)
 
 
-class Moments:
+class RunScope:
     """What the sources of one run have in common, such as the position up to which a database's log is read.
 
     Threads may share it. ``sources``: all that the run will read, as far as is known.
@@ -49,17 +50,17 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PollRequest(Generic[S]):
     """``progress``: as of the last commit, empty at first; ``stored``: the columns of records as first taken in;
     ``log``: the source's collection, None at first."""
 
     spark: SparkSession
     place: Place
-    spec: SourceSpec
+    spec: S
     progress: Mapping[str, Any]
     stored: Schema | None
     log: Log | None
-    moments: Moments
+    scope: RunScope
 
     @property
     def storage(self) -> Storage:

@@ -1,4 +1,4 @@
-"""What a connector brings: records that have not been taken in yet."""
+"""What a connector answers: records that have not been taken in yet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADDED = (FILE, CORRUPT, ORDER, GONE, KEPT, WAS)
 
 
 @dataclass(frozen=True)
-class Arrival:
+class PollResult:
     """New records (``whole``: all that there are, or with ``within`` all of these partitions), and the progress that is
     made by taking them in.
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dbt_incremental_dd.sources.envelopes.envelope import Change, Taking
+from typing import ClassVar
+
+from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput
 
 
-def change(taking: Taking) -> Change:
+class Append(Envelope):
     """Each record +1; records that the connector says are gone, -1."""
-    return Change(taking.plus_minus(), taking.arrival.removed is None)
+
+    name: ClassVar[str] = "append"
+    takes_new_columns: ClassVar[bool] = True
+
+    def apply(self, batch: EnvelopeInput) -> Change:
+        return Change(batch.plus_minus(), batch.result.removed is None)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.sources.envelopes.envelope import POSITION, Taking, refuse_null_keys
+from dbt_incremental_dd.sources.envelopes.envelope import POSITION, EnvelopeInput
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.poll_result import FILE, GONE, ORDER
 from dbt_incremental_dd.trace.arrow import (
@@ -44,17 +44,18 @@ class Merged:
     tombstones: Records
 
 
-def merge_locally(taking: Taking, tombstones: Log | None) -> Merged | None:
-    """The records against what is stored; None where Spark has to do it. Raises SourceError for a NULL key."""
-    merge = _Merge.of(taking)
+def merge_locally(batch: EnvelopeInput, log: Log | None) -> Merged | None:
+    """The records against what is stored; None if Spark has to do it. ``log``: of the tombstones, if
+    there are any. Raises SourceError for a NULL key."""
+    merge = _Merge.of(batch)
     if merge is None:
         return None
     kept = merge.latest()
-    refuse_null_keys(taking.spec, {name: kept[name].null_count for name in taking.spec.key})
-    old, graves = merge.stored(kept), merge.graves(kept, tombstones)
-    if old is None or graves is None:
+    batch.refuse_null_keys({name: kept[name].null_count for name in batch.settings.key})
+    old, tombstones = merge.stored(kept), merge.tombstones(kept, log)
+    if old is None or tombstones is None:
         return None
-    return Merged(merge.updates(kept, old, graves), merge.tombstones(kept, graves))
+    return Merged(merge.updates(kept, old, tombstones), merge.tombstone_updates(kept, tombstones))
 
 
 def key_values(table: pa.Table, key: Sequence[str]) -> dict[str, list[object]]:
@@ -66,38 +67,38 @@ def key_values(table: pa.Table, key: Sequence[str]) -> dict[str, list[object]]:
 class _Merge:
     """``table``: the source's columns, ``dd_p<i>``, ``dd_deleted``, and perhaps the file."""
 
-    def __init__(self, taking: Taking, log: Log, table: pa.Table) -> None:
-        self._taking = taking
+    def __init__(self, batch: EnvelopeInput, log: Log, table: pa.Table) -> None:
+        self._batch = batch
         self._log = log
         self._table = table
-        self._key = taking.spec.key
-        self._names = taking.schema.names
-        self._position = tuple(f"dd_p{i}" for i in range(len(taking.spec.order_by)))
+        self._key = batch.settings.key
+        self._names = batch.schema.names
+        self._position = tuple(f"dd_p{i}" for i in range(len(batch.settings.order_by)))
         self._struct = log.schema.select((POSITION,)).columns[0]
         self._struct_type = file_type(self._struct.type)
 
     @staticmethod
-    def of(taking: Taking) -> _Merge | None:
+    def of(batch: EnvelopeInput) -> _Merge | None:
         """The records, if they and what is stored are of types on which Arrow and Spark agree."""
-        local, log, spec = taking.records.local, taking.log, taking.spec
-        if local is None or log is None or not {*spec.key, *spec.order_by} <= set(local.column_names):
+        local, log, settings = batch.records.local, batch.log, batch.settings
+        if local is None or log is None or not {*settings.key, *settings.order_by} <= set(local.column_names):
             return None
-        types = {column.name: column.type for column in taking.schema}
-        plain = is_plain(taking.schema) and "binary" not in types.values()
-        if not plain or any(types[name] not in BOUNDED_TYPES for name in spec.key):
+        types = {column.name: column.type for column in batch.schema}
+        plain = is_plain(batch.schema) and "binary" not in types.values()
+        if not plain or any(types[name] not in BOUNDED_TYPES for name in settings.key):
             return None
         stored = log.schema.find(POSITION)
-        if stored is None or file_type(stored.type) is None or file_type(stored.type) != _position_type(taking):
+        if stored is None or file_type(stored.type) is None or file_type(stored.type) != _position_type(batch):
             return None
-        if any(log.schema.find(column.name) != column for column in taking.schema):
+        if any(log.schema.find(column.name) != column for column in batch.schema):
             return None
-        deleted = _deleted(taking, local)
+        deleted = _deleted(batch, local)
         if deleted is None:
             return None
         table = local.append_column(_DELETED, deleted)
-        for i, name in enumerate(spec.order_by):
+        for i, name in enumerate(settings.order_by):
             table = table.append_column(f"dd_p{i}", local[name])
-        return _Merge(taking, log, table)
+        return _Merge(batch, log, table)
 
     def latest(self) -> pa.Table:
         """Each key's last record, by its position, then by its place in the feed, its file's name, its values."""
@@ -114,7 +115,7 @@ class _Merge:
         log, schema = self._log, Schema(tuple(c for c in self._log.schema if c.name != TIME))
         return self._found(log, schema, kept, {name: name for name in self._key}, self._names)
 
-    def graves(self, kept: pa.Table, log: Log | None) -> pa.Table | None:
+    def tombstones(self, kept: pa.Table, log: Log | None) -> pa.Table | None:
         """For each of the records the tombstone of its key: position, ``dd_there``."""
         if log is None:
             return self._nothing(kept, ())
@@ -130,7 +131,7 @@ class _Merge:
         files = matching(log.files, wanted)
         if not files:
             return self._nothing(kept, columns)
-        table = find_local(self._taking.place.storage, log.uri, files, schema, wanted)
+        table = find_local(self._batch.place.storage, log.uri, files, schema, wanted)
         if table is None:
             return None
         table = self._flat(table)
@@ -153,10 +154,10 @@ class _Merge:
             table = table.append_column(name, pc.struct_field(struct, [i]))
         return table
 
-    def updates(self, kept: pa.Table, old: pa.Table, graves: pa.Table) -> Records:
+    def updates(self, kept: pa.Table, old: pa.Table, tombstones: pa.Table) -> Records:
         """Minus the old row, plus the new one, of each key whose record is not older than what is known of it."""
-        base = {name: pc.if_else(old[_THERE], old[name], graves[name]) for name in self._position}
-        known = pc.or_(old[_THERE], graves[_THERE])
+        base = {name: pc.if_else(old[_THERE], old[name], tombstones[name]) for name in self._position}
+        known = pc.or_(old[_THERE], tombstones[_THERE])
         pairs = [(kept[name], base[name]) for name in self._position]
         newer = pc.or_(pc.invert(known), _at_least(pairs, equal=True))
         same = fold(pc.and_, (same_values(kept[name], old[name]) for name in (*self._names, *self._position)))
@@ -164,23 +165,23 @@ class _Merge:
         moved = pc.and_(newer, pc.invert(pc.and_(pc.and_(alive, old[_THERE]), same)))
         gone = self._stored_form(old.filter(pc.and_(moved, old[_THERE])), self._names, -1)
         come = self._stored_form(kept.filter(pc.and_(moved, alive)), self._names, 1)
-        schema = Schema((*self._taking.schema, self._struct, DIFF_COLUMN))
-        return self._taking.driver_side(pa.concat_tables([gone, come]), schema)
+        schema = Schema((*self._batch.schema, self._struct, DIFF_COLUMN))
+        return self._batch.driver_side(pa.concat_tables([gone, come]), schema)
 
-    def tombstones(self, kept: pa.Table, graves: pa.Table) -> Records:
+    def tombstone_updates(self, kept: pa.Table, tombstones: pa.Table) -> Records:
         """The deletes' positions, minus the former ones of the same keys, where they are later."""
-        pairs = [(kept[name], graves[name]) for name in self._position]
-        later = pc.or_(pc.invert(graves[_THERE]), _at_least(pairs, equal=False))
-        buried = pc.and_(kept[_DELETED], later)
+        pairs = [(kept[name], tombstones[name]) for name in self._position]
+        later = pc.or_(pc.invert(tombstones[_THERE]), _at_least(pairs, equal=False))
+        is_new = pc.and_(kept[_DELETED], later)
         names = [f"dd_k{i}" for i in range(len(self._key))]
         keys = {name: kept[own] for name, own in zip(names, self._key, strict=True)}
         new = pa.table({**keys, **{name: kept[name] for name in self._position}})
-        former = pa.table({**keys, **{name: graves[name] for name in self._position}})
-        come = self._stored_form(new.filter(buried), names, 1)
-        gone = self._stored_form(former.filter(pc.and_(buried, graves[_THERE])), names, -1)
-        types = {column.name: column.type for column in self._taking.schema}
+        former = pa.table({**keys, **{name: tombstones[name] for name in self._position}})
+        come = self._stored_form(new.filter(is_new), names, 1)
+        gone = self._stored_form(former.filter(pc.and_(is_new, tombstones[_THERE])), names, -1)
+        types = {column.name: column.type for column in self._batch.schema}
         columns = (Column(name, types[own]) for name, own in zip(names, self._key, strict=True))
-        return self._taking.driver_side(pa.concat_tables([come, gone]), Schema((*columns, self._struct, DIFF_COLUMN)))
+        return self._batch.driver_side(pa.concat_tables([come, gone]), Schema((*columns, self._struct, DIFF_COLUMN)))
 
     def _stored_form(self, table: pa.Table, names: Sequence[str], diff: int) -> pa.Table:
         """The columns, the position as a struct, and the diff."""
@@ -192,23 +193,23 @@ class _Merge:
         return pa.table({**{name: table[name] for name in names}, POSITION: position, DIFF: diffs})
 
 
-def _position_type(taking: Taking) -> pa.DataType | None:
+def _position_type(batch: EnvelopeInput) -> pa.DataType | None:
     """The Arrow form of the position that the records have; None where Arrow does not order them as Spark does."""
-    columns = taking.records.schema.select(taking.spec.order_by)
+    columns = batch.records.schema.select(batch.settings.order_by)
     if not is_ordered(columns):
         return None
     fields = [(column.name, arrow_type(column.type)) for column in columns]
     return pa.struct(fields or [("dd_none", pa.int32())])
 
 
-def _deleted(taking: Taking, local: pa.Table) -> pa.ChunkedArray | None:
+def _deleted(batch: EnvelopeInput, local: pa.Table) -> pa.ChunkedArray | None:
     """Whether each record is a delete; None where Spark has to tell."""
-    condition = taking.spec.deleted_when
+    condition = batch.settings.deleted_when
     nothing = pa.chunked_array([pa.array([False] * local.num_rows, pa.bool_())])
     gone = local[GONE] if GONE in local.column_names else nothing
     if not condition:
         return gone
-    found = truth(Local(taking.spark, local, taking.records.schema), Expr(condition))
+    found = truth(Local(batch.spark, local, batch.records.schema), Expr(condition))
     return None if found is None else pc.or_(gone, pc.fill_null(found, False))
 
 

@@ -1,4 +1,4 @@
-"""Files as a source: a directory whose new files are read once, or one file of lines that grows (``growing``).
+"""Files as a source: a directory whose new files are read once, or one file of lines that grows (``tail``).
 
 Progress is each file's size and modification time. Of a snapshot in partitions only those whose files changed are read
 and compared.
@@ -17,17 +17,18 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.connectors.files import tail as growing
+from dbt_incremental_dd.sources.connectors.files import tail
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
-from dbt_incremental_dd.sources.connectors.files.reader import Found, as_spark_writes, read, read_few
+from dbt_incremental_dd.sources.connectors.files.reader import Found, read, read_few
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.formats.json_lines import MOST_BYTES, is_plain
+from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
 from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
-from dbt_incremental_dd.sources.paths import check, literal, look_every
-from dbt_incremental_dd.sources.poll import Visit
-from dbt_incremental_dd.sources.poll_result import Arrival
+from dbt_incremental_dd.sources.paths import literal, poll_interval
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import schema_of
@@ -35,7 +36,9 @@ from dbt_incremental_dd.trace.read import schema_of
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
 
-__all__ = ["arrivals", "check", "look_every", "sight"]
+__all__ = ["SPEC", "change_token", "poll", "poll_interval"]
+
+SPEC = FilesSpec
 
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 """In a Parquet file, Spark's own form of its schema; of a user-defined type it may hold a pickled class."""
@@ -43,9 +46,15 @@ _SMALLEST_ROW = 20
 """Bytes; for guessing from a file's size how many records it has at most."""
 
 
-def arrivals(visit: Visit) -> Arrival | None:
+def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     """What is new at the source's path; None where nothing is."""
-    spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
+    spark, storage, spec, progress, stored = (
+        request.spark,
+        request.storage,
+        request.spec,
+        request.progress,
+        request.stored,
+    )
     assert spec.path is not None
     filesystem, path = storage.filesystem(spec.path)
     info = filesystem.get_file_info(path)
@@ -53,12 +62,12 @@ def arrivals(visit: Visit) -> Arrival | None:
         raise SourceError(
             f"source {spec.name}: there is nothing at {spec.path}", "Check `path` in the source's settings."
         )
-    whole = spec.envelope == "snapshot"
+    whole = spec.envelope.is_whole
     kind = _kind(spec, info)
     if stored is not None and not whole:
         _require_kind(spec, progress, kind)
     if kind == "growing file" and not whole:
-        return growing.arrivals(spark, storage, spec, filesystem, info, progress, stored)
+        return tail.poll(spark, storage, spec, filesystem, info, progress, stored)
     root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
     found = listing(filesystem, info, root, seen)
@@ -78,13 +87,15 @@ def arrivals(visit: Visit) -> Arrival | None:
     size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
-    records, scratch = _records(visit, filesystem, root, fresh, base, size)
+    records, scratch = _records(request, filesystem, root, fresh, base, size)
     progress = {"files": {n: list(s) for n, s in kept.items()}, "kind": kind}
-    return Arrival(records, progress, whole=whole, within=None if changed is None else tuple(changed), scratch=scratch)
+    return PollResult(
+        records, progress, whole=whole, within=None if changed is None else tuple(changed), scratch=scratch
+    )
 
 
 def _records(
-    visit: Visit,
+    request: PollRequest[FilesSpec],
     filesystem: pafs.FileSystem,
     root: str,
     fresh: Mapping[str, Partition],
@@ -92,7 +103,7 @@ def _records(
     size: int,
 ) -> tuple[Records, tuple[str, ...]]:
     """The files' records, and folders that go once these are stored."""
-    spark, storage, spec, stored = visit.spark, visit.storage, visit.spec, visit.stored
+    spark, storage, spec, stored = request.spark, request.storage, request.spec, request.stored
     few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
     if few is not None:
         return few, ()
@@ -118,7 +129,7 @@ def _records(
         raise
 
 
-def _are_plain(spec: SourceSpec, filesystem: pafs.FileSystem, names: Iterable[str]) -> bool:
+def _are_plain(spec: FilesSpec, filesystem: pafs.FileSystem, names: Iterable[str]) -> bool:
     """Whether the driver has found the files' lines to be plain: then Spark need not look through them."""
     if spec.options:
         return False
@@ -132,7 +143,7 @@ def _are_plain(spec: SourceSpec, filesystem: pafs.FileSystem, names: Iterable[st
     return True
 
 
-def sight(storage: Storage, spec: SourceSpec) -> Hashable:
+def change_token(storage: Storage, spec: FilesSpec) -> Hashable:
     """The files' sizes and times."""
     filesystem, path = storage.filesystem(str(spec.path))
     info = filesystem.get_file_info(path)
@@ -141,14 +152,14 @@ def sight(storage: Storage, spec: SourceSpec) -> Hashable:
     return info.size, info.mtime_ns
 
 
-def _kind(spec: SourceSpec, info: pafs.FileInfo) -> str:
+def _kind(spec: FilesSpec, info: pafs.FileInfo) -> str:
     """What is at the path."""
     if info.type == pafs.FileType.Directory:
         return "folder"
     return "file" if spec.format == "parquet" else "growing file"
 
 
-def _require_kind(spec: SourceSpec, progress: Mapping[str, Any], kind: str) -> None:
+def _require_kind(spec: FilesSpec, progress: Mapping[str, Any], kind: str) -> None:
     """Raises SourceError where the path was something else: its records would count again."""
     was = "growing file" if "offset" in progress else progress.get("kind", kind)
     if "offset" not in progress and kind == "growing file":
@@ -161,7 +172,7 @@ def _require_kind(spec: SourceSpec, progress: Mapping[str, Any], kind: str) -> N
         )
 
 
-def _require_names(spec: SourceSpec, found: Iterable[str]) -> None:
+def _require_names(spec: FilesSpec, found: Iterable[str]) -> None:
     """Raises SourceError for a file whose name is no text: neither logs nor Spark can say it."""
     bad = next((name for name in found if not is_utf8(name)), None)
     if bad is not None:
@@ -170,14 +181,12 @@ def _require_names(spec: SourceSpec, found: Iterable[str]) -> None:
         )
 
 
-def _base(spec: SourceSpec, info: pafs.FileInfo, found: Mapping[str, tuple[int, int]]) -> str | None:
+def _base(spec: FilesSpec, info: pafs.FileInfo, found: Mapping[str, tuple[int, int]]) -> str | None:
     """The source's folder where names of folders in it give columns' values."""
     return spec.path if info.type == pafs.FileType.Directory and is_partitioned(found) else None
 
 
-def _new_files(
-    spec: SourceSpec, found: Mapping[str, tuple[int, int]], seen: Mapping[str, tuple[Any, ...]]
-) -> list[str]:
+def _new_files(spec: FilesSpec, found: Mapping[str, tuple[int, int]], seen: Mapping[str, tuple[Any, ...]]) -> list[str]:
     changed = [name for name, state in found.items() if name in seen and tuple(seen[name]) != state]
     if changed:
         raise SourceError(
@@ -187,20 +196,20 @@ def _new_files(
     return sorted(name for name in found if name not in seen)
 
 
-def _uri(spec: SourceSpec, name: str) -> str:
+def _uri(spec: FilesSpec, name: str) -> str:
     """A listed file as Spark reads it: the name is taken literally, glob characters and all."""
     if spec.path and "://" in spec.path:
         return spark_uri(spec.path.split("://", 1)[0] + "://" + literal(name))
     return literal(name)
 
 
-def _count(spec: SourceSpec, filesystem: pafs.FileSystem, names: Sequence[str], size: int) -> int:
+def _count(spec: FilesSpec, filesystem: pafs.FileSystem, names: Sequence[str], size: int) -> int:
     if spec.format == "parquet":
         return sum(_rows(spec, filesystem, name) for name in names)
     return size // _SMALLEST_ROW + 1
 
 
-def _rows(spec: SourceSpec, filesystem: pafs.FileSystem, name: str) -> int:
+def _rows(spec: FilesSpec, filesystem: pafs.FileSystem, name: str) -> int:
     """How many the Parquet file has. Raises SourceError where reading its schema would load code that it brings."""
     footer = pq.read_metadata(name, filesystem=filesystem)
     if b'"udt"' in (footer.metadata or {}).get(_SPARKS_SCHEMA, b""):
@@ -213,7 +222,7 @@ def _rows(spec: SourceSpec, filesystem: pafs.FileSystem, name: str) -> int:
 
 
 def _check_parquet(
-    spec: SourceSpec, filesystem: pafs.FileSystem, files: Mapping[str, Partition], stored: Schema
+    spec: FilesSpec, filesystem: pafs.FileSystem, files: Mapping[str, Partition], stored: Schema
 ) -> None:
     """Every new file has the stored columns, in their types."""
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -228,7 +237,7 @@ def _check_parquet(
             ) from error
         for column in without(stored, partition):
             if column.name not in own:
-                if column.name in spec.key:
+                if column.name in spec.settings.key:
                     raise SourceError(
                         f"source {spec.name}: {name} lacks key column {column.name}; it has {', '.join(own)}",
                         "Replace the file.",

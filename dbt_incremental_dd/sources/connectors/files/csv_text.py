@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.options import is_set, option, parser_options, without
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ REPLACED = "\ufffd"
 """What Spark reads for bytes that are not UTF-8."""
 
 
-def has_other_bytes(spec: SourceSpec, lines: DataFrame, text: Column, file: Column, width: int) -> bool:
+def has_other_bytes(spec: FilesSpec, lines: DataFrame, text: Column, file: Column, width: int) -> bool:
     """Whether any of the lines is not UTF-8. ``width``: how many columns the files have.
 
     Raises SourceError where a quote that opens a field is not closed on its line: the line is the first part of a

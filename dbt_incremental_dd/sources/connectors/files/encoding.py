@@ -13,7 +13,7 @@ from typing import BinaryIO
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.options import option, without
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.object_store import make_folder
@@ -23,7 +23,7 @@ _BLOCK = 1 << 22
 _NAMES = ("encoding", "charset")
 
 
-def encoding_of(spec: SourceSpec) -> str | None:
+def encoding_of(spec: FilesSpec) -> str | None:
     """Python's name of the files' encoding; None where they are UTF-8. Raises ConfigError for one that nobody knows."""
     name = option(spec.options, "encoding", option(spec.options, "charset", "UTF-8"))
     if spec.format not in ("json", "csv"):
@@ -38,7 +38,7 @@ def encoding_of(spec: SourceSpec) -> str | None:
     return None if found.name in ("utf-8", "ascii") else found.name
 
 
-def in_utf8(spec: SourceSpec) -> SourceSpec:
+def in_utf8(spec: FilesSpec) -> FilesSpec:
     """The source as its copies are read."""
     return replace(spec, options=without(spec.options, *_NAMES))
 
@@ -54,7 +54,7 @@ def keeps_lines(encoding: str) -> bool:
 
 def copied(
     storage: Storage,
-    spec: SourceSpec,
+    spec: FilesSpec,
     filesystem: pafs.FileSystem,
     root: str,
     names: Sequence[str],

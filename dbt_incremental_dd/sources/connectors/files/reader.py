@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 from pyspark.sql import functions as F
@@ -16,12 +14,13 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringT
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors.files import csv_text
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.formats import json_lines, json_text
 from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.formats.options import without as other_options
+from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
 from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 _TEXT, _NUMBER = "dd_text", "dd_number"
-_FIRST_DATE = {"date": datetime.date(1582, 10, 15), "timestamp": datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
-"""Older ones are a matter of calendars, which Spark settles by what wrote the file."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Found:
     is_plain: bool = False
 
 
-def read(spark: SparkSession, spec: SourceSpec, found: Found, stored: Schema | None) -> DataFrame:
+def read(spark: SparkSession, spec: FilesSpec, found: Found, stored: Schema | None) -> DataFrame:
     """The files' records in the stored columns, or the declared ones, or those that Spark finds in them; of JSON and
     CSV with the text of what does not fit. Raises SourceError."""
     wanted = declared(spark, spec) if stored is None else struct(stored)
@@ -73,7 +70,7 @@ def read(spark: SparkSession, spec: SourceSpec, found: Found, stored: Schema | N
     return frame.select(*columns, _file(found))
 
 
-def _found_columns(spark: SparkSession, spec: SourceSpec, found: Found) -> StructType:
+def _found_columns(spark: SparkSession, spec: FilesSpec, found: Found) -> StructType:
     if not found.uris:
         raise SourceError(
             f"source {spec.name}: there are no files at {spec.path} yet, and no columns are declared",
@@ -84,7 +81,7 @@ def _found_columns(spark: SparkSession, spec: SourceSpec, found: Found) -> Struc
     return inferred(spec, reader.format(str(spec.format)).load(list(found.uris)).schema)
 
 
-def _reader(spark: SparkSession, spec: SourceSpec, found: Found) -> DataFrameReader:
+def _reader(spark: SparkSession, spec: FilesSpec, found: Found) -> DataFrameReader:
     reader = spark.read.options(**dict(spec.options))
     return reader if found.base is None else reader.option("basePath", found.base)
 
@@ -93,7 +90,7 @@ def _file(found: Found) -> Expression:
     return found.shown(F.col("_metadata.file_path")).alias(FILE)
 
 
-def _lines(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType, **options: str) -> DataFrame:
+def _lines(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType, **options: str) -> DataFrame:
     """The files' lines as they are (``dd_text``), with the columns that folders give."""
     given = [field for field in wanted if field.name.lower() in found.given]
     reader = spark.read.options(**other_options(spec.options, "wholetext"), **options)
@@ -107,7 +104,7 @@ def _own(found: Found, wanted: StructType) -> StructType:
     return StructType([field for field in wanted if field.name.lower() not in found.given])
 
 
-def _json_lines(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType) -> DataFrame:
+def _json_lines(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType) -> DataFrame:
     """Lines of which Spark would leave something out are malformed; the others are read by themselves."""
     if found.is_plain:
         return _by_spark(spark, spec, found, wanted, F.lit(None).cast("string"))
@@ -129,7 +126,7 @@ def _json_lines(spark: SparkSession, spec: SourceSpec, found: Found, wanted: Str
     return frame.unionByName(spark.createDataFrame(bad, malformed), allowMissingColumns=True)
 
 
-def _written(spec: SourceSpec, found: Found, lines: DataFrame, files: Sequence[str]) -> Found:
+def _written(spec: FilesSpec, found: Found, lines: DataFrame, files: Sequence[str]) -> Found:
     """Lines of these files, written aside with their file's number in place of its name."""
     names = F.array(*map(F.lit, files))
     assert found.aside, "there is no folder for it"
@@ -141,7 +138,7 @@ def _written(spec: SourceSpec, found: Found, lines: DataFrame, files: Sequence[s
     return Found([uri], uri, found.given | {_NUMBER}, lambda _: F.element_at(names, F.col(_NUMBER)))
 
 
-def _texts(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType) -> DataFrame:
+def _texts(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType) -> DataFrame:
     """CSV, and JSON of which a file is one text."""
     if spec.format == "json":
         _require_whole(spec, _lines(spark, spec, found, wanted, wholetext="true"))
@@ -154,9 +151,7 @@ def _texts(spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructTy
     return _by_spark(spark, spec, found, wanted, replaced)
 
 
-def _by_spark(
-    spark: SparkSession, spec: SourceSpec, found: Found, wanted: StructType, corrupt: Expression
-) -> DataFrame:
+def _by_spark(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType, corrupt: Expression) -> DataFrame:
     """What Spark's reader makes of the files; ``corrupt``: the text of further records that do not fit."""
     # A header that says otherwise is an error; by default columns are taken in the order in which they come.
     reader = _reader(spark, spec, found).option("enforceSchema", "false")
@@ -186,7 +181,7 @@ def _when_far(own: StructType) -> Iterator[Expression]:
             yield F.when(found, _shown(own))
 
 
-def _require_whole(spec: SourceSpec, files: DataFrame) -> None:
+def _require_whole(spec: FilesSpec, files: DataFrame) -> None:
     """Raises SourceError where a file is not one JSON text, of which Spark would read the beginning."""
     bad = files.where(~json_text.is_one_text(F.col(_TEXT), spec.options)).select(FILE).limit(1).collect()
     if bad:
@@ -196,7 +191,7 @@ def _require_whole(spec: SourceSpec, files: DataFrame) -> None:
         )
 
 
-def _in_calendar(spec: SourceSpec, field: StructField) -> Expression:
+def _in_calendar(spec: FilesSpec, field: StructField) -> Expression:
     """The column; a date outside the calendar ends the query."""
     found = is_far(quoted(field.name), field.dataType)
     if found is None:
@@ -209,7 +204,7 @@ def _in_calendar(spec: SourceSpec, field: StructField) -> Expression:
 
 def read_few(
     spark: SparkSession,
-    spec: SourceSpec,
+    spec: FilesSpec,
     filesystem: pafs.FileSystem,
     files: Mapping[str, Partition],
     stored: Schema,
@@ -226,7 +221,7 @@ def read_few(
 
 def _few_rows(
     spark: SparkSession,
-    spec: SourceSpec,
+    spec: FilesSpec,
     filesystem: pafs.FileSystem,
     files: Mapping[str, Partition],
     stored: Schema,
@@ -251,7 +246,7 @@ def _few_rows(
 
 def _few_lines(
     spark: SparkSession,
-    spec: SourceSpec,
+    spec: FilesSpec,
     filesystem: pafs.FileSystem,
     files: Mapping[str, Partition],
     stored: Schema,
@@ -268,16 +263,3 @@ def _few_lines(
         table = completed(table, stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
     return Records(spark, Local(spark, pa.concat_tables(tables), Schema((*stored.columns, Column(FILE, "string")))))
-
-
-def as_spark_writes(schema: pa.Schema) -> pa.Schema:
-    """The schema with strings and bytes in one Arrow form each; other writers note others, of the same Parquet type."""
-    forms = {"string_view": pa.string(), "large_string": pa.string()}
-    forms |= {"binary_view": pa.binary(), "large_binary": pa.binary()}
-    return pa.schema([(field.name, forms.get(str(field.type), field.type)) for field in schema])
-
-
-def is_ancient(column: pa.ChunkedArray, dtype: str) -> bool:
-    """Whether values of a Spark type are so old that Spark may see others than Arrow."""
-    first = _FIRST_DATE.get(dtype)
-    return first is not None and bool(pc.any(pc.less(column, pa.scalar(first, column.type))).as_py())

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8, keeps_lines
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.formats import json_lines
 from dbt_incremental_dd.sources.formats.options import is_set, option
-from dbt_incremental_dd.sources.poll_result import FILE, Arrival
+from dbt_incremental_dd.sources.poll_result import FILE, PollResult
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
@@ -34,15 +34,15 @@ _BLOCK = 1 << 24
 """Bytes that are held at a time."""
 
 
-def arrivals(
+def poll(
     spark: SparkSession,
     storage: Storage,
-    spec: SourceSpec,
+    spec: FilesSpec,
     filesystem: pafs.FileSystem,
     info: pafs.FileInfo,
     progress: Mapping[str, Any],
     stored: Schema | None,
-) -> Arrival | None:
+) -> PollResult | None:
     """The whole lines that have been appended since, copied aside so that what is read does not move. Raises
     ConfigError for options with which lines are no records."""
     encoding = _checked_encoding(spec)
@@ -61,7 +61,7 @@ def arrivals(
             header = _first_line(file)
         few = _few(spark, spec, file, offset, end, stored)
         if few is not None:
-            return Arrival(few, {"offset": end, "prefix": _hash(file, end)})
+            return PollResult(few, {"offset": end, "prefix": _hash(file, end)})
         scratch = storage.scratch("tail")
         lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
         prefix = _hash(file, end)
@@ -74,12 +74,12 @@ def arrivals(
     shown, aside = F.lit(spec.path), storage.scratch("aside")
     found = Found(uris, shown=lambda name: shown, aside=aside, is_plain=plain)
     frame = read(spark, in_utf8(spec), found, stored)
-    return Arrival(
+    return PollResult(
         Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside)
     )
 
 
-def _checked_encoding(spec: SourceSpec) -> str | None:
+def _checked_encoding(spec: FilesSpec) -> str | None:
     """The encoding that is not UTF-8. Raises ConfigError for options with which a line's end is no record's end."""
     encoding = encoding_of(spec)
     line_end = option(spec.options, "lineSep", "\n")
@@ -100,7 +100,7 @@ def _checked_encoding(spec: SourceSpec) -> str | None:
 
 
 def _few(
-    spark: SparkSession, spec: SourceSpec, file: BinaryIO, start: int, end: int, stored: Schema | None
+    spark: SparkSession, spec: FilesSpec, file: BinaryIO, start: int, end: int, stored: Schema | None
 ) -> Records | None:
     """The lines' records, without a Spark job; None where that might not be what Spark reads."""
     if stored is None or spec.format != "json" or spec.options or end - start > json_lines.MOST_BYTES:

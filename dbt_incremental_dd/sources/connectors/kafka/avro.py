@@ -51,9 +51,9 @@ def schema_of_records(feed: Feed, stored: Schema) -> Schema:
     return Schema((*stored.columns, *added(feed).columns, Column(CORRUPT, "string")))
 
 
-def decoded(feed: Feed, messages: pa.Table, stored: Schema, is_debezium: bool) -> tuple[pa.Table, Schema]:
+def decoded(feed: Feed, messages: pa.Table, stored: Schema, skips_nulls: bool) -> tuple[pa.Table, Schema]:
     """The messages' records, with the text of what is malformed."""
-    if is_debezium:
+    if skips_nulls:
         messages = messages.filter(pc.is_valid(messages["value"]))
     types = pa.struct(list(stored_types(stored)))
     pairs = zip(messages["key"].to_pylist(), messages["value"].to_pylist(), strict=True)

@@ -11,24 +11,24 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.connectors.kafka import avro
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, messages
-from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
+from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.sources.poll import Visit
+    from dbt_incremental_dd.sources.poll import PollRequest
 
 _LOOKED_AT = 10_000
 """Messages of each partition from which the columns are found."""
 
 
-def record_columns(visit: Visit, feed: Feed, spans: Sequence[Span]) -> Schema:
+def record_columns(request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[Span]) -> Schema:
     """Raises SourceError where nothing says what they are."""
-    if visit.stored is not None:
-        return visit.stored
-    told = declared(visit.spark, visit.spec)
-    columns = schema_of(_found(visit, feed, spans) if told is None else told)
+    if request.stored is not None:
+        return request.stored
+    told = declared(request.spark, request.spec)
+    columns = schema_of(_found(request, feed, spans) if told is None else told)
     for name in feed.key:
         column = columns.find(name)
         if column is not None and column.name != name:
@@ -38,7 +38,7 @@ def record_columns(visit: Visit, feed: Feed, spans: Sequence[Span]) -> Schema:
     return columns
 
 
-def _found(visit: Visit, feed: Feed, spans: Sequence[Span]) -> StructType:
+def _found(request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[Span]) -> StructType:
     """By the first messages; a key's column that their values do not have is a string."""
     values = _first(feed, spans)
     if not values:
@@ -46,8 +46,8 @@ def _found(visit: Visit, feed: Feed, spans: Sequence[Span]) -> StructType:
             f"source {feed.source}: there are no messages in topic {feed.topic} yet, and no columns are declared",
             "Declare the source's columns with their data_type, or wait for the first message.",
         )
-    found = avro.columns(feed, values[0]) if feed.format == "avro" else _of_lines(visit, feed, values)
-    row = inferred(visit.spec, found)
+    found = avro.columns(feed, values[0]) if feed.format == "avro" else _of_lines(request, feed, values)
+    row = inferred(request.spec, found)
     known = {field.name.lower() for field in row.fields}
     extra = [StructField(name, StringType()) for name in feed.key if name.lower() not in known]
     return StructType([*extra, *row.fields])
@@ -62,15 +62,15 @@ def _first(feed: Feed, spans: Sequence[Span]) -> list[bytes]:
         tables.close()
 
 
-def _of_lines(visit: Visit, feed: Feed, values: Sequence[bytes]) -> StructType:
+def _of_lines(request: PollRequest[KafkaSpec], feed: Feed, values: Sequence[bytes]) -> StructType:
     """What Spark finds in a file of them."""
-    uri = visit.storage.scratch("first")
-    filesystem, path = visit.storage.filesystem(uri)
+    uri = request.storage.scratch("first")
+    filesystem, path = request.storage.filesystem(uri)
     make_folder(filesystem, path)
     try:
         with filesystem.open_output_stream(f"{path}/messages.json") as out:
             for value in values:
                 out.write(b" ".join(value.splitlines()) + b"\n")
-        return visit.spark.read.options(**feed.reader).json(spark_uri(f"{uri}/messages.json")).schema
+        return request.spark.read.options(**feed.reader).json(spark_uri(f"{uri}/messages.json")).schema
     finally:
-        visit.storage.remove(uri)
+        request.storage.remove(uri)

@@ -9,81 +9,49 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from dbt_incremental_dd.core.errors import ConfigError, SourceError
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.sources.connectors.kafka.client import Extent, Span, extent, lost
-from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, feed_of
-from dbt_incremental_dd.sources.connectors.kafka.records import Taken, taken
-from dbt_incremental_dd.sources.poll import Visit
-from dbt_incremental_dd.sources.poll_result import Arrival
+from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec, feed_of
+from dbt_incremental_dd.sources.connectors.kafka.records import read_records
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.trace.layout import Storage
 
-_LOOK = 0.2
-"""Seconds between looks, each of which asks the broker for the partitions' ends."""
-_GLANCE = 1.0
+_INTERVAL = 0.2
+"""Seconds between polls, each of which asks the broker for the partitions' ends."""
+_PATIENCE = 1.0
 """Seconds that a broker has for such an answer."""
 _ANEW = "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh."
 
 
-def check(spec: SourceSpec) -> None:
-    """Raises ConfigError for what does not go with a topic."""
-    if spec.path is not None:
-        raise ConfigError(
-            f"source {spec.name}: connector kafka reads a topic, and path is {spec.path}", "Leave one of them out."
-        )
-    if spec.envelope == "snapshot":
-        raise ConfigError(
-            f"source {spec.name}: a topic holds changes, and envelope snapshot is for all that there is",
-            "Set envelope to append, upsert, debezium or changelog.",
-        )
-    if spec.format not in (None, "json", "avro", "csv") or (spec.format == "csv" and spec.envelope == "debezium"):
-        raise ConfigError(
-            f"source {spec.name}: connector kafka cannot read {spec.format} with envelope {spec.envelope}",
-            "Set format to json or avro; or to csv, but not with debezium.",
-        )
-    if spec.order_by:
-        raise ConfigError(
-            f"source {spec.name}: order_by means nothing with connector kafka: the topic's own order counts",
-            "Leave it out.",
-        )
-    if spec.event_time is not None and spec.envelope == "upsert":
-        raise ConfigError(
-            f"source {spec.name}: messages that wait for their event_time would lose the topic's order",
-            "Leave event_time out, or use another envelope than upsert.",
-        )
-    if spec.format == "csv" and not spec.columns:
-        raise ConfigError(
-            f"source {spec.name}: messages of CSV do not say what their columns are",
-            "Declare the source's columns with their data_type.",
-        )
-    feed_of(spec)
+SPEC = KafkaSpec
 
 
-def look_every(spec: SourceSpec) -> float:
-    """Seconds between looks."""
-    return _LOOK
+def poll_interval(spec: KafkaSpec) -> float:
+    """Seconds between polls."""
+    return _INTERVAL
 
 
-def sight(storage: Storage, spec: SourceSpec) -> Hashable:
+def change_token(storage: Storage, spec: KafkaSpec) -> Hashable:
     """Where the topic's partitions end. Raises OSError where nobody tells."""
     try:
-        found = extent(feed_of(spec), _GLANCE)
+        found = extent(feed_of(spec), _PATIENCE)
     except SourceError as error:
         raise OSError(error.message) from error
     return found.id, tuple(sorted(found.end.items()))
 
 
-def arrivals(visit: Visit) -> Arrival | None:
+def poll(request: PollRequest[KafkaSpec]) -> PollResult | None:
     """The messages between the last run's offsets and the topic's ends; None where there are none."""
-    feed = feed_of(visit.spec)
+    feed = feed_of(request.spec)
     now = extent(feed)
-    spans = _spans(feed, now, visit.progress)
-    if visit.stored is not None and all(span.start >= span.end for span in spans):
+    spans = _spans(feed, now, request.progress)
+    if request.stored is not None and all(span.start >= span.end for span in spans):
         return None
-    found: Taken = taken(visit, feed, spans)
+    found = read_records(request, feed, spans)
     offsets = {str(span.partition): span.end for span in spans}
     progress = {"topic": feed.topic, "id": now.id, "offsets": offsets}
-    return Arrival(found.records, progress, scratch=found.scratch)
+    return PollResult(found.records, progress, scratch=found.scratch)
 
 
 def _spans(feed: Feed, now: Extent, progress: Mapping[str, Any]) -> tuple[Span, ...]:

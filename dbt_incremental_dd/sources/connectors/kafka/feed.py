@@ -4,16 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.envelopes.envelope import Envelope
+from dbt_incremental_dd.sources.setting import setting, text
+from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
 
 _SERVERS = "bootstrap.servers"
 _REGISTRY = "schema.registry."
 _KEY_FORMAT = "key.format"
 _START = "auto.offset.reset"
 _JAVA = "kafka."
+_FORMATS = ("json", "avro", "csv")
 KEY_FORMATS = ("string", "json", "avro")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaSpec(SourceSpec):
+    """``topic``: by default the source's identifier; ``format``: what messages' values are."""
+
+    connector: ClassVar[str] = "kafka"
+    reads: ClassVar[str] = "a topic in its own order"
+    envelope_settings: ClassVar[tuple[str, ...]] = ("key", "deleted_when", "diff_column", "op_column")
+
+    topic: str | None = setting(text)
+    format: str | None = setting(one_of(*FILE_FORMATS, "avro"))
+    event_time: str | None = setting(text)
+
+    def check(self) -> None:
+        """Raises ConfigError for what does not go with a topic."""
+        envelope = self.envelope
+        if envelope.is_whole:
+            raise ConfigError(
+                f"source {self.name}: a topic holds changes, and envelope {envelope} is for all that there is",
+                "Set envelope to append, upsert, debezium or changelog.",
+            )
+        if self.format is not None and self.format not in _readable(envelope):
+            raise ConfigError(
+                f"source {self.name}: connector kafka cannot read {self.format} with envelope {envelope}",
+                f"Set format to {' or '.join(_readable(envelope))}.",
+            )
+        if self.event_time is not None and envelope.is_keyed_by_feed:
+            raise ConfigError(
+                f"source {self.name}: messages that wait for their event_time would lose the topic's order",
+                f"Leave event_time out, or use another envelope than {envelope}.",
+            )
+        if self.format == "csv" and not self.columns:
+            raise ConfigError(
+                f"source {self.name}: messages of CSV do not say what their columns are",
+                "Declare the source's columns with their data_type.",
+            )
+        feed_of(self)
+
+
+def _readable(envelope: Envelope) -> tuple[str, ...]:
+    """The formats of messages in an envelope."""
+    return tuple(form for form in _FORMATS if not envelope.formats or form in envelope.formats)
 
 
 @dataclass(frozen=True)
@@ -47,7 +94,7 @@ class Feed:
         return self.client[_SERVERS]
 
 
-def feed_of(spec: SourceSpec) -> Feed:
+def feed_of(spec: KafkaSpec) -> Feed:
     """The source's feed. Raises ConfigError for what cannot be honoured."""
     given = dict(spec.options)
     if not given.get(_SERVERS):
@@ -73,7 +120,7 @@ def feed_of(spec: SourceSpec) -> Feed:
         source=spec.name,
         topic=spec.topic or _identifier(spec.relation),
         format=form,
-        key=spec.key if spec.envelope == "upsert" else (),
+        key=spec.settings.key if spec.envelope.is_keyed_by_feed else (),
         key_format=key_format,
         from_latest=start == "latest",
         client=client,
@@ -83,22 +130,23 @@ def feed_of(spec: SourceSpec) -> Feed:
     )
 
 
-def _usual_key_format(spec: SourceSpec) -> str:
+def _usual_key_format(spec: KafkaSpec) -> str:
     if spec.format == "avro":
         return "avro"
-    return "string" if len(spec.key) == 1 else "json"
+    return "string" if len(spec.settings.key) == 1 else "json"
 
 
-def _check_key(spec: SourceSpec, key_format: str) -> None:
+def _check_key(spec: KafkaSpec, key_format: str) -> None:
     if key_format not in KEY_FORMATS:
         raise ConfigError(
             f"source {spec.name}: option {_KEY_FORMAT} is {key_format!r}", f"It may be {', '.join(KEY_FORMATS)}."
         )
     if key_format == "avro" and spec.format != "avro":
         raise ConfigError(f"source {spec.name}: {_KEY_FORMAT}: avro goes with format: avro", "Set the format, too.")
-    if spec.envelope == "upsert" and key_format == "string" and len(spec.key) > 1:
+    if spec.envelope.is_keyed_by_feed and key_format == "string" and len(spec.settings.key) > 1:
+        names = ", ".join(spec.settings.key)
         raise ConfigError(
-            f"source {spec.name}: a message's key that is a plain string cannot be the columns {', '.join(spec.key)}",
+            f"source {spec.name}: a message's key that is a plain string cannot be the columns {names}",
             f"Set {_KEY_FORMAT}: json or avro, or name one column.",
         )
 

@@ -15,9 +15,9 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.connectors.kafka import avro, in_spark, text
 from dbt_incremental_dd.sources.connectors.kafka.client import MESSAGES, Span, messages, no_messages
 from dbt_incremental_dd.sources.connectors.kafka.columns import record_columns
-from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
+from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.poll import Visit
+from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
@@ -30,38 +30,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Taken:
+class TopicRecords:
     """Records, and the folders that they are read from as long as they are needed."""
 
     records: Records
     scratch: tuple[str, ...] = ()
 
 
-def taken(visit: Visit, feed: Feed, spans: Sequence[Span]) -> Taken:
+def read_records(request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[Span]) -> TopicRecords:
     """The records of the spans' messages."""
-    stored = record_columns(visit, feed, spans)
+    stored = record_columns(request, feed, spans)
     missing = [name for name in feed.key if stored.find(name) is None]
     if missing:
         raise SourceError(
             f"source {feed.source}: there is no column {missing[0]}; there are {', '.join(stored.names)}",
             "Correct `key` in the source's settings.",
         )
-    return _Taking(visit, feed, spans, stored).records()
+    return _Reader(request, feed, spans, stored).records()
 
 
-class _Taking:
+class _Reader:
     """``stored``: the records' columns."""
 
-    def __init__(self, visit: Visit, feed: Feed, spans: Sequence[Span], stored: Schema) -> None:
-        self._visit = visit
+    def __init__(self, request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[Span], stored: Schema) -> None:
+        self._request = request
         self._feed = feed
         self._spans = spans
         self._stored = stored
         self._count = sum(span.end - span.start for span in spans)
-        self._is_debezium = visit.spec.envelope == "debezium"
+        self._skips_nulls = request.spec.envelope.ignores_nulls
 
-    def records(self) -> Taken:
-        feed, spark = self._feed, self._visit.spark
+    def records(self) -> TopicRecords:
+        feed, spark = self._feed, self._request.spark
         if not feed.reads_avro and self._count > limits.TAKEN_ROWS:
             frame = in_spark.read(spark, feed, self._spans)
             if frame is not None:
@@ -71,49 +71,51 @@ class _Taking:
             first = next(tables, None)
             second = next(tables, None)
             if second is None:
-                return Taken(self._few(no_messages() if first is None else first))
+                return TopicRecords(self._few(no_messages() if first is None else first))
             tables = itertools.chain((first, second), tables)
         return self._many(tables)
 
     def _few(self, table: pa.Table) -> Records:
         """Of messages that are on the driver."""
-        spark = self._visit.spark
+        spark = self._request.spark
         if self._feed.reads_avro:
-            found, schema = avro.decoded(self._feed, table, self._stored, self._is_debezium)
+            found, schema = avro.decoded(self._feed, table, self._stored, self._skips_nulls)
             return Records(spark, Local(spark, found, schema))
-        rows = text.parsed(self._feed, table, self._stored, self._is_debezium)
+        rows = text.parsed(self._feed, table, self._stored, self._skips_nulls)
         if rows is not None:
             return Records(spark, Local(spark, rows, self._stored + text.added(self._feed)))
-        frame = text.decoded(self._feed, Local(spark, table, MESSAGES).frame, self._stored, self._is_debezium)
+        frame = text.decoded(self._feed, Local(spark, table, MESSAGES).frame, self._stored, self._skips_nulls)
         return Records(spark, frame, table.num_rows)
 
-    def _many(self, tables: Iterable[pa.Table]) -> Taken:
+    def _many(self, tables: Iterable[pa.Table]) -> TopicRecords:
         """Of messages that are written to files as they come, so that the driver holds few at a time."""
-        storage, spark = self._visit.storage, self._visit.spark
+        storage, spark = self._request.storage, self._request.spark
         scratch = storage.scratch("topic")
         try:
             if self._feed.reads_avro:
                 schema = avro.schema_of_records(self._feed, self._stored)
-                made = (avro.decoded(self._feed, one, self._stored, self._is_debezium)[0] for one in tables)
-                return Taken(Records(spark, _filed(spark, storage, scratch, made, schema), self._count), (scratch,))
+                made = (avro.decoded(self._feed, one, self._stored, self._skips_nulls)[0] for one in tables)
+                return TopicRecords(
+                    Records(spark, _filed(spark, storage, scratch, made, schema), self._count), (scratch,)
+                )
             raw = _filed(spark, storage, f"{scratch}/raw", tables, MESSAGES)
             return self._kept_by_spark(raw, scratch)
         except BaseException:
             storage.remove(scratch)
             raise
 
-    def _kept_by_spark(self, frame: DataFrame, scratch: str = "") -> Taken:
+    def _kept_by_spark(self, frame: DataFrame, scratch: str = "") -> TopicRecords:
         """Decoded once, and stored for as long as the records are read."""
-        storage, spark = self._visit.storage, self._visit.spark
+        storage, spark = self._request.storage, self._request.spark
         scratch = scratch or storage.scratch("topic")
         try:
-            records = text.decoded(self._feed, frame, self._stored, self._is_debezium)
+            records = text.decoded(self._feed, frame, self._stored, self._skips_nulls)
             records.write.parquet(spark_uri(f"{scratch}/records"))
             kept = spark.read.schema(records.schema).parquet(spark_uri(f"{scratch}/records"))
         except BaseException:
             storage.remove(scratch)
             raise
-        return Taken(Records(spark, kept, self._count), (scratch,))
+        return TopicRecords(Records(spark, kept, self._count), (scratch,))
 
 
 def _filed(spark: SparkSession, storage: Storage, uri: str, tables: Iterable[pa.Table], schema: Schema) -> DataFrame:

@@ -34,11 +34,11 @@ def added(feed: Feed) -> Schema:
     return Schema((Column(FILE, "string"), Column(ORDER, "long"), *gone))
 
 
-def parsed(feed: Feed, messages: pa.Table, stored: Schema, is_debezium: bool) -> pa.Table | None:
+def parsed(feed: Feed, messages: pa.Table, stored: Schema, skips_nulls: bool) -> pa.Table | None:
     """The messages' records without a Spark job; None where some might be others to Spark, or malformed."""
     if feed.format != "json" or feed.reader:
         return None
-    if is_debezium:
+    if skips_nulls:
         messages = messages.filter(pc.is_valid(messages["value"]))
     values = messages["value"]
     if not feed.key and values.null_count:
@@ -106,9 +106,9 @@ def _object(names: Sequence[str], text: bytes) -> bytes:
     return b'{"' + names[0].encode() + b'": ' + text + b"}"
 
 
-def decoded(feed: Feed, messages: DataFrame, stored: Schema, is_debezium: bool) -> DataFrame:
+def decoded(feed: Feed, messages: DataFrame, stored: Schema, skips_nulls: bool) -> DataFrame:
     """The messages' records, with the text of what is malformed."""
-    if is_debezium:
+    if skips_nulls:
         messages = messages.where("value IS NOT NULL")
     text = F.make_valid_utf8(F.col("value").cast("string"))
     wanted = struct(stored).add(CORRUPT, StringType())

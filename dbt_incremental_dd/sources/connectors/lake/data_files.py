@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.connectors.files.reader import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.partitions import Unclear, value_of
 from dbt_incremental_dd.sources.paths import literal
 from dbt_incremental_dd.trace import limits

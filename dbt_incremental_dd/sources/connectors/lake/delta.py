@@ -7,7 +7,8 @@ Commits that say of themselves that they change no data (compaction, sorting) co
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +17,6 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors.lake.data_files import Part, filesystem_of, missing, read_parts
 from dbt_incremental_dd.sources.connectors.lake.delta_log import DeltaLog, Head, LoggedFile, net
 from dbt_incremental_dd.sources.connectors.lake.delta_schema import (
@@ -26,18 +26,25 @@ from dbt_incremental_dd.sources.connectors.lake.delta_schema import (
     physical_ids,
     physical_partitions,
 )
-from dbt_incremental_dd.sources.connectors.lake.following import Untold, differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.connectors.lake.following import (
+    FullScanRequired,
+    differing,
+    refuse_other_columns,
+    whole_or_error,
+)
 from dbt_incremental_dd.sources.connectors.lake.positions import inline_vector, read_vector, vector_file
-from dbt_incremental_dd.sources.paths import check, look_every
-from dbt_incremental_dd.sources.poll import Visit
-from dbt_incremental_dd.sources.poll_result import Arrival
-from dbt_incremental_dd.sources.reserved import refuse_reserved
+from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
+from dbt_incremental_dd.sources.paths import poll_interval, require_format, require_path
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.setting import path, setting
+from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-__all__ = ["arrivals", "changes", "check", "look_every", "sight"]
+__all__ = ["SPEC", "change_token", "changes", "poll", "poll_interval"]
 
 _READ = {
     "columnMapping",
@@ -51,7 +58,29 @@ _READ = {
 """Features of tables that are understood here; those of writers alone change nothing for who reads."""
 
 
-def sight(storage: Storage, spec: SourceSpec) -> Hashable:
+@dataclass(frozen=True, kw_only=True)
+class DeltaSpec(SourceSpec):
+    """``path``: the table's folder, absolute or a URI."""
+
+    connector: ClassVar[str] = "delta"
+    reads: ClassVar[str] = "a Delta table"
+
+    path: str | None = setting(path)
+    format: str | None = setting(one_of(*FILE_FORMATS), "delta")
+
+    @property
+    def location(self) -> str | None:
+        return self.path
+
+    def check(self) -> None:
+        require_path(self)
+        require_format(self)
+
+
+SPEC = DeltaSpec
+
+
+def change_token(storage: Storage, spec: DeltaSpec) -> Hashable:
     """The log's last entry."""
     filesystem, path = storage.filesystem(str(spec.path))
     entries = filesystem.get_file_info(pafs.FileSelector(f"{path}/_delta_log"))
@@ -59,62 +88,64 @@ def sight(storage: Storage, spec: SourceSpec) -> Hashable:
     return max(found, default="")
 
 
-def arrivals(visit: Visit) -> Arrival | None:
+def poll(request: PollRequest[DeltaSpec]) -> PollResult | None:
     """Records added and removed since the version taken in last; None where nothing is new."""
-    return changes(visit, str(visit.spec.path))
+    return changes(request, str(request.spec.path))
 
 
-def changes(visit: Visit, uri: str) -> Arrival | None:
-    """As ``arrivals``, of the table in a folder."""
+def changes(request: PollRequest[SourceSpec], uri: str) -> PollResult | None:
+    """As ``poll``, of the table in a folder."""
     try:
-        return _Table(visit, uri).arrival()
+        return _Table(request, uri).result()
     except (OSError, ValueError, pa.ArrowException) as error:
         raise SourceError(
-            f"source {visit.spec.name}: the Delta table at {uri} cannot be read: {error}",
+            f"source {request.spec.name}: the Delta table at {uri} cannot be read: {error}",
             "Check that its files are there, and that they may be read.",
         ) from error
 
 
 class _Table:
-    """The table as one visit finds it."""
+    """The table as one poll finds it."""
 
-    def __init__(self, visit: Visit, uri: str) -> None:
-        self._visit = visit
+    def __init__(self, request: PollRequest[SourceSpec], uri: str) -> None:
+        self._request = request
         self._uri = uri.rstrip("/")
-        self._filesystem, self._folder = filesystem_of(visit.storage, self._uri)
+        self._filesystem, self._folder = filesystem_of(request.storage, self._uri)
         self._log = DeltaLog(self._filesystem, self._folder)
-        self._name = visit.spec.name
+        self._name = request.spec.name
         self._partitions: tuple[str, ...] = ()
         if self._log.version < 0:
             raise SourceError(f"source {self._name}: there is no Delta table at {uri}", "Check `path`.")
 
-    def arrival(self) -> Arrival | None:
+    def result(self) -> PollResult | None:
         """What is new."""
-        visit, log = self._visit, self._log
-        mark, before = log.mark(log.version), visit.progress
-        if visit.stored is not None and before.get("version") == log.version and before.get("mark") == mark:
+        request, log = self._request, self._log
+        mark, before = log.mark(log.version), request.progress
+        if request.stored is not None and before.get("version") == log.version and before.get("mark") == mark:
             return None
-        if visit.stored is None:
+        if request.stored is None:
             return self._whole(mark)
         try:
             return self._since(before, mark)
-        except (Untold, FileNotFoundError) as reason:
-            return self._whole(mark, whole_or_error(visit.spec, str(reason)))
+        except (FullScanRequired, FileNotFoundError) as reason:
+            return self._whole(mark, whole_or_error(request.spec, str(reason)))
 
-    def _whole(self, mark: str | None, *notes: str) -> Arrival:
+    def _whole(self, mark: str | None, *notes: str) -> PollResult:
         """All that is live."""
         head, live = self._log.snapshot()
         schema, columns = self._columns(head)
         parts = [self._part(file, columns, None, self._vector(file)) for file in live]
         self._require_names(head, parts)
-        records = read_parts(self._visit.spark, self._visit.storage, schema, parts)
-        return Arrival(records, self._progress(head, mark), whole=bool(notes), notes=notes)
+        records = read_parts(self._request.spark, self._request.storage, schema, parts)
+        return PollResult(records, self._progress(head, mark), whole=bool(notes), notes=notes)
 
-    def _since(self, before: Mapping[str, Any], mark: str | None) -> Arrival:
-        """What commits after the version taken in last have done. Raises Untold where that cannot be told."""
+    def _since(self, before: Mapping[str, Any], mark: str | None) -> PollResult:
+        """What commits after the version taken in last have done. Raises FullScanRequired where that cannot be told."""
         version = int(before["version"])
         if version > self._log.version or "mark" not in before or before["mark"] != self._log.mark(version):
-            raise Untold(f"version {version} is not in its log any more, or it is another table in the same place")
+            raise FullScanRequired(
+                f"version {version} is not in its log any more, or it is another table in the same place"
+            )
         found = dict(before["head"])
 
         def note(action: Mapping[str, Any]) -> None:
@@ -126,15 +157,15 @@ class _Table:
         schema, columns = self._columns(head)
         self._refuse_moved(then, columns)
         if self._partitions and any(file.partition is None for file in counts):
-            raise Untold("its log does not say in which partition a removed file was")
+            raise FullScanRequired("its log does not say in which partition a removed file was")
         came, went = self._parts(counts, columns)
-        gone = missing(self._visit.storage, went)
+        gone = missing(self._request.storage, went)
         if gone is not None:
-            raise Untold(f"file {gone}, of which rows went, is not there any more")
+            raise FullScanRequired(f"file {gone}, of which rows went, is not there any more")
         self._require_names(head, [*came, *went])
-        spark, storage = self._visit.spark, self._visit.storage
+        spark, storage = self._request.spark, self._request.storage
         removed = read_parts(spark, storage, schema, went) if went else None
-        return Arrival(read_parts(spark, storage, schema, came), self._progress(head, mark), removed=removed)
+        return PollResult(read_parts(spark, storage, schema, came), self._progress(head, mark), removed=removed)
 
     def _columns(self, head: Head) -> tuple[Schema, StructType]:
         """The table's columns, and what files call them. Raises SourceError for tables that are not understood."""
@@ -145,8 +176,8 @@ class _Table:
                 "Register it in Spark's catalog, make a view of it, and read that with envelope snapshot.",
             )
         schema = columns_of(self._name, head.metadata)
-        refuse_reserved(self._visit.spec, schema.names)
-        refuse_other_columns(self._visit, schema)
+        refuse_reserved(self._name, self._request.spec.settings, schema.names)
+        refuse_other_columns(self._request, schema)
         self._partitions = physical_partitions(head.metadata)
         return schema, physical_columns(head.metadata)
 
@@ -156,7 +187,7 @@ class _Table:
             return
         wanted = physical_ids(head.metadata)
         for part in parts:
-            filesystem, path = filesystem_of(self._visit.storage, part.uri)
+            filesystem, path = filesystem_of(self._request.storage, part.uri)
             for field in pq.read_schema(path, filesystem=filesystem):
                 number = int((field.metadata or {}).get(b"PARQUET:field_id", -1))
                 if wanted.get(number, field.name) != field.name:
@@ -166,10 +197,10 @@ class _Table:
                     )
 
     def _refuse_moved(self, then: Head, columns: StructType) -> None:
-        """Raises Untold where a column is not that of the same name any more, without a change of files."""
+        """Raises FullScanRequired where a column is not that of the same name any more, without a change of files."""
         now = {field.name: field.dataType for field in columns}
         if any(now.get(field.name) != field.dataType for field in physical_columns(then.metadata)):
-            raise Untold("a column was dropped and another one of its name added")
+            raise FullScanRequired("a column was dropped and another one of its name added")
 
     def _parts(self, counts: Mapping[LoggedFile, int], columns: StructType) -> tuple[list[Part], list[Part]]:
         """What came and what went; of a file that did both with different vectors, the rows in which these differ."""
@@ -200,7 +231,7 @@ class _Table:
             return inline_vector(text, int(vector["sizeInBytes"]))
         filesystem, path = self._filesystem, f"{self._folder}/{vector_file(text)}" if kind == "u" else text
         if kind == "p":
-            filesystem, path = filesystem_of(self._visit.storage, text)
+            filesystem, path = filesystem_of(self._request.storage, text)
         return read_vector(filesystem, path, int(vector["offset"] or 0))
 
     def _progress(self, head: Head, mark: str | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.sources.connectors.lake.following import Untold
+from dbt_incremental_dd.sources.connectors.lake.following import FullScanRequired
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.(?:(?:(\d{10})\.(\d{10})|([0-9a-f-]{36}))\.)?(parquet|json)")
@@ -65,14 +65,14 @@ class DeltaLog:
         return None if name is None else hashlib.sha256(self._bytes(name)).hexdigest()
 
     def between(self, after: int, up_to: int) -> Iterator[dict[str, Any]]:
-        """The actions of commits, in their order. Raises Untold."""
+        """The actions of commits, in their order. Raises FullScanRequired."""
         for version in range(after + 1, up_to + 1):
             if version not in self._commits:
-                raise Untold(f"its log has no version {version} any more")
+                raise FullScanRequired(f"its log has no version {version} any more")
             yield from self._actions(self._commits[version])
 
     def snapshot(self) -> tuple[Head, list[LoggedFile]]:
-        """All that is live at the latest version. Raises Untold."""
+        """All that is live at the latest version. Raises FullScanRequired."""
         metadata: Mapping[str, Any] = {}
         protocol: Mapping[str, Any] = {}
         live: dict[tuple[Any, ...], LoggedFile] = {}

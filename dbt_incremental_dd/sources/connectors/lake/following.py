@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors.lake.positions import positions
-from dbt_incremental_dd.sources.poll import Visit
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.spec import SourceSpec
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-_WIDENED = ("snapshot", "append")
-"""Envelopes whose state has no other columns than the collection's."""
 
-
-class Untold(Exception):
+class FullScanRequired(Exception):
     """What changed cannot be told by the table's own history; the message says why."""
 
 
@@ -41,14 +38,14 @@ def differing(plus: Sequence[BitMap64 | None], minus: Sequence[BitMap64 | None])
     return came, went
 
 
-def refuse_other_columns(visit: Visit, schema: Schema) -> None:
+def refuse_other_columns(request: PollRequest[SourceSpec], schema: Schema) -> None:
     """Raises SourceError where the table's columns are not those stored; new ones are NULL in old rows."""
-    stored, spec = visit.stored, visit.spec
+    stored, spec = request.stored, request.spec
     if stored is None or stored == schema:
         return
     missing = [c.name for c in stored if schema.find(c.name) is None]
     changed = [c.name for c in stored if (own := schema.find(c.name)) and own != c]
-    if missing or changed or spec.envelope not in _WIDENED:
+    if missing or changed or not spec.envelope.takes_new_columns:
         added = [c.name for c in schema if stored.find(c.name) is None]
         shown = f"new: {added or 'none'}, gone: {missing or 'none'}, other type or name: {changed or 'none'}"
         raise SourceError(
@@ -59,7 +56,7 @@ def refuse_other_columns(visit: Visit, schema: Schema) -> None:
 
 def whole_or_error(spec: SourceSpec, reason: str) -> str:
     """A note that the table is read whole. Raises SourceError where its envelope cannot make changes of that."""
-    if spec.envelope != "snapshot":
+    if not spec.envelope.is_whole:
         raise SourceError(
             f"source {spec.name}: what changed in the table cannot be told: {reason}",
             f"With envelope {spec.envelope} take it in anew: remove its folder under state_root, then run the models "

@@ -7,7 +7,8 @@ that say of themselves that they only replaced files (compaction, sorting) cost 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,73 +16,103 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.sources.connectors.lake.data_files import Part, filesystem_of, missing, read_parts
-from dbt_incremental_dd.sources.connectors.lake.following import Untold, differing, refuse_other_columns, whole_or_error
+from dbt_incremental_dd.sources.connectors.lake.following import (
+    FullScanRequired,
+    differing,
+    refuse_other_columns,
+    whole_or_error,
+)
 from dbt_incremental_dd.sources.connectors.lake.iceberg_metadata import Deletes, File, Metadata, Positions
 from dbt_incremental_dd.sources.connectors.lake.iceberg_schema import columns_in, numbers
 from dbt_incremental_dd.sources.connectors.lake.positions import positions
-from dbt_incremental_dd.sources.connectors.table.catalog import check, look_every, sight
+from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.poll import Visit
-from dbt_incremental_dd.sources.poll_result import Arrival
-from dbt_incremental_dd.sources.reserved import refuse_reserved
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.setting import setting
+from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
+from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
     from pyspark.sql import DataFrame
 
-__all__ = ["arrivals", "check", "look_every", "sight"]
+
+@dataclass(frozen=True, kw_only=True)
+class IcebergSpec(SourceSpec):
+    """``format`` may be set, and says nothing: the catalog knows it."""
+
+    connector: ClassVar[str] = "iceberg"
+    reads: ClassVar[str] = "a relation of the catalog"
+    in_catalog: ClassVar[bool] = True
+
+    format: str | None = setting(one_of(*FILE_FORMATS))
 
 
-def arrivals(visit: Visit) -> Arrival | None:
+SPEC = IcebergSpec
+
+
+def change_token(storage: Storage, spec: IcebergSpec) -> None:
+    """Only a poll can tell: the catalog knows where a relation is."""
+
+
+def poll_interval(spec: IcebergSpec) -> float:
+    """There is no token."""
+    return 0.0
+
+
+def poll(request: PollRequest[SourceSpec]) -> PollResult | None:
     """Records added and removed since the snapshot taken in last; None where nothing is new."""
-    spark, spec = visit.spark, visit.spec
+    spark, spec = request.spark, request.spec
     spark.catalog.refreshTable(spec.relation)
     newest = spark.table(f"{spec.relation}.metadata_log_entries").tail(1)
-    return _Table(visit, Metadata(visit.storage, newest[0]["file"])).arrival()
+    return _Table(request, Metadata(request.storage, newest[0]["file"])).result()
 
 
 class _Table:
-    """The table as one visit finds it."""
+    """The table as one poll finds it."""
 
-    def __init__(self, visit: Visit, metadata: Metadata) -> None:
-        self._visit = visit
+    def __init__(self, request: PollRequest[SourceSpec], metadata: Metadata) -> None:
+        self._request = request
         self._metadata = metadata
-        self._positions = Positions(visit.storage)
+        self._positions = Positions(request.storage)
         try:
-            self._schema = schema_of(visit.spark.table(visit.spec.relation).schema)
+            self._schema = schema_of(request.spark.table(request.spec.relation).schema)
         except UnsupportedSQL as error:
             remedy = "Make a view that casts it, and read that."
-            raise SourceError(f"source {visit.spec.name}: {error.construct}", remedy) from error
-        refuse_reserved(visit.spec, self._schema.names)
+            raise SourceError(f"source {request.spec.name}: {error.construct}", remedy) from error
+        refuse_reserved(request.spec.name, request.spec.settings, self._schema.names)
         self._progress: dict[str, Any] = {
             "uuid": metadata.uuid,
             "snapshot": metadata.current,
             "numbers": dict(numbers(metadata.fields)),
         }
 
-    def arrival(self) -> Arrival | None:
+    def result(self) -> PollResult | None:
         """What is new."""
-        visit, before = self._visit, self._visit.progress
-        if visit.stored is None:
-            return Arrival(self._all(), self._progress)
-        refuse_other_columns(visit, self._schema)
-        if before == self._progress and visit.stored == self._schema:
+        request, before = self._request, self._request.progress
+        if request.stored is None:
+            return PollResult(self._all(), self._progress)
+        refuse_other_columns(request, self._schema)
+        if before == self._progress and request.stored == self._schema:
             return None
         try:
             came, went = self._since(before)
-        except (Untold, OSError, ValueError, pa.ArrowException) as reason:
-            return Arrival(self._all(), self._progress, whole=True, notes=(whole_or_error(visit.spec, str(reason)),))
-        gone = read_parts(visit.spark, visit.storage, self._schema, went) if went else None
-        return Arrival(read_parts(visit.spark, visit.storage, self._schema, came), self._progress, removed=gone)
+        except (FullScanRequired, OSError, ValueError, pa.ArrowException) as reason:
+            return PollResult(
+                self._all(), self._progress, whole=True, notes=(whole_or_error(request.spec, str(reason)),)
+            )
+        gone = read_parts(request.spark, request.storage, self._schema, went) if went else None
+        return PollResult(read_parts(request.spark, request.storage, self._schema, came), self._progress, removed=gone)
 
     def _all(self) -> Records:
         """The current snapshot's records, as Iceberg's own reader has them."""
-        visit, snapshot = self._visit, self._metadata.current
+        request, snapshot = self._request, self._metadata.current
         if snapshot is None:
-            return Records(visit.spark, no_rows(visit.spark, struct(self._schema)))
-        frame = visit.spark.sql(f"SELECT * FROM {visit.spec.relation} VERSION AS OF {snapshot}")
-        return Records(visit.spark, self._named(frame, snapshot), self._metadata.rows_of(snapshot))
+            return Records(request.spark, no_rows(request.spark, struct(self._schema)))
+        frame = request.spark.sql(f"SELECT * FROM {request.spec.relation} VERSION AS OF {snapshot}")
+        return Records(request.spark, self._named(frame, snapshot), self._metadata.rows_of(snapshot))
 
     def _named(self, frame: DataFrame, snapshot: int) -> DataFrame:
         """A snapshot's columns as the table has them now: they may have come or changed their names since."""
@@ -94,12 +125,12 @@ class _Table:
         return frame.select(*columns)
 
     def _since(self, before: Mapping[str, Any]) -> tuple[list[Part], list[Part]]:
-        """What came and went since then. Raises Untold where that cannot be told."""
+        """What came and went since then. Raises FullScanRequired where that cannot be told."""
         if before.get("uuid") != self._metadata.uuid:
-            raise Untold("it is another table of the same name")
+            raise FullScanRequired("it is another table of the same name")
         now = self._progress["numbers"]
         if any(now.get(name) != number for name, number in before["numbers"].items()):
-            raise Untold("a column was dropped and another one of its name added")
+            raise FullScanRequired("a column was dropped and another one of its name added")
         plus: dict[str, list[BitMap64]] = {}
         minus: dict[str, list[BitMap64]] = {}
         rows: dict[str, int] = {}
@@ -116,9 +147,9 @@ class _Table:
                 for only, but in found:
                     columns = columns or self._columns(path)
                     parts.append(Part(path, count, columns, (), only, but))
-        gone = missing(self._visit.storage, [*came, *went])
+        gone = missing(self._request.storage, [*came, *went])
         if gone is not None:
-            raise Untold(f"file {gone} is not there any more")
+            raise FullScanRequired(f"file {gone} is not there any more")
         return came, went
 
     def _changes(self, one: int | None, other: int | None) -> list[tuple[File, BitMap64 | None, BitMap64 | None]]:
@@ -146,6 +177,6 @@ class _Table:
 
     def _columns(self, path: str) -> Any:
         """What a data file calls the columns."""
-        filesystem, name = filesystem_of(self._visit.storage, path)
+        filesystem, name = filesystem_of(self._request.storage, path)
         schema = pq.read_schema(name, filesystem=filesystem)
         return columns_in(schema, self._metadata.fields, struct(self._schema))

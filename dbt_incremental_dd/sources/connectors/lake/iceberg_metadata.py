@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.connectors.lake.data_files import filesystem_of
-from dbt_incremental_dd.sources.connectors.lake.following import Untold
+from dbt_incremental_dd.sources.connectors.lake.following import FullScanRequired
 from dbt_incremental_dd.sources.connectors.lake.positions import positions, read_vector
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -101,9 +101,9 @@ class Metadata:
 
     def intervals(self, before: int | None, after: int | None) -> list[tuple[int | None, int | None]]:
         """Pairs of snapshots between which rows may have changed: what lies between them says of itself that it only
-        replaced files. Raises Untold where the former snapshot is gone."""
+        replaced files. Raises FullScanRequired where the former snapshot is gone."""
         if before is not None and before not in self._snapshots:
-            raise Untold(f"snapshot {before} has expired")
+            raise FullScanRequired(f"snapshot {before} has expired")
         steps: list[tuple[int | None, int | None]] = []
         at = after
         while at != before:
@@ -120,25 +120,25 @@ class Metadata:
         return steps
 
     def files(self, snapshot: int | None) -> dict[str, File]:
-        """The data files of a snapshot, by path. Raises Untold."""
+        """The data files of a snapshot, by path. Raises FullScanRequired."""
         found: dict[str, File] = {}
         for entry in self._entries(snapshot, _DATA):
             file = File(entry["path"], entry["rows"], entry["sequence"])
             if file.path in found:
-                raise Untold(f"data file {file.path} is in it twice")
+                raise FullScanRequired(f"data file {file.path} is in it twice")
             if entry["format"] != "PARQUET":
-                raise Untold(f"it has {entry['format']} files")
+                raise FullScanRequired(f"it has {entry['format']} files")
             found[file.path] = file
         return found
 
     def deletes(self, snapshot: int | None) -> set[Deletes]:
-        """The files of deleted positions of a snapshot. Raises Untold."""
+        """The files of deleted positions of a snapshot. Raises FullScanRequired."""
         found = set()
         for entry in self._entries(snapshot, _POSITIONS):
             if entry["content"] == _EQUALITY:
-                raise Untold("it has rows that are deleted by their values (equality deletes)")
+                raise FullScanRequired("it has rows that are deleted by their values (equality deletes)")
             if entry["format"] not in ("PARQUET", "PUFFIN"):
-                raise Untold(f"it has {entry['format']} files of deleted positions")
+                raise FullScanRequired(f"it has {entry['format']} files of deleted positions")
             found.add(Deletes(entry["path"], entry["sequence"], entry["offset"], entry["low"], entry["high"]))
         return found
 
@@ -147,7 +147,7 @@ class Metadata:
             return []
         uri = self._snapshots[snapshot].get("manifest-list")
         if uri is None:
-            raise Untold(f"snapshot {snapshot} has no list of manifests")
+            raise FullScanRequired(f"snapshot {snapshot} has no list of manifests")
         return [
             entry
             for manifest in _records(self._storage, uri)
@@ -198,7 +198,7 @@ def _live_files(entries: Iterable[Mapping[str, Any]], sequence: int) -> tuple[Ma
             continue
         file = entry["data_file"]
         if file.get("key_metadata"):
-            raise Untold("its files are encrypted")
+            raise FullScanRequired("its files are encrypted")
         own = entry.get("sequence_number")
         referenced = file.get("referenced_data_file")
         live.append(

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from dbt_incremental_dd.sources.connectors.lake.following import Untold
+from dbt_incremental_dd.sources.connectors.lake.following import FullScanRequired
 
 _FLAT = ("boolean", "int", "long", "float", "double", "date", "timestamp", "timestamptz", "string", "binary")
 """Types that Spark's own reader of Parquet files sees as Iceberg's does; and decimals."""
@@ -33,9 +33,10 @@ def _nested(kind: Any) -> list[Mapping[str, Any]]:
 
 
 def columns_in(file: pa.Schema, fields: Sequence[Mapping[str, Any]], spark: StructType) -> StructType:
-    """What a data file calls the table's columns. Raises Untold where Spark might not read it as Iceberg does."""
+    """What a data file calls the table's columns. Raises FullScanRequired if Spark might read it
+    otherwise than Iceberg does."""
     if not any(_number(field) is not None for field in file):
-        raise Untold("it has data files without Iceberg's numbers of columns")
+        raise FullScanRequired("it has data files without Iceberg's numbers of columns")
     return _struct(list(file), fields, spark)
 
 
@@ -44,7 +45,7 @@ def _struct(found: Sequence[pa.Field], fields: Sequence[Mapping[str, Any]], spar
     made = []
     for number, (field, own) in enumerate(zip(fields, spark, strict=True)):
         if field.get("initial-default") is not None:
-            raise Untold(f"column {field['name']} has a default for rows that were there before it")
+            raise FullScanRequired(f"column {field['name']} has a default for rows that were there before it")
         inside = by_number.get(int(field["id"]))
         name = f"dd_absent{number}" if inside is None else inside.name
         made.append(StructField(name, _type(inside, field["type"], own.dataType)))
@@ -55,7 +56,7 @@ def _type(found: pa.Field | None, kind: Any, spark: DataType) -> DataType:
     """Spark's type, with the names that the file has inside."""
     if not isinstance(kind, dict):
         if kind not in _FLAT and not str(kind).startswith("decimal"):
-            raise Untold(f"it has columns of type {kind}")
+            raise FullScanRequired(f"it has columns of type {kind}")
         return spark
     inner = None if found is None else found.type
     if isinstance(spark, StructType):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Key = tuple[Cell, ...]
 
 
-class Entangled(Exception):
+class ResyncRequired(Exception):
     """The changes cannot be told from the log alone; the table has to be copied again."""
 
 
@@ -39,7 +39,7 @@ class Changes(Protocol):
     is_truncated: bool
 
     def expect(self, relation: Relation) -> None:
-        """Raises Entangled where the table looked otherwise at that point of the log."""
+        """Raises ResyncRequired where the table looked otherwise at that point of the log."""
 
     def take(self, event: Insert | Update | Delete) -> None:
         """One event."""
@@ -63,7 +63,7 @@ def _expect(table: Table, relation: Relation) -> None:
     keys = {column.name for column in relation.columns if column.is_key}
     wanted = set(table.key) or {column.name for column in table.columns}
     if seen != known or keys != wanted or (relation.identity == "f") == bool(table.key):
-        raise Entangled
+        raise ResyncRequired
 
 
 def _size(cells: Cells) -> int:
@@ -123,7 +123,7 @@ class _ByKey:
     def _key(self, cells: Cells) -> Key:
         found = tuple(cells[place] for place in self.table.key_places)
         if None in found or UNCHANGED in found:
-            raise Entangled
+            raise ResyncRequired
         return found
 
     def _completed(self, event: Update, before: Key) -> _Row:
@@ -133,10 +133,10 @@ class _ByKey:
         known = self._rows.get(before)
         if known is None:
             if self.is_truncated or self.spool.is_split or self.spool.rows:
-                raise Entangled  # the row before may be among those that were put aside
+                raise ResyncRequired  # the row before may be among those that were put aside
             return _Row(event.new, before)
         if known.cells is None:
-            raise Entangled
+            raise ResyncRequired
         pairs = zip(event.new, known.cells, strict=True)
         cells = tuple(old if new is UNCHANGED else new for new, old in pairs)
         return _Row(cells, known.was if UNCHANGED in cells else None)
@@ -202,7 +202,7 @@ class _ByRow:
             self._count(event.new, 1)
             return
         if event.old is None or not event.is_full:
-            raise Entangled
+            raise ResyncRequired
         self._count(event.old, -1)
         if isinstance(event, Update):
             pairs = zip(event.new, event.old, strict=True)
@@ -218,7 +218,7 @@ class _ByRow:
 
     def _count(self, cells: Cells, diff: int) -> None:
         if UNCHANGED in cells:
-            raise Entangled
+            raise ResyncRequired
         count = self._counts.get(cells, 0) + diff
         if count:
             self._counts[cells] = count

@@ -38,7 +38,7 @@ _DEFAULTS = {
 """Where the url does not say otherwise; a connection whose other end has vanished is noticed."""
 
 
-class Trouble(Exception):
+class PostgresError(Exception):
     """What is wrong with a server, a slot or a table, and what to do. Names no source: several may be concerned."""
 
     def __init__(self, message: str, remedy: str) -> None:
@@ -59,7 +59,7 @@ def require_client() -> None:
 
 
 def parameters(url: str) -> dict[str, Any]:
-    """The url's parts by libpq's names. Raises Trouble where it is none, without telling it."""
+    """The url's parts by libpq's names. Raises PostgresError where it is none, without telling it."""
     require_client()
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
@@ -69,14 +69,14 @@ def parameters(url: str) -> dict[str, Any]:
             raise ValueError
         return dict(conninfo_to_dict(url))
     except (psycopg.Error, ValueError):
-        raise Trouble(
+        raise PostgresError(
             "options.url is no URL of PostgreSQL's",
             "Write postgresql://user:password@host:port/database; what is special in a password as %40 and the like.",
         ) from None
 
 
 def connect(url: str, lock_timeout: float = 0, **options: Any) -> Connection:
-    """A connection in autocommit mode. Raises Trouble where there is none within seconds."""
+    """A connection in autocommit mode. Raises PostgresError where there is none within seconds."""
     import psycopg
 
     given = parameters(url)
@@ -92,7 +92,7 @@ def connect(url: str, lock_timeout: float = 0, **options: Any) -> Connection:
 
 @contextmanager
 def connected(url: str, **options: Any) -> Iterator[Connection]:
-    """A connection that is closed at the end; what the server refuses is Trouble."""
+    """A connection that is closed at the end; what the server refuses is PostgresError."""
     with told(url):
         connection = connect(url, **options)
         try:
@@ -103,13 +103,13 @@ def connected(url: str, **options: Any) -> Iterator[Connection]:
 
 @contextmanager
 def told(url: str) -> Iterator[None]:
-    """Makes errors of the client's Trouble."""
+    """Makes errors of the client's PostgresError."""
     import psycopg
 
     try:
         yield
     except psycopg.Error as error:
-        raise _trouble(url, error) from None
+        raise _postgres_error(url, error) from None
 
 
 def scrubbed(url: str, text: str) -> str:
@@ -124,40 +124,46 @@ def scrubbed(url: str, text: str) -> str:
     return text
 
 
-def _unreachable(url: str, given: dict[str, Any], error: psycopg.Error) -> Trouble:
+def _unreachable(url: str, given: dict[str, Any], error: psycopg.Error) -> PostgresError:
     where = f"{given.get('host', 'localhost')}:{given.get('port', 5432)}, database {given.get('dbname', '')}"
     words = scrubbed(url, _first_line(error))
     if "max_wal_senders" in str(error):
-        return Trouble(f"the server refuses: {words}", "Raise max_wal_senders, or end replication that nobody needs.")
+        return PostgresError(
+            f"the server refuses: {words}", "Raise max_wal_senders, or end replication that nobody needs."
+        )
     if "permission denied" in str(error) or "must be superuser or replication" in str(error):
         return _not_allowed(words)
-    return Trouble(
+    return PostgresError(
         scrubbed(url, f"the server at {where}, cannot be reached: {words}"), "Check options.url, and that it runs."
     )
 
 
-def _trouble(url: str, error: psycopg.Error) -> Trouble:
+def _postgres_error(url: str, error: psycopg.Error) -> PostgresError:
     words, state = scrubbed(url, _first_line(error)), error.sqlstate
     if state == "42501" and "replication" in words:
         return _not_allowed(words)
     if state == "42501":
-        return Trouble(words, "Grant it to the user of options.url: USAGE on the schema and SELECT on the table.")
+        return PostgresError(words, "Grant it to the user of options.url: USAGE on the schema and SELECT on the table.")
     if state == "55006":
-        return Trouble(words, "Somebody else follows it: end that, or give the source a slot of its own, options.slot.")
+        return PostgresError(
+            words, "Somebody else follows it: end that, or give the source a slot of its own, options.slot."
+        )
     if state == "53400":
-        return Trouble(words, "Raise max_replication_slots, or drop a slot that nobody needs (pg_replication_slots).")
+        return PostgresError(
+            words, "Raise max_replication_slots, or drop a slot that nobody needs (pg_replication_slots)."
+        )
     if state == "55P03":
-        return Trouble(
+        return PostgresError(
             "a transaction has been open for too long for the log to be read from a consistent point",
             "Find it in pg_stat_activity (state, xact_start), end it, and run again.",
         )
     if state is None or state[:2] in ("57", "08"):
-        return Trouble(f"the connection was lost: {words}", "Run again when the server is back; nothing is lost.")
-    return Trouble(f"the server refuses: {words}", "Correct what it names, and run again.")
+        return PostgresError(f"the connection was lost: {words}", "Run again when the server is back; nothing is lost.")
+    return PostgresError(f"the server refuses: {words}", "Correct what it names, and run again.")
 
 
-def _not_allowed(words: str) -> Trouble:
-    return Trouble(words, "Let the user of options.url read the log: ALTER ROLE ... REPLICATION.")
+def _not_allowed(words: str) -> PostgresError:
+    return PostgresError(words, "Let the user of options.url read the log: ALTER ROLE ... REPLICATION.")
 
 
 def _first_line(error: psycopg.Error) -> str:

@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors.postgres import copying, slots
-from dbt_incremental_dd.sources.connectors.postgres.connection import Trouble, connected, told
-from dbt_incremental_dd.sources.connectors.postgres.followers import Known, followers, require_columns, require_unbroken
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError, connected, told
+from dbt_incremental_dd.sources.connectors.postgres.followers import (
+    LastCommit,
+    followers,
+    require_columns,
+    require_unbroken,
+)
+from dbt_incremental_dd.sources.connectors.postgres.spec import PostgresSpec
 from dbt_incremental_dd.sources.connectors.postgres.spool import Spool
 from dbt_incremental_dd.sources.connectors.postgres.stream import Followed, Stream, follow
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table, describe, table_name
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.sources.connectors.postgres.connection import Connection
 
 _ATTEMPTS = 5
-"""How often tables may be altered while a moment is made."""
+"""How often tables may be altered while a point is sought."""
 
 
 @dataclass(frozen=True)
@@ -43,57 +48,57 @@ class Feed:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """A source, what is known of it, and the types that it declares."""
 
-    spec: SourceSpec
-    known: Known
+    spec: PostgresSpec
+    last: LastCommit
     declared: Schema | None
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What a table has for a run: all rows (``is_whole``), or changes since ``known``."""
+class TableChanges:
+    """What a table has for a run: all rows (``is_whole``), or changes since ``last``."""
 
     table: Table
-    known: Known
+    last: LastCommit
     spool: Spool
     is_whole: bool
     progress: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Moment:
-    """``taken`` and ``troubles`` by the sources' names."""
+class ConsistentPoint:
+    """``changes`` and ``errors`` by the sources' names."""
 
     position: int
-    taken: Mapping[str, Taken]
-    troubles: Mapping[str, Trouble]
+    changes: Mapping[str, TableChanges]
+    errors: Mapping[str, PostgresError]
 
 
-def make(feed: Feed, asked: Sequence[Asked], upto: int | None = None) -> Moment:
-    """The moment for these sources; ``upto``: of a run that has one, which those that follow the log are to have, too.
+def make(feed: Feed, requests: Sequence[TableRequest], upto: int | None = None) -> ConsistentPoint:
+    """The point for these sources; ``upto``: of a run that has one, which those that follow the log are to have, too.
 
-    Raises Trouble where nothing of the database can be read.
+    Raises PostgresError where nothing of the database can be read.
     """
     with connected(feed.url) as connection:
-        return _Making(feed, connection, asked, upto).make()
+        return _Making(feed, connection, requests, upto).make()
 
 
 class _Making:
-    def __init__(self, feed: Feed, connection: Connection, asked: Sequence[Asked], upto: int | None) -> None:
+    def __init__(self, feed: Feed, connection: Connection, requests: Sequence[TableRequest], upto: int | None) -> None:
         self._feed = feed
         self._connection = connection
-        self._asked = {one.spec.name: one for one in asked}
+        self._requests = {one.spec.name: one for one in requests}
         self._upto = upto
         self._server = slots.server(connection)
         self._state = slots.slot_state(connection, feed.slot, self._server)
-        self._troubles: dict[str, Trouble] = {}
+        self._errors: dict[str, PostgresError] = {}
         self._again: set[str] = set()
         """Sources that follow the log and have to be copied all the same."""
 
-    def make(self) -> Moment:
-        """Until a moment is found in which no table was altered."""
+    def make(self) -> ConsistentPoint:
+        """Until a point is found in which no table was altered."""
         self._require_continuity()
         self._advance()
         tables = list(self._tables().values())
@@ -103,19 +108,19 @@ class _Making:
             found = self._attempt()
             if found is not None:
                 return found
-        raise Trouble("its tables are altered all the time", "Run again when they are not.")
+        raise PostgresError("its tables are altered all the time", "Run again when they are not.")
 
     def _require_continuity(self) -> None:
-        for name, one in self._asked.items():
-            if not one.known.progress:
+        for name, one in self._requests.items():
+            if not one.last.progress:
                 continue
             try:
-                require_unbroken(name, one.known.progress, self._feed.slot, self._state, self._server)
-            except Trouble as error:
-                self._troubles[name] = error
+                require_unbroken(name, one.last.progress, self._feed.slot, self._state, self._server)
+            except PostgresError as error:
+                self._errors[name] = error
         found = followers(self._feed.storage, self._feed.slot, self._server)
         if self._state is None and found:
-            raise Trouble(
+            raise PostgresError(
                 f"replication slot {self._feed.slot} is gone, and with it what came since",
                 f"Take in anew what followed it: remove the folders of {', '.join(sorted(found))} under state_root, "
                 "then run the models on them with --full-refresh.",
@@ -123,7 +128,7 @@ class _Making:
         self._followers = found
         latest = max((found or {}).values(), default=0)
         if latest > slots.flushed(self._connection):
-            raise Trouble(
+            raise PostgresError(
                 f"the server's log ends before {slots.lsn_text(latest)}, up to which it was taken in",
                 "Was it restored from a backup? Take its sources in anew: remove their folders under state_root, drop "
                 f"replication slot {self._feed.slot}, then run their models with --full-refresh.",
@@ -138,18 +143,18 @@ class _Making:
             reached("slot: advanced")
 
     def _tables(self) -> dict[str, Table]:
-        """The tables as they are now; what is wrong with one is its own trouble."""
+        """The tables as they are now; what is wrong with one is its own error."""
         found = {}
-        for name, one in self._asked.items():
-            if name in self._troubles:
+        for name, one in self._requests.items():
+            if name in self._errors:
                 continue
             try:
                 with told(self._feed.url):
                     table = describe(self._connection, table_name(one.spec), one.declared)
-                require_columns(table, one.known.stored)
+                require_columns(table, one.last.stored)
                 found[name] = table
-            except Trouble as error:
-                self._troubles[name] = error
+            except PostgresError as error:
+                self._errors[name] = error
         return found
 
     def _marked(self, tables: Mapping[str, Table]) -> dict[str, list[Any]]:
@@ -159,15 +164,15 @@ class _Making:
             try:
                 member = slots.membership(self._connection, self._server, self._feed.publication, table)
                 found[name] = [table.shape, member]
-            except Trouble as error:
-                self._troubles[name] = error
+            except PostgresError as error:
+                self._errors[name] = error
         return found
 
-    def _attempt(self) -> Moment | None:
-        """The moment; None where a table was altered meanwhile, or turns out to need a copy."""
+    def _attempt(self) -> ConsistentPoint | None:
+        """The point; None where a table was altered meanwhile, or turns out to need a copy."""
         tables = self._tables()
         marks = self._marked(tables)
-        known = {name: self._asked[name].known for name in marks}
+        known = {name: self._requests[name].last for name in marks}
         fresh = [name for name in marks if name in self._again or known[name].progress.get("marks") != marks[name]]
         spools: dict[str, Spool] = {}
         try:
@@ -176,7 +181,7 @@ class _Making:
             stream = self._followed(rest, tables, known, position)
             for oid, name in rest.items():
                 self._sort(name, stream.changes[oid], spools)
-            marks = {name: mark for name, mark in marks.items() if name not in self._troubles}
+            marks = {name: mark for name, mark in marks.items() if name not in self._errors}
             is_found = spools.keys() == marks.keys() and self._marked(self._tables()) == marks
         except BaseException:
             _remove(spools)
@@ -188,16 +193,16 @@ class _Making:
             # The log may have been written up to here in the middle of a record.
             position = max(stream.last, *(one.position for one in known.values()), 0)
         whole = {*fresh, *(name for oid, name in rest.items() if oid in stream.truncated)}
-        taken = {
-            name: Taken(tables[name], known[name], spool, name in whole, self._progress(position, marks[name]))
+        changes = {
+            name: TableChanges(tables[name], known[name], spool, name in whole, self._progress(position, marks[name]))
             for name, spool in spools.items()
         }
-        return Moment(position, taken, self._troubles)
+        return ConsistentPoint(position, changes, self._errors)
 
-    def _sort(self, name: str, found: Spool | Trouble | None, spools: dict[str, Spool]) -> None:
+    def _sort(self, name: str, found: Spool | PostgresError | None, spools: dict[str, Spool]) -> None:
         """Whether there are changes, something is wrong, or the table has to be copied again."""
-        if isinstance(found, Trouble):
-            self._troubles[name] = found
+        if isinstance(found, PostgresError):
+            self._errors[name] = found
         elif found is None:
             self._again.add(name)
         else:
@@ -220,13 +225,13 @@ class _Making:
             for name in names:
                 try:
                     spools[name] = copying.copied(connection, feed.storage, tables[name])
-                except Trouble as error:  # of its values; the others are fine
-                    self._troubles[name] = error
+                except PostgresError as error:  # of its values; the others are fine
+                    self._errors[name] = error
                 reached("table: copied")
         return position
 
     def _followed(
-        self, names: Mapping[int, str], tables: Mapping[str, Table], known: Mapping[str, Known], position: int
+        self, names: Mapping[int, str], tables: Mapping[str, Table], known: Mapping[str, LastCommit], position: int
     ) -> Stream:
         if not names:
             return Stream({}, frozenset(), 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from dbt_incremental_dd.sources.connectors.postgres.connection import Trouble
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.spool import MOST_BYTES, Spool, is_full, typed
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table, quote_identifier
 from dbt_incremental_dd.trace.layout import Storage
@@ -63,5 +63,5 @@ def _parsed(table: Table, block: io.BytesIO) -> pa.Table:
             ),
         )
     except pa.ArrowException as error:
-        raise Trouble(f"rows of {table.sql} cannot be read: {error}", "Correct what is no UTF-8.") from None
+        raise PostgresError(f"rows of {table.sql} cannot be read: {error}", "Correct what is no UTF-8.") from None
     return pa.table(dict(zip(names, typed(table, found.columns), strict=True)))

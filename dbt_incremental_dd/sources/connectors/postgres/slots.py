@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dbt_incremental_dd.sources.connectors.postgres.connection import Trouble, connected
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError, connected
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table, quote_identifier
 
 if TYPE_CHECKING:
@@ -74,17 +74,17 @@ def lsn_text(position: int) -> str:
 
 
 def server(connection: Connection) -> Server:
-    """The server. Raises Trouble where its log cannot be followed."""
+    """The server. Raises PostgresError where its log cannot be followed."""
     version, level, is_standby, system, database, block = _one(connection, _SERVER)
     if version < _OLDEST:
-        raise Trouble(f"the server is of version {version // 10000}", "PostgreSQL 13 or newer is needed.")
+        raise PostgresError(f"the server is of version {version // 10000}", "PostgreSQL 13 or newer is needed.")
     if level != "logical":
-        raise Trouble(
+        raise PostgresError(
             f"the server's wal_level is {level}, so its log does not tell of rows",
             "Run: ALTER SYSTEM SET wal_level = logical; and restart the server.",
         )
     if is_standby:
-        raise Trouble("the server is a standby", "Give the primary's address in options.url.")
+        raise PostgresError("the server is a standby", "Give the primary's address in options.url.")
     return Server(system, database, version, block)
 
 
@@ -94,18 +94,18 @@ def flushed(connection: Connection) -> int:
 
 
 def slot_state(connection: Connection, name: str, server: Server) -> Slot | None:
-    """The slot; None where there is none. Raises Trouble where it is another's, or has lost the log."""
+    """The slot; None where there is none. Raises PostgresError where it is another's, or has lost the log."""
     found = connection.execute(_SLOT, (name,)).fetchone()
     if found is None:
         return None
     plugin, database, status, confirmed = found
     if plugin != "pgoutput" or database != server.database:
-        raise Trouble(
+        raise PostgresError(
             f"replication slot {name} is another's: plugin {plugin}, database {database}",
             "Give the source a slot of its own, options.slot.",
         )
     if status == "lost" or confirmed is None:
-        raise Trouble(
+        raise PostgresError(
             f"the server has removed log that replication slot {name} had still to deliver (wal_status lost)",
             f"Raise max_slot_wal_keep_size, run SELECT pg_drop_replication_slot('{name}'), and take its sources in "
             "anew: remove their folders under state_root, then run their models with --full-refresh.",
@@ -144,7 +144,7 @@ def advance(connection: Connection, name: str, position: int) -> None:
 
 
 def publish(connection: Connection, name: str, tables: Sequence[Table]) -> None:
-    """Makes the publication, or adds tables to it. Raises Trouble with the SQL to run where the user may not."""
+    """Makes the publication, or adds tables to it. Raises PostgresError with the SQL to run where the user may not."""
     found = connection.execute(_PUBLICATION, (name,)).fetchone()
     if found is None:
         how = "WITH (publish_via_partition_root = true)"
@@ -152,36 +152,36 @@ def publish(connection: Connection, name: str, tables: Sequence[Table]) -> None:
         return None if made else publish(connection, name, tables)
     _, is_whole, _ = found
     if not is_whole:
-        raise Trouble(
+        raise PostgresError(
             f"publication {name} leaves out some kinds of changes",
             f"Run: ALTER PUBLICATION {quote_identifier(name)} SET (publish = 'insert, update, delete, truncate')",
         )
     missing = [table for table in tables if not _is_member(connection, name, table)]
     if missing:
-        with suppress(Trouble):  # the others are fine; what is missing is told of each table by itself
+        with suppress(PostgresError):  # the others are fine; what is missing is told of each table by itself
             _run(connection, f"ALTER PUBLICATION {quote_identifier(name)} ADD {_listed(missing)}")
     return None
 
 
 def membership(connection: Connection, server: Server, name: str, table: Table) -> list[Any]:
-    """What stays the same as long as the table is in the publication. Raises Trouble where not all of it is."""
+    """What stays the same as long as the table is in the publication. Raises PostgresError where not all of it is."""
     found = connection.execute(_PUBLICATION, (name,)).fetchone()
     own = connection.execute(_MEMBER, _names(name, table)).fetchone()
     if found is None or own is None or not own[1]:
-        raise Trouble(
+        raise PostgresError(
             f"{table.sql} is not in publication {name} by itself",
             f"Run: ALTER PUBLICATION {quote_identifier(name)} ADD TABLE {table.sql}; "
             "of a partitioned table and its partitions only one can be there.",
         )
     if table.is_partitioned and not found[2]:
-        raise Trouble(
+        raise PostgresError(
             f"publication {name} has the partitions of {table.sql}, not the table",
             f"Run: ALTER PUBLICATION {quote_identifier(name)} SET (publish_via_partition_root = true)",
         )
     if server.version >= 150000:
         partial = connection.execute(_PARTIAL, (table.oid, name)).fetchone()
         if partial is not None and partial[0]:
-            raise Trouble(
+            raise PostgresError(
                 f"publication {name} has a row filter or a list of columns for {table.sql}",
                 "Publish the whole table, in a publication of its own where need be (options.publication).",
             )
@@ -212,7 +212,7 @@ def _run(connection: Connection, command: str) -> bool:
         return False
     except psycopg.errors.InsufficientPrivilege as error:
         words = str(error).splitlines()[0]
-        raise Trouble(f"the publication cannot be made: {words}", f"Have its owner run: {command}") from None
+        raise PostgresError(f"the publication cannot be made: {words}", f"Have its owner run: {command}") from None
     return True
 
 

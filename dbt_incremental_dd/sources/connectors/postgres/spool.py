@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.sources.connectors.postgres.connection import Trouble
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table
 from dbt_incremental_dd.sources.connectors.postgres.types import converted
 from dbt_incremental_dd.sources.exchange import Records
@@ -110,7 +110,7 @@ def change_schema(table: Table) -> Schema:
 
 
 def typed(table: Table, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    """Columns of text in the table's types. Raises Trouble for a value that has no form there."""
+    """Columns of text in the table's types. Raises PostgresError for a value that has no form there."""
     return [
         converted(texts, column.name, column.base, column.spark)
         for texts, column in zip(columns, table.columns, strict=True)
@@ -122,4 +122,4 @@ def texts(values: Sequence[bytes | None], name: str) -> pa.ChunkedArray:
     try:
         return pa.chunked_array([pa.array(values, pa.binary()).cast(pa.string())])
     except pa.ArrowException:
-        raise Trouble(f"column {name} holds what is no UTF-8", "Correct those rows.") from None
+        raise PostgresError(f"column {name} holds what is no UTF-8", "Correct those rows.") from None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.sources.connectors.postgres.changes import Changes, Entangled, changes
-from dbt_incremental_dd.sources.connectors.postgres.connection import Trouble
+from dbt_incremental_dd.sources.connectors.postgres.changes import Changes, ResyncRequired, changes
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.pgoutput import Begin, Commit, Message, Relation, Truncate, decode
 from dbt_incremental_dd.sources.connectors.postgres.slots import lsn_text
 from dbt_incremental_dd.sources.connectors.postgres.spool import Spool
@@ -38,7 +38,7 @@ class Stream:
     """``changes``: by the tables' oid, None of those that have to be copied again, or what is wrong; ``last``: the end
     of the last transaction."""
 
-    changes: Mapping[int, Spool | Trouble | None]
+    changes: Mapping[int, Spool | PostgresError | None]
     truncated: frozenset[int]
     last: int
 
@@ -82,7 +82,7 @@ class _Reader:
         self._last = 0
         self._relations: dict[int, Relation] = {}
         self._changes: dict[int, Changes] = {oid: changes(storage, one.table) for oid, one in followed.items()}
-        self._left: dict[int, Trouble | None] = {}
+        self._left: dict[int, PostgresError | None] = {}
         """Tables of which nothing more is read, and why."""
         self._checked: set[int] = set()
 
@@ -103,17 +103,17 @@ class _Reader:
             try:
                 self._check(message.oid)
                 self._changes[message.oid].take(message)
-            except Entangled:
+            except ResyncRequired:
                 self._leave(message.oid, None)
-            except Trouble as error:
+            except PostgresError as error:
                 self._leave(message.oid, error)
 
     def finish(self) -> Stream:
-        found: dict[int, Spool | Trouble | None] = {}
+        found: dict[int, Spool | PostgresError | None] = {}
         for oid, one in self._changes.items():
             try:
                 found[oid] = self._left[oid] if oid in self._left else one.finish()
-            except Trouble as error:
+            except PostgresError as error:
                 found[oid] = error
                 one.spool.remove()
         truncated = frozenset(oid for oid, one in self._changes.items() if one.is_truncated)
@@ -123,7 +123,7 @@ class _Reader:
         for one in self._changes.values():
             one.spool.remove()
 
-    def _leave(self, oid: int, why: Trouble | None) -> None:
+    def _leave(self, oid: int, why: PostgresError | None) -> None:
         self._left[oid] = why
         self._changes[oid].spool.clear()
 

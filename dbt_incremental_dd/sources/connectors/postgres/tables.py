@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.connectors.postgres.connection import Trouble
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
+from dbt_incremental_dd.sources.connectors.postgres.spec import PostgresSpec
 from dbt_incremental_dd.sources.connectors.postgres.types import may_be, spark_type
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def table_name(spec: SourceSpec) -> str:
+def table_name(spec: PostgresSpec) -> str:
     """The table that a source means, in SQL: ``table``, or the source's own schema and identifier."""
     if spec.table:
         return spec.table
@@ -110,23 +110,25 @@ def table_name(spec: SourceSpec) -> str:
 
 
 def describe(connection: Connection, name: str, declared: Schema | None) -> Table:
-    """The table as it is now; ``declared``: columns with a type that the source declares. Raises Trouble where it
+    """The table as it is now; ``declared``: columns with a type that the source declares. Raises PostgresError where it
     cannot be followed."""
     import psycopg
 
     try:
         found = connection.execute(_RELATION, (name,)).fetchone()
     except (psycopg.errors.SyntaxError, psycopg.errors.InvalidName):
-        raise Trouble(
+        raise PostgresError(
             f"table {name} is no name in SQL", "Write schema.table, with double quotes where needed."
         ) from None
     if found is None:
-        raise Trouble(f"there is no table {name}", "Set differential.table, or create it.")
+        raise PostgresError(f"there is no table {name}", "Set differential.table, or create it.")
     oid, schema, table, kind, identity, persistence, may_read = found
     if kind not in ("r", "p") or persistence != "p":
-        raise Trouble(f"{name} is no ordinary table, so the log does not have it", "Read the tables beneath it.")
+        raise PostgresError(f"{name} is no ordinary table, so the log does not have it", "Read the tables beneath it.")
     if not may_read:
-        raise Trouble(f"permission denied for table {name}", f"Run: GRANT SELECT ON {name} TO the user of options.url.")
+        raise PostgresError(
+            f"permission denied for table {name}", f"Run: GRANT SELECT ON {name} TO the user of options.url."
+        )
     columns = _columns(connection, oid, name, declared)
     key = _key(connection, oid, name, identity)
     parts = _parts(connection, oid, name, identity) if kind == "p" else ()
@@ -140,7 +142,7 @@ def _columns(connection: Connection, oid: int, name: str, declared: Schema | Non
         own = base if is_builtin else f"{base} "  # a user's type may have any name
         given = declared.find(column) if declared else None
         if given is not None and not may_be(own, given.type):
-            raise Trouble(
+            raise PostgresError(
                 f"column {column} of {name} is declared {given.type}, and it is {base}",
                 "Leave out its data_type, or declare it string.",
             )
@@ -149,9 +151,9 @@ def _columns(connection: Connection, oid: int, name: str, declared: Schema | Non
     names = [column.name.lower() for column in found]
     for given in declared or ():
         if given.name.lower() not in names:
-            raise Trouble(f"there is no column {given.name} in {name}", f"There are {', '.join(names)}.")
+            raise PostgresError(f"there is no column {given.name} in {name}", f"There are {', '.join(names)}.")
     if not found or len(set(names)) < len(names) or any(column.startswith("dd_") for column in names):
-        raise Trouble(
+        raise PostgresError(
             f"the columns of {name} are none, differ in case alone, or begin with dd_: {', '.join(names)}",
             "Rename them.",
         )
@@ -164,7 +166,7 @@ def _key(connection: Connection, oid: int, name: str, identity: str) -> tuple[st
     rows = connection.execute(_IDENTITY, (oid, identity)).fetchall() if identity in ("d", "i") else []
     if not rows or any(is_nullable for _, is_nullable in rows):
         why = {"n": "REPLICA IDENTITY NOTHING", "i": "no index left for its replica identity"}
-        raise Trouble(
+        raise PostgresError(
             f"the log does not say which row of {name} changes: it has {why.get(identity, 'no primary key')}",
             f"Give it a primary key, or run: ALTER TABLE {name} REPLICA IDENTITY FULL "
             "(or REPLICA IDENTITY USING INDEX of a unique index).",
@@ -176,10 +178,12 @@ def _parts(connection: Connection, oid: int, name: str, identity: str) -> tuple[
     rows = connection.execute(_PARTITIONS, (oid,)).fetchall()
     for part, _, own, kind, persistence, leaf in rows:
         if part != oid and (kind != "r" or persistence != "p"):
-            raise Trouble(f"partition {leaf} of {name} is no ordinary table", "The log does not have it: detach it.")
+            raise PostgresError(
+                f"partition {leaf} of {name} is no ordinary table", "The log does not have it: detach it."
+            )
         if part != oid and own != identity:
             words = {"f": "FULL", "d": "DEFAULT"}.get(identity, "USING INDEX ...")
-            raise Trouble(
+            raise PostgresError(
                 f"partition {leaf} of {name} has another replica identity than the table",
                 f"Run: ALTER TABLE {leaf} REPLICA IDENTITY {words}",
             )

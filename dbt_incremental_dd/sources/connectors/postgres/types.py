@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.sources.connectors.postgres.connection import Trouble
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _SAME = {
@@ -59,7 +59,8 @@ def may_be(base: str, declared: str) -> bool:
 
 
 def converted(texts: pa.ChunkedArray, name: str, base: str, dtype: str) -> pa.ChunkedArray:
-    """Values of a Spark type from PostgreSQL's text. Raises Trouble, naming the column and a value that has no form."""
+    """Values of a Spark type from PostgreSQL's text. Raises PostgresError, naming the column and a value that
+    has no form."""
     wanted = arrow_type(dtype)
     if dtype == "string":
         return texts
@@ -97,7 +98,7 @@ def _require(texts: pa.ChunkedArray, pattern: str, name: str, base: str) -> None
 
 def _unfit(
     texts: pa.ChunkedArray, name: str, base: str, dtype: str, cast: Callable[[pa.ChunkedArray], object]
-) -> Trouble:
+) -> PostgresError:
     """The error for the first value that cannot be cast."""
     for text in pc.unique(texts).to_pylist():
         try:
@@ -107,9 +108,9 @@ def _unfit(
     return _no_form(name, base, "a value", dtype)
 
 
-def _no_form(name: str, base: str, value: str, dtype: str = "") -> Trouble:
+def _no_form(name: str, base: str, value: str, dtype: str = "") -> PostgresError:
     kind = dtype or {"date": "date"}.get(base, "timestamp")
-    return Trouble(
+    return PostgresError(
         f"column {name} ({base}) holds {value[:40]!r}, which Spark's {kind.replace('integer', 'int')} cannot hold",
         f"Declare the column with data_type string, and take the source in anew; or correct the rows with that {name}.",
     )

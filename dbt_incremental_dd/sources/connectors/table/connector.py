@@ -7,7 +7,8 @@ sizes, times) tell whether it can have changed at all, and in which partitions; 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from urllib.parse import unquote, urlparse
 
 from pyarrow.fs import FileType
@@ -15,39 +16,67 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
-from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
-from dbt_incremental_dd.sources.connectors.table.catalog import check, described, look_every, sight
+from dbt_incremental_dd.sources.connectors.table.catalog import described
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
+from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.partitions import within
-from dbt_incremental_dd.sources.poll import Visit
-from dbt_incremental_dd.sources.poll_result import Arrival
-from dbt_incremental_dd.sources.reserved import refuse_reserved
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.setting import setting
+from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["arrivals", "check", "look_every", "sight"]
+
+@dataclass(frozen=True, kw_only=True)
+class TableSpec(SourceSpec):
+    """``format`` may be set, and says nothing: the catalog knows it."""
+
+    connector: ClassVar[str] = "table"
+    reads: ClassVar[str] = "a relation of the catalog"
+    in_catalog: ClassVar[bool] = True
+
+    format: str | None = setting(one_of(*FILE_FORMATS))
 
 
-def arrivals(visit: Visit) -> Arrival | None:
+SPEC = TableSpec
+
+
+def change_token(storage: Storage, spec: TableSpec) -> None:
+    """Only a poll can tell: the catalog knows where a relation is."""
+
+
+def poll_interval(spec: TableSpec) -> float:
+    """There is no token."""
+    return 0.0
+
+
+def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
-    spark, storage, spec, progress, stored = visit.spark, visit.storage, visit.spec, visit.progress, visit.stored
+    spark, storage, spec, progress, stored = (
+        request.spark,
+        request.storage,
+        request.spec,
+        request.progress,
+        request.stored,
+    )
     told = described(spark, spec.relation)
     if told.provider == "delta" and told.location is not None:
-        return delta.changes(visit, told.location)
+        return delta.changes(request, told.location)
     if told.provider == "iceberg":
-        return iceberg.arrivals(visit)
+        return iceberg.poll(request)
     frame = _open(spark, spec)
     try:
         columns = schema_of(frame.schema)
     except UnsupportedSQL as error:
         remedy = "Make a view that casts it, and read that."
         raise SourceError(f"source {spec.name}: {error.construct}", remedy) from error
-    refuse_reserved(spec, columns.names)
+    refuse_reserved(spec.name, spec.settings, columns.names)
     if stored is not None and stored != columns:
         missing = [c.name for c in stored if columns.find(c.name) is None]
         changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]
@@ -59,12 +88,12 @@ def arrivals(visit: Visit) -> Arrival | None:
     mark = None if files is None else {name: file.state for name, file in files.items()}
     if mark is not None and mark == progress.get("files") and stored is not None:
         return None
-    if spec.envelope == "snapshot":
+    if spec.envelope.is_whole:
         others = changed_partitions(spark, spec.relation, told, stored, mark or {}, progress.get("files") or {})
         fresh = frame if others is None or stored is None else frame.where(within(others, stored))
         found = None if others is None else tuple(others)
-        return Arrival(Records(spark, fresh, _LARGE), {"files": mark}, whole=True, within=found)
-    return _appended(visit, frame, files)
+        return PollResult(Records(spark, fresh, _LARGE), {"files": mark}, whole=True, within=found)
+    return _appended(request, frame, files)
 
 
 _SLASHES = "^([^/:]+:)/+"
@@ -72,7 +101,7 @@ _LARGE = 1 << 40
 """More records than anybody brings to the driver: how many there are is not known."""
 
 
-def _open(spark: SparkSession, spec: SourceSpec) -> DataFrame:
+def _open(spark: SparkSession, spec: TableSpec) -> DataFrame:
     try:
         # A session remembers a table's files, and others may have written some since.
         spark.catalog.refreshTable(spec.relation)
@@ -108,16 +137,18 @@ def _data_files(storage: Storage, frame: DataFrame) -> dict[str, _DataFile] | No
     return found
 
 
-def _appended(visit: Visit, frame: DataFrame, files: dict[str, _DataFile] | None) -> Arrival | None:
+def _appended(
+    request: PollRequest[TableSpec], frame: DataFrame, files: dict[str, _DataFile] | None
+) -> PollResult | None:
     """Records of files that were not there before."""
-    spec = visit.spec
+    spec = request.spec
     if files is None:
         raise SourceError(
             f"source {spec.name}: {spec.relation} is a view, of which new records cannot be told",
             "Use envelope snapshot, or read the table beneath it.",
         )
     mark = {name: file.state for name, file in files.items()}
-    seen = visit.progress.get("files") or {}
+    seen = request.progress.get("files") or {}
     if any(mark.get(name) != state for name, state in seen.items()):
         raise SourceError(
             f"source {spec.name}: files of {spec.relation} were rewritten or removed",
@@ -129,4 +160,4 @@ def _appended(visit: Visit, frame: DataFrame, files: dict[str, _DataFile] | None
     # A row's file is named by the same URI, but for the number of slashes after the scheme.
     path = F.regexp_replace("_metadata.file_path", _SLASHES, "$1/")
     new = frame.where(path.isin([re.sub(_SLASHES, r"\1/", uri) for uri in fresh])) if seen else frame
-    return Arrival(Records(visit.spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})
+    return PollResult(Records(request.spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})
