@@ -1,4 +1,4 @@
-"""The connectors, by the names that the setting ``connector`` has for them: one line each."""
+"""The connectors, by the names that the setting ``connector`` has for them: an import and a line each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from dbt_incremental_dd.sources.connectors.postgres import connector as postgres
 from dbt_incremental_dd.sources.connectors.table import connector as table
 from dbt_incremental_dd.sources.spec import SourceSpec
 
-_ALL: tuple[Connector[Any], ...] = (files, delta, iceberg, table, kafka, postgres)
+_ALL: tuple[Connector[Any], ...] = (
+    files,
+    delta,
+    iceberg,
+    table,
+    kafka,
+    postgres,
+)
 CONNECTORS: Mapping[str, Connector[Any]] = {connector.SPEC.connector: connector for connector in _ALL}
 
 

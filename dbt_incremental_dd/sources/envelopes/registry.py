@@ -1,4 +1,4 @@
-"""The envelopes, by the names that the setting ``envelope`` has for them: one line each."""
+"""The envelopes, by the names that the setting ``envelope`` has for them: an import and a line each."""
 
 from __future__ import annotations
 
@@ -13,5 +13,12 @@ from dbt_incremental_dd.sources.envelopes.snapshot import Snapshot
 from dbt_incremental_dd.sources.envelopes.upsert import Upsert
 
 DEFAULT: Envelope = Snapshot()
-_ALL: tuple[Envelope, ...] = (Append(), Upsert(), Debezium(), Changelog(), DEFAULT, Replica())
+_ALL: tuple[Envelope, ...] = (
+    Append(),
+    Upsert(),
+    Debezium(),
+    Changelog(),
+    DEFAULT,
+    Replica(),
+)
 ENVELOPES: Mapping[str, Envelope] = {envelope.name: envelope for envelope in _ALL}
