@@ -48,13 +48,8 @@ _SMALLEST_ROW = 20
 
 def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     """What is new at the source's path; None where nothing is."""
-    spark, storage, spec, progress, stored = (
-        request.spark,
-        request.storage,
-        request.spec,
-        request.progress,
-        request.stored,
-    )
+    spark, storage, spec = request.spark, request.storage, request.spec
+    progress, stored = request.progress, request.stored
     assert spec.path is not None
     filesystem, path = storage.filesystem(spec.path)
     info = filesystem.get_file_info(path)
@@ -89,9 +84,8 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
         _check_parquet(spec, filesystem, fresh, stored)
     records, scratch = _records(request, filesystem, root, fresh, base, size)
     progress = {"files": {n: list(s) for n, s in kept.items()}, "kind": kind}
-    return PollResult(
-        records, progress, whole=whole, within=None if changed is None else tuple(changed), scratch=scratch
-    )
+    within = None if changed is None else tuple(changed)
+    return PollResult(records, progress, whole=whole, within=within, scratch=scratch)
 
 
 def _records(

@@ -58,13 +58,8 @@ def poll_interval(spec: TableSpec) -> float:
 
 def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
-    spark, storage, spec, progress, stored = (
-        request.spark,
-        request.storage,
-        request.spec,
-        request.progress,
-        request.stored,
-    )
+    spark, storage, spec = request.spark, request.storage, request.spec
+    progress, stored = request.progress, request.stored
     told = described(spark, spec.relation)
     if told.provider == "delta" and told.location is not None:
         return delta.changes(request, told.location)
