@@ -201,17 +201,17 @@ class _Intaking:
         split, all_columns = self._pending.split(records), records.schema
         inner = dict(self._manifest.get("inner", {}))
         batch = EnvelopeInput(
-            self._spark,
-            self._spec.name,
-            self._spec.location,
-            self._settings,
-            self._place,
-            self._log,
-            schema,
-            result,
-            split.due,
-            self._t,
-            inner,
+            spark=self._spark,
+            name=self._spec.name,
+            location=self._spec.location,
+            settings=self._settings,
+            place=self._place,
+            log=self._log,
+            schema=schema,
+            result=result,
+            records=split.due,
+            t=self._t,
+            inner=inner,
         )
         change = self._spec.envelope.apply(batch)
         updates = change.updates.localized()

@@ -39,7 +39,7 @@ class Change:
     finish: Callable[[], dict[str, int]] = dict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EnvelopeInput:
     """One intake of the source ``name``. ``settings`` spell columns as ``schema`` does, the visible columns;
     ``records`` are the good ones, ``location`` is where they are from; ``log`` is None at the first intake; ``inner``:
