@@ -32,12 +32,14 @@ def parse_source(
     """
     _refuse_reserved(name, meta, columns)
     kind = _kind(name, meta)
+    envelope = _envelope(name, meta, kind)
+    _refuse_foreign(name, meta, kind)
     given = kind.completed(name, {key: value for key, value in meta.items() if key in kind.known_settings()})
     settings = {key: value for key, value in given.items() if key in kind.envelope_settings}
     spec = kind(
         name=name,
         relation=relation,
-        envelope=_envelope(name, given, kind),
+        envelope=envelope,
         settings=EnvelopeSettings(**read_settings(EnvelopeSettings, name, settings, project_dir)),
         columns=tuple((column, str(dtype)) for column, dtype in columns.items() if dtype),
         untyped=tuple(column for column, dtype in columns.items() if not dtype),
@@ -59,7 +61,7 @@ def _refuse_reserved(name: str, meta: Mapping[str, Any], columns: Mapping[str, s
 
 
 def _kind(name: str, meta: Mapping[str, Any]) -> type[SourceSpec]:
-    """The connector's kind of spec. Raises ConfigError for a setting that means nothing to it."""
+    """The connector's kind of spec. Raises ConfigError for a setting that no connector knows."""
     known = _known_settings()
     unknown = next((key for key in meta if key not in known), None)
     if unknown is not None:
@@ -67,14 +69,19 @@ def _kind(name: str, meta: Mapping[str, Any]) -> type[SourceSpec]:
         raise ConfigError(f"source {name}: unknown setting differential.{unknown}", f"{hint}Known: {', '.join(known)}.")
     connector = chosen(name, "connector", meta.get("connector", _implied_connector(meta)), tuple(CONNECTORS))
     kind: type[SourceSpec] = CONNECTORS[connector].SPEC
-    foreign = next((key for key, value in meta.items() if value and connector not in known[key]), None)
+    return kind
+
+
+def _refuse_foreign(name: str, meta: Mapping[str, Any], kind: type[SourceSpec]) -> None:
+    """Raises ConfigError for a setting that only other connectors know."""
+    known = _known_settings()
+    foreign = next((key for key, value in meta.items() if value and kind.connector not in known[key]), None)
     if foreign is not None:
         others = f"connector{'s' * (len(known[foreign]) > 1)} {', '.join(known[foreign])}"
         raise ConfigError(
-            f"source {name}: {foreign} means nothing to connector {connector}, which reads {kind.reads}",
+            f"source {name}: {foreign} means nothing to connector {kind.connector}, which reads {kind.reads}",
             f"{foreign} is for {others}: name another connector, or leave {foreign} out.",
         )
-    return kind
 
 
 @cache
