@@ -23,7 +23,7 @@ from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.runtime.verify import verify_model
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -95,8 +95,12 @@ class _Bench:
         self.storage = Storage(str(folder / "state"))
         spark.sql("CREATE DATABASE IF NOT EXISTS bench")
         inputs = {
-            f"bench.{name}": SourceSpec(
-                f"bench.{name}", f"bench.{name}", "append", connector="files", path=str(folder / name), format="parquet"
+            f"bench.{name}": parse_source(
+                f"bench.{name}",
+                f"bench.{name}",
+                {"envelope": "append", "path": name, "format": "parquet"},
+                {},
+                str(folder),
             )
             for name in ("orders", "lines")
         }

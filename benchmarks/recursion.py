@@ -26,7 +26,7 @@ from dbt_incremental_dd.render import inner
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.trace import local
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -118,15 +118,8 @@ class _Bench:
 
     def run(self, full_refresh: bool = False) -> float:
         """One run of the model, its source taken in before; seconds of the model alone."""
-        spec = SourceSpec(
-            "graph.edges",
-            "graph.edges",
-            "changelog",
-            connector="files",
-            path=str(self._folder / "edges"),
-            format="parquet",
-            diff_column="diff",
-        )
+        settings = {"envelope": "changelog", "path": "edges", "format": "parquet", "diff_column": "diff"}
+        spec = parse_source("graph.edges", "graph.edges", settings, {}, str(self._folder))
         request = ModelRequest(
             "graph.components",
             "graph.components",

@@ -161,7 +161,7 @@ class DifferentialAdapter(SparkAdapter):
         try:
             request = model_request(model, relation, sql, graph, self.config, folder)
             run = self._run(dd_time)
-            run.moments.expect(lambda: read_sources(graph, selected, folder))
+            run.scope.expect(lambda: read_sources(graph, selected, folder))
             outcome = run.model(request)
             self._warn_of_absent(request)
             return DifferentialResponse.of(outcome)

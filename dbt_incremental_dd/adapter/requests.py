@@ -15,7 +15,6 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
 from dbt_incremental_dd.sources.secrets import literal_secrets
 
 logger = AdapterLogger("Differential")
@@ -136,9 +135,7 @@ def source_spec(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:
     settings = {**wide, **meta, **own}
     columns = {column["name"]: column.get("data_type") for column in (node.get("columns") or {}).values()}
     _warn_of_secrets(name, settings)
-    spec = parse_source(name, relation, settings, columns, folder)
-    connector_of(spec).check(spec)
-    return name, spec
+    return name, parse_source(name, relation, settings, columns, folder)
 
 
 def _warn_of_secrets(source: str, settings: Mapping[str, Any]) -> None:

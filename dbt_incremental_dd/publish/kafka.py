@@ -17,9 +17,9 @@ from dbt_incremental_dd.core.errors import ConfigError, SinkError, SourceError
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.publish.events import FORMS, Form, Message, messages
-from dbt_incremental_dd.sources.kafka.client import Span, client, extent
-from dbt_incremental_dd.sources.kafka.client import messages as read
-from dbt_incremental_dd.sources.kafka.feed import Feed
+from dbt_incremental_dd.sources.connectors.kafka.client import Span, client, extent
+from dbt_incremental_dd.sources.connectors.kafka.client import messages as read
+from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
 from dbt_incremental_dd.subscribe.keeping import Keeping
 from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscription
 

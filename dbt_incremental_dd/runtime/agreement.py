@@ -17,10 +17,10 @@ from dbt_incremental_dd.trace.manifest import visible_schema
 from dbt_incremental_dd.trace.read import updates
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.runtime.scope import RunScope
+    from dbt_incremental_dd.runtime.run_context import RunContext
 
 
-def hold_columns(run: RunScope, request: ModelRequest, current: Current, schema: Schema) -> None:
+def hold_columns(run: RunContext, request: ModelRequest, current: Current, schema: Schema) -> None:
     """Raises ColumnsError or ConfigError where the contract is not about such columns; asks Spark only where one of
     both has changed."""
     contract = request.config.contract
@@ -33,7 +33,7 @@ def hold_columns(run: RunScope, request: ModelRequest, current: Current, schema:
     require_meaning(Constrained(run.spark, run.storage, request.name, schema, None), contract.constraints)
 
 
-def hold_stored(run: RunScope, request: ModelRequest, current: Current, schema: Schema) -> dict[str, Any]:
+def hold_stored(run: RunContext, request: ModelRequest, current: Current, schema: Schema) -> dict[str, Any]:
     """Holds what is stored to the contract where it is not yet; what the manifest then says of it, else nothing.
 
     Raises ColumnsError, ConfigError or ContractError where it does not keep to it.
@@ -50,7 +50,7 @@ def hold_stored(run: RunScope, request: ModelRequest, current: Current, schema: 
 
 
 def hold_batch(
-    run: RunScope,
+    run: RunContext,
     request: ModelRequest,
     current: Current,
     schema: Schema,

@@ -49,13 +49,13 @@ from dbt_incremental_dd.trace.position import Position
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.runtime.scope import RunScope
+    from dbt_incremental_dd.runtime.run_context import RunContext
 
 _PATIENCE = 5.0
 """Seconds that a recursion's delta has in any case."""
 
 
-def run_model(run: RunScope, request: ModelRequest) -> Outcome:
+def run_model(run: RunContext, request: ModelRequest) -> Outcome:
     """Brings the model to the latest time, up to the run's, at which all its inputs are final.
 
     Raises DifferentialError, naming the model; then nothing of the run is visible.
@@ -73,13 +73,13 @@ def run_model(run: RunScope, request: ModelRequest) -> Outcome:
     return replace(outcome, seconds=time.monotonic() - started)
 
 
-def _run(run: RunScope, request: ModelRequest) -> Outcome:
+def _run(run: RunContext, request: ModelRequest) -> Outcome:
     given = resolve(run, request)
     with writing(run.storage.collection(request.name), run.report):
         return _write(run, request, given)
 
 
-def _write(run: RunScope, request: ModelRequest, given: tuple[Given, ...]) -> Outcome:
+def _write(run: RunContext, request: ModelRequest, given: tuple[Given, ...]) -> Outcome:
     current = current_of(run, request)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
     slowest = min(given, key=lambda item: item.as_of, default=None)
@@ -120,7 +120,7 @@ def _write(run: RunScope, request: ModelRequest, given: tuple[Given, ...]) -> Ou
 
 
 def _skip(
-    run: RunScope, request: ModelRequest, current: Current, given: tuple[Given, ...], t1: Time, held_back_by: str
+    run: RunContext, request: ModelRequest, current: Current, given: tuple[Given, ...], t1: Time, held_back_by: str
 ) -> Outcome:
     """Nothing changed: only the frontier moves, if at all. No Spark job, unless a run has ended before its relations
     were made."""
@@ -148,7 +148,7 @@ class _Work:
 
     def __init__(
         self,
-        run: RunScope,
+        run: RunContext,
         request: ModelRequest,
         current: Current,
         given: tuple[Given, ...],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dbt_incremental_dd.runtime.model import run_model
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
-from dbt_incremental_dd.runtime.scope import RunScope
+from dbt_incremental_dd.runtime.run_context import RunContext
 
 
-class Run(RunScope):
+class Run(RunContext):
     """One invocation, as its models share it. Its methods may be called from several threads."""
 
     def model(self, request: ModelRequest) -> Outcome:

@@ -25,12 +25,10 @@ from dbt_incremental_dd.trace.read import schema_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OF_THE_CATALOG = ("table", "iceberg")
-
 
 def needs_relation(spec: SourceSpec) -> bool:
     """Whether the source is in no catalog by itself."""
-    return spec.connector not in _OF_THE_CATALOG and not (spec.connector == "delta" and spec.path is None)
+    return not spec.in_catalog
 
 
 def show_source(spark: SparkSession, storage: Storage, spec: SourceSpec) -> None:

@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.request import ModelRequest, Strategy
-from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -20,7 +20,7 @@ from dbt_incremental_dd.trace.manifest import visible_schema
 from dbt_incremental_dd.trace.position import Position, position
 
 if TYPE_CHECKING:
-    from dbt_incremental_dd.runtime.scope import RunScope
+    from dbt_incremental_dd.runtime.run_context import RunContext
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Current:
         return position(self.log, self.manifest) if self.log is not None and self.is_built else Position()
 
 
-def resolve(run: RunScope, request: ModelRequest) -> tuple[Given, ...]:
+def resolve(run: RunContext, request: ModelRequest) -> tuple[Given, ...]:
     """Every relation that the SQL reads, sources taken in. Raises StateError if one of them has gone back."""
     found = []
     read = {} if request.full_refresh else _read(run, request.name)
@@ -89,14 +89,14 @@ def resolve(run: RunScope, request: ModelRequest) -> tuple[Given, ...]:
             as_of = position(log, manifest).as_of
             found.append(Given(relation.key, log, visible_schema(manifest, log), began, as_of))
         else:
-            spec = how if isinstance(how, SourceSpec) else SourceSpec(f"{relation.key}", relation.sql)
+            spec = how if isinstance(how, SourceSpec) else parse_source(relation.key, relation.sql, {}, {}, "")
             taken = run.source(spec)
             began = run.inputs.begin(spec.name)
             found.append(Given(relation.key, taken.log, taken.schema, began, taken.log.frontiers.last))
     return tuple(found)
 
 
-def _read(run: RunScope, name: str) -> Mapping[str, Time]:
+def _read(run: RunContext, name: str) -> Mapping[str, Time]:
     """The latest time that the model has read of each of its inputs."""
     run.inputs.begin(name)
     place = run.storage.collection(name)
@@ -104,7 +104,7 @@ def _read(run: RunScope, name: str) -> Mapping[str, Time]:
     return {} if log is None else position(log, place.read_manifest(log.manifest)).inputs
 
 
-def moment(run: RunScope, current: Current, given: tuple[Given, ...]) -> Time:
+def moment(run: RunContext, current: Current, given: tuple[Given, ...]) -> Time:
     """The moment that the model will show: the latest at which all inputs are final. It goes back only if they do."""
     return min([max(run.time, current.position.as_of), *(item.as_of for item in given)])
 
@@ -133,7 +133,7 @@ def stamp(current: Current, given: tuple[Given, ...], t1: Time) -> Time:
     return max([t1, current.last + 1, *(item.up_to for item in given)])
 
 
-def current_of(run: RunScope, request: ModelRequest) -> Current:
+def current_of(run: RunContext, request: ModelRequest) -> Current:
     """Raises StateError where what is stored is damaged; with a full refresh it is removed instead."""
     place = run.storage.collection(request.name)
     try:

@@ -9,24 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.sources import append, changelog, debezium, replica, snapshot, upsert
-from dbt_incremental_dd.sources.arrival import Arrival
-from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.connectors import connector_of
+from dbt_incremental_dd.sources.connectors.registry import connector_of
+from dbt_incremental_dd.sources.dead_letter import good_records
+from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput, record_names
 from dbt_incremental_dd.sources.exchange import Records, write
-from dbt_incremental_dd.sources.malformed import good_records
+from dbt_incremental_dd.sources.pending import NODE, Pending
+from dbt_incremental_dd.sources.poll import PollRequest, RunScope
+from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.secrets import without
-from dbt_incremental_dd.sources.taking import Change, Taking, record_names
-from dbt_incremental_dd.sources.visit import Moments, Visit
-from dbt_incremental_dd.sources.waiting import NODE, Waiting
+from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
@@ -36,19 +35,9 @@ from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.manifest import change_of
 from dbt_incremental_dd.trace.progress import progress
-from dbt_incremental_dd.trace.read import schema_of, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ENVELOPES: Mapping[str, ModuleType] = {
-    "append": append,
-    "upsert": upsert,
-    "debezium": debezium,
-    "changelog": changelog,
-    "snapshot": snapshot,
-    "replica": replica,
-}
 
 
 @dataclass(frozen=True)
@@ -68,13 +57,13 @@ def take_in(
     spec: SourceSpec,
     t: Time,
     report: Callable[[str], None],
-    moments: Moments | None = None,
+    scope: RunScope | None = None,
 ) -> Intake:
     """Brings the source's collection to ``t``. Raises SourceError, naming the source; then nothing was taken in.
 
-    ``moments``: what the run's sources have in common.
+    ``scope``: what the run's sources have in common.
     """
-    place, common = storage.collection(spec.name), moments or Moments(lambda: (spec,))
+    place, common = storage.collection(spec.name), scope or RunScope(lambda: (spec,))
     with writing(place, report):
         try:
             return _told(storage, place, spec, lambda: _take_in(spark, place, spec, t, report, common))
@@ -113,7 +102,7 @@ def _failed(storage: Storage, place: Place, spec: SourceSpec, error: Exception) 
 
 
 def _take_in(
-    spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None], moments: Moments
+    spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None], scope: RunScope
 ) -> Intake:
     log = place.log()
     manifest = place.read_manifest(log.manifest) if log else {}
@@ -122,7 +111,7 @@ def _take_in(
             f"{spec.name} is stored as a {manifest.get('kind')}, and is now read as a source",
             "Remove its folder under state_root, or make it a differential model again.",
         )
-    if manifest and manifest.get("envelope") != spec.envelope:
+    if manifest and manifest.get("envelope") != spec.envelope.name:
         raise SourceError(
             f"source {spec.name}: it was taken in with envelope {manifest['envelope']}, now it is {spec.envelope}",
             "Set the envelope back, or remove its folder under state_root to take it in anew.",
@@ -131,7 +120,7 @@ def _take_in(
         t = min(t, _complete_up_to(place, log if manifest else None))
     if log is not None and manifest and t < log.frontiers.upper:
         return Intake(spec.name, log, Schema.from_json(str(manifest["schema"])), 0)
-    return _Intaking(spark, place, log if manifest else None, manifest, spec, t, report, moments).run()
+    return _Intaking(spark, place, log if manifest else None, manifest, spec, t, report, scope).run()
 
 
 def _complete_up_to(place: Place, log: Log | None) -> Time:
@@ -144,22 +133,6 @@ def _complete_up_to(place: Place, log: Log | None) -> Time:
     raise SourceError(
         f"source {place.name}: its frontier is managed, and nobody has advanced it yet",
         f"Say up to when it is complete: dbt-dd advance {place.name} --to TIME.",
-    )
-
-
-def _as_spelt(spec: SourceSpec, schema: Schema) -> SourceSpec:
-    """The spec with the columns' own spelling of their names, which settings may write in other case."""
-
-    def own(name: str | None) -> str | None:
-        column = schema.find(name) if name else None
-        return column.name if column else name
-
-    return replace(
-        spec,
-        key=tuple(str(own(name)) for name in spec.key),
-        order_by=tuple(str(own(name)) for name in spec.order_by),
-        diff_column=own(spec.diff_column),
-        op_column=own(spec.op_column),
     )
 
 
@@ -180,25 +153,27 @@ class _Intaking:
         spec: SourceSpec,
         t: Time,
         report: Callable[[str], None],
-        moments: Moments,
+        scope: RunScope,
     ) -> None:
-        self._moments = moments
+        self._scope = scope
         self._spark = spark
         self._place = place
         self._log = log
         self._manifest = manifest
         self._spec = spec
+        self._settings = spec.settings
+        """As the records' columns are spelt, once these are known."""
         self._t = t
         self._report = report
         self._started = time.monotonic()
-        self._waiting = Waiting(spark, place, spec, t, manifest.get("inner", {}).get(NODE))
+        self._pending = Pending(spark, place, spec, t, manifest.get("inner", {}).get(NODE))
 
     def run(self) -> Intake:
         """Reads what is new, makes it updates, and commits."""
-        arrival = self._arrivals()
-        if arrival is None and self._waiting.is_due:
-            arrival = Arrival(self._waiting.no_records(), self._manifest["progress"])
-        if arrival is None:
+        result = self._poll()
+        if result is None and self._pending.is_due:
+            result = PollResult(self._pending.no_records(), self._manifest["progress"])
+        if result is None:
             assert self._log is not None
             reached("source: nothing new")
             log = self._log.commit(Commit(upper=self._t + 1))
@@ -207,88 +182,107 @@ class _Intaking:
         reached("source: arrived")
         try:
             with progress(self._place.storage, self._place.trace_uri, what, self._report):
-                return self._take(arrival)
+                return self._take(result)
         finally:
-            for uri in arrival.scratch:
+            for uri in result.scratch:
                 self._place.storage.remove(uri)
 
-    def _arrivals(self) -> Arrival | None:
+    def _poll(self) -> PollResult | None:
         text = self._manifest.get("records")
         stored = Schema.from_json(str(text)) if text else None
         progress = self._manifest.get("progress", {})
-        visit = Visit(self._spark, self._place, self._spec, progress, stored, self._log, self._moments)
-        return connector_of(self._spec).arrivals(visit)
+        request = PollRequest(self._spark, self._place, self._spec, progress, stored, self._log, self._scope)
+        return connector_of(self._spec).poll(request)
 
-    def _take(self, arrival: Arrival) -> Intake:
-        if arrival.key is not None:
-            self._spec = replace(self._spec, key=arrival.key)
-        records, note = good_records(self._place, self._spec, arrival, self._t)
+    def _take(self, result: PollResult) -> Intake:
+        records, note = good_records(self._place, self._spec, result, self._t)
         record_schema = records.schema.select(record_names(records))
-        schema = self._visible(record_schema)
-        self._spec = _as_spelt(self._spec, record_schema if self._spec.envelope == "changelog" else schema)
-        split, all_columns = self._waiting.split(records), records.schema
-        records = split.due
+        schema = self._visible(record_schema, result)
+        split, all_columns = self._pending.split(records), records.schema
         inner = dict(self._manifest.get("inner", {}))
-        taking = Taking(self._spark, self._spec, self._place, self._log, schema, arrival, records, self._t, inner)
-        change: Change = ENVELOPES[self._spec.envelope].change(taking)
+        batch = EnvelopeInput(
+            spark=self._spark,
+            name=self._spec.name,
+            location=self._spec.location,
+            settings=self._settings,
+            place=self._place,
+            log=self._log,
+            schema=schema,
+            result=result,
+            records=split.due,
+            t=self._t,
+            inner=inner,
+        )
+        change = self._spec.envelope.apply(batch)
         updates = change.updates.localized()
         stored = Schema((*updates.schema.columns[:-1], TIME_COLUMN, DIFF_COLUMN))
-        batch = self._write(updates, stored)
+        files = self._write(updates, stored)
         reached("source: updates written")
         inner.update(change.finish())
-        inner.update(self._waiting.commit(split, all_columns))
+        inner.update(self._pending.commit(split, all_columns))
         reached("source: states written")
-        local = updates.local
-        counts = (
-            count_stored(self._place.storage, self._place.trace_uri, batch) if local is None else count(local[DIFF])
-        )
-        seconds = time.monotonic() - self._started
         manifest = {
-            "kind": "source",
-            **change_of(self._manifest, "delta" if self._manifest else "initial", _counted(records), counts, seconds),
-            "envelope": self._spec.envelope,
+            **self._history(split.due, updates, files),
             "schema": schema.to_json(),
             "records": record_schema.to_json(),
+            "progress": dict(result.progress),
+            "inner": inner,
+        }
+        notes = "; ".join(n for n in (*result.notes, *change.notes, note) if n)
+        if notes:
+            self._report(f"source {self._spec.name}: {notes}")
+        log = self._commit(files, stored, manifest)
+        reached("source: committed")
+        result.confirm()
+        reached("source: confirmed")
+        return Intake(self._spec.name, log, schema, total_rows(files), notes)
+
+    def _history(self, records: Records, updates: Records, files: tuple[DataFile, ...]) -> dict[str, Any]:
+        """What the manifest says of the intake, whatever its records are."""
+        local = updates.local
+        counts = (
+            count_stored(self._place.storage, self._place.trace_uri, files) if local is None else count(local[DIFF])
+        )
+        seconds = time.monotonic() - self._started
+        return {
+            "kind": "source",
+            **change_of(self._manifest, "delta" if self._manifest else "initial", _counted(records), counts, seconds),
+            "envelope": self._spec.envelope.name,
             "frontier": self._spec.frontier,
             "retain_history": self._spec.retain_history,
-            "progress": dict(arrival.progress),
-            "inner": inner,
-            "sorted_by": self._sorted_by(),
+            "sorted_by": self._sort_key,
         }
+
+    def _commit(self, files: tuple[DataFile, ...], stored: Schema, manifest: Mapping[str, Any]) -> Log:
         log = self._log or self._place.create(stored)
         commit = Commit(
-            add=batch,
+            add=files,
             upper=self._t + 1,
             since=self._t if self._log is None else None,
             manifest=self._place.write_manifest(manifest),
             schema=stored,
         )
-        notes = "; ".join(n for n in (*arrival.notes, *change.notes, note) if n)
-        if notes:
-            self._report(f"source {self._spec.name}: {notes}")
-        log = log.commit(commit)
-        reached("source: committed")
-        arrival.confirm()
-        reached("source: confirmed")
-        return Intake(self._spec.name, log, schema, total_rows(batch), notes)
+        return log.commit(commit)
 
-    def _visible(self, schema: Schema) -> Schema:
-        """The columns that queries see. Raises SourceError where a key column is not among them."""
-        if self._spec.envelope == "debezium":
-            schema = schema_of(debezium.row_fields(struct(schema)))
-        elif self._spec.envelope == "changelog":
-            schema = schema.select(changelog.visible(self._spec, schema.names))
-        for name in (*self._spec.key, *self._spec.order_by):
-            if schema.find(name) is None and not (self._spec.envelope == "debezium" and name in self._spec.order_by):
+    def _visible(self, records: Schema, result: PollResult) -> Schema:
+        """The columns that queries see. Raises SourceError if a key column is not among them."""
+        envelope, settings = self._spec.envelope, self._settings
+        if result.key is not None:
+            settings = replace(settings, key=result.key)
+        schema = envelope.visible_schema(settings, records)
+        for name in envelope.needed_columns(settings):
+            if schema.find(name) is None:
                 raise SourceError(
                     f"source {self._spec.name}: there is no column {name}; there are {', '.join(schema.names)}",
                     "Correct `key` or `order_by` in the source's settings.",
                 )
+        self._settings = settings.as_spelt(schema, records)
         return schema
 
-    def _write(self, updates: Records, stored: Schema) -> tuple[Any, ...]:
+    def _write(self, updates: Records, stored: Schema) -> tuple[DataFile, ...]:
         bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
-        return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, self._sorted_by())
+        return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, self._sort_key)
 
-    def _sorted_by(self) -> tuple[str, ...]:
-        return self._spec.key if self._spec.envelope in ("upsert", "debezium", "replica") else ()
+    @property
+    def _sort_key(self) -> tuple[str, ...]:
+        return self._spec.envelope.sort_key(self._settings)

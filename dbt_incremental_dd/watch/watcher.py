@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.time import format_time, now
+from dbt_incremental_dd.sources.change_token import change_token, poll_interval
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.sight import look_every, sight
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.watch.project import Project, Ran
 
@@ -95,14 +95,14 @@ class Watched:
 
     def _has_news(self, name: str) -> bool:
         spec = self._sources[name]
-        every = look_every(spec)
+        every = poll_interval(spec)
         if every and not self._is_due(name, every):
             return False
         look = self._look(name)
         return look is not None and look != self._seen.get(name)
 
     def _look(self, name: str) -> Hashable | None:
-        return sight(self._storage or Storage(self.project.folder), self._sources[name])
+        return change_token(self._storage or Storage(self.project.folder), self._sources[name])
 
     def _has_changed(self) -> bool:
         """Takes the project in anew where it has been edited."""

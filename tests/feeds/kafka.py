@@ -14,7 +14,6 @@ import pytest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
@@ -62,9 +61,7 @@ def spec_of(
     """A source that is checked as dbt's are."""
     settings = {"connector": "kafka", "topic": topic, **meta}
     settings["options"] = {"bootstrap.servers": servers, **(options or {})}
-    spec = parse_source("s.t", "s.t", settings, columns, "/")
-    connector_of(spec).check(spec)
-    return spec
+    return parse_source("s.t", "s.t", settings, columns, "/")
 
 
 class Reader:

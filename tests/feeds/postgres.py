@@ -13,7 +13,6 @@ import psycopg
 import dbt_incremental_dd
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
 from dbt_incremental_dd.trace.layout import Storage
 from tests.servers.postgres import Postgres
 
@@ -51,14 +50,12 @@ class Feed:
         """A table of the schema public."""
         options = {"url": self.url, **settings.pop("options", {})}
         meta = {"connector": "postgres", "options": options, **settings}
-        found = parse_source(f"public.{name}", f"`public`.`{name}`", meta, columns or {}, "")
-        connector_of(found).check(found)
-        return found
+        return parse_source(f"public.{name}", f"`public`.`{name}`", meta, columns or {}, "")
 
     def run(self, *specs: SourceSpec, expected: tuple[SourceSpec, ...] | None = None) -> dict[str, int]:
         """One run that takes in these; how many updates each has."""
         run = Run(self.spark, self.storage, "run", None, self.told.append)
-        run.moments.expect(lambda: specs if expected is None else expected)
+        run.scope.expect(lambda: specs if expected is None else expected)
         return {spec.name.split(".", 1)[1]: run.source(spec).rows for spec in specs}
 
     def rows(self, name: str) -> Counter[tuple[Any, ...]]:

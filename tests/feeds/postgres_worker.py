@@ -19,7 +19,7 @@ def main() -> None:
     settings = {**SETTINGS, "spark.master": "local[2]", "spark.driver.memory": "1g"}
     spark = open_session(root, {**settings, "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
     run = Run(spark, Storage(root), "worker", None, print)
-    run.moments.expect(lambda: specs)
+    run.scope.expect(lambda: specs)
     for spec in specs:
         run.source(spec)
 

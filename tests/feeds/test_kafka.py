@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.sources.kafka import client, in_spark
+from dbt_incremental_dd.sources.connectors.kafka import client, in_spark
 from dbt_incremental_dd.trace import limits
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker

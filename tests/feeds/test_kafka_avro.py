@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources.kafka import client
+from dbt_incremental_dd.sources.connectors.kafka import client
 from dbt_incremental_dd.trace import limits
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
-from dbt_incremental_dd.sources.sight import look_every, sight
+from dbt_incremental_dd.sources.change_token import change_token, poll_interval
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker
 
@@ -77,7 +77,7 @@ def test_a_topic_that_was_made_again(spark: SparkSession, kafka: Broker, tmp_pat
     reader = Reader(spark, tmp_path, spec_of(kafka.servers, "again", envelope="append"))
     Writer(kafka, "again").send(*rows(1, 2))
     reader.take()
-    before = sight(reader.storage, reader.spec)
+    before = change_token(reader.storage, reader.spec)
     kafka.delete("again")
     with pytest.raises(SourceError, match="there is no topic again at 127"):
         reader.take()
@@ -85,7 +85,7 @@ def test_a_topic_that_was_made_again(spark: SparkSession, kafka: Broker, tmp_pat
     Writer(kafka, "again").send(*rows(3, 4))
     with pytest.raises(SourceError, match="is not the one that was taken in so far"):
         reader.take()
-    assert sight(reader.storage, reader.spec) != before
+    assert change_token(reader.storage, reader.spec) != before
 
 
 def test_another_topic(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_nobody_answers(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="topic t cannot be read from") as caught:
         reader.take()
     assert time.monotonic() - began < 10 and "bootstrap.servers" in caught.value.remedy
-    assert sight(reader.storage, spec) == ((), None)
+    assert change_token(reader.storage, spec) == ((), None)
     spec = spec_of("127.0.0.1:9", "t", envelope="append", options={"no.such.option": "1"})
     with pytest.raises(SourceError, match=r"refuses the options.*no.such.option"):
         Reader(spark, tmp_path, spec).take()
@@ -128,17 +128,17 @@ def test_what_a_topic_looks_like(spark: SparkSession, kafka: Broker, tmp_path: P
     kafka.create("looks", 3)
     spec = spec_of(kafka.servers, "looks", envelope="append")
     storage = Reader(spark, tmp_path, spec).storage
-    looks = [sight(storage, spec), sight(storage, spec)]
+    looks = [change_token(storage, spec), change_token(storage, spec)]
     Writer(kafka, "looks").send(*rows(1))
-    looks += [sight(storage, spec)]
+    looks += [change_token(storage, spec)]
     writer = Writer(kafka, "looks", "looks")
     writer.producer.begin_transaction()
     writer.send(*rows(2))
-    looks += [sight(storage, spec)]
+    looks += [change_token(storage, spec)]
     writer.end()
-    looks += [sight(storage, spec)]
+    looks += [change_token(storage, spec)]
     assert [one == other for one, other in itertools.pairwise(looks)] == [True, False, True, False]
-    assert look_every(spec) == 0.2
+    assert poll_interval(spec) == 0.2
 
 
 def test_without_the_client(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources.kafka import feed
-from dbt_incremental_dd.sources.kafka import in_spark as connector
+from dbt_incremental_dd.sources.connectors.kafka import feed
+from dbt_incremental_dd.sources.connectors.kafka import in_spark as connector
 from tests.feeds.kafka import Reader, Writer, spark, spec_of
 from tests.servers.secured import PASSWORD, Secured, secured
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources.postgres import spool
+from dbt_incremental_dd.sources.connectors.postgres import spool
 from dbt_incremental_dd.trace import limits
 from tests.feeds.postgres import Feed
 
@@ -312,7 +312,7 @@ def test_the_server_keeps_what_the_last_follower_needs(feed: Feed) -> None:
 
 
 def test_quiet_tables_do_not_keep_the_servers_log(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dbt_incremental_dd.sources.postgres.connector._QUIET", 1 << 16)
+    monkeypatch.setattr("dbt_incremental_dd.sources.connectors.postgres.connector._QUIET", 1 << 16)
     feed.sql("CREATE TABLE quiet (id int PRIMARY KEY); CREATE TABLE noise (v text)")
     spec = feed.spec("quiet")
     feed.run(spec)

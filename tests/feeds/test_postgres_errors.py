@@ -11,11 +11,10 @@ import psycopg
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
+from dbt_incremental_dd.sources.change_token import change_token, poll_interval
 from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.sources.connectors import connector_of
-from dbt_incremental_dd.sources.postgres import slots
-from dbt_incremental_dd.sources.postgres.connection import scrubbed
-from dbt_incremental_dd.sources.sight import look_every, sight
+from dbt_incremental_dd.sources.connectors.postgres import slots
+from dbt_incremental_dd.sources.connectors.postgres.connection import scrubbed
 from dbt_incremental_dd.trace.layout import Storage
 from tests.feeds.postgres import Feed
 from tests.servers.postgres import Postgres, free_port
@@ -31,8 +30,7 @@ QUOTED = "correct-horse%40battery%3Astaple%2F9"
 
 def parsed(**settings: Any) -> None:
     options = {"url": "postgresql://localhost/x", **settings.pop("options", {})}
-    spec = parse_source("s.t", "s.t", {"connector": "postgres", "options": options, **settings}, {}, "")
-    connector_of(spec).check(spec)
+    parse_source("s.t", "s.t", {"connector": "postgres", "options": options, **settings}, {}, "")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ def test_a_server_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None
             Run(spark, storage, "run", None, print).source(spec)
         assert time.monotonic() - began < 20
         assert not any(part in repr(caught.getrepr()) + str(caught.value) for part in ("correct", "staple"))
-        assert sight(storage, spec) == ((), None) and look_every(spec) > 0
+        assert change_token(storage, spec) == ((), None) and poll_interval(spec) > 0
 
 
 pg = pytest.mark.postgres
@@ -303,7 +301,7 @@ def test_what_a_source_looks_like(feed: Feed) -> None:
     spec = feed.spec("t")
     feed.run(spec)
     feed.run(spec)
-    before = sight(feed.storage, spec)
+    before = change_token(feed.storage, spec)
     feed.run(spec)
     feed.sql("INSERT INTO t VALUES (1)")
-    assert sight(feed.storage, spec) != before
+    assert change_token(feed.storage, spec) != before

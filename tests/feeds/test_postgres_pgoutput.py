@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt_incremental_dd.sources.postgres.pgoutput import (
+from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
     UNCHANGED,
     Attribute,
     Begin,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources.postgres import spool
+from dbt_incremental_dd.sources.connectors.postgres import spool
 from dbt_incremental_dd.trace import limits
 from tests.feeds.postgres import Feed
 from tests.servers.postgres import Postgres

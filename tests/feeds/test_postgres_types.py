@@ -10,7 +10,7 @@ import pytest
 import dbt_incremental_dd
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.types import STRING, Decimal
-from dbt_incremental_dd.sources.postgres.types import spark_type
+from dbt_incremental_dd.sources.connectors.postgres.types import spark_type
 from tests.feeds.postgres import Feed
 
 SAME = {

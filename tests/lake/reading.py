@@ -13,8 +13,8 @@ from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import parse_source
+from dbt_incremental_dd.sources.connectors.lake import data_files
 from dbt_incremental_dd.sources.intake import Intake
-from dbt_incremental_dd.sources.lake import data_files
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import consolidate
 

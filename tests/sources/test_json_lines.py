@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP
-from dbt_incremental_dd.sources.arrival import CORRUPT
-from dbt_incremental_dd.sources.json_lines import parse
+from dbt_incremental_dd.sources.formats.json_lines import parse
+from dbt_incremental_dd.sources.poll_result import CORRUPT
 from dbt_incremental_dd.trace.read import struct
 
 if TYPE_CHECKING:

@@ -6,14 +6,17 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.sources.kafka.feed import feed_of
+from dbt_incremental_dd.sources.connectors.kafka.feed import feed_of
 from tests.feeds.kafka import spec_of
 
 WRONG = {
     "no servers": ({"envelope": "append", "options": {"bootstrap.servers": ""}}, "needs the option bootstrap.servers"),
     "snapshot": ({}, "a topic holds changes"),
     "order": ({"envelope": "upsert", "key": "id", "order_by": "n"}, "order_by means nothing"),
-    "path": ({"envelope": "append", "path": "x", "format": "json"}, "reads a topic, and path is /x"),
+    "path": (
+        {"envelope": "append", "path": "x", "format": "json"},
+        "path means nothing to connector kafka, which reads a topic",
+    ),
     "format": ({"envelope": "append", "format": "parquet"}, "cannot read parquet"),
     "csv of events": ({"envelope": "debezium", "key": "id", "format": "csv"}, "cannot read csv with envelope debezium"),
     "event time": ({"envelope": "upsert", "key": "id", "event_time": "n"}, "lose the topic's order"),

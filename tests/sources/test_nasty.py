@@ -18,10 +18,10 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.arrival import CORRUPT, FILE
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.json_lines import is_plain, parse
-from dbt_incremental_dd.sources.reader import Found, read
+from dbt_incremental_dd.sources.connectors.files.reader import Found, read
+from dbt_incremental_dd.sources.formats.json_lines import is_plain, parse
+from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE
 from dbt_incremental_dd.trace.read import schema_of
 from tests.sources.test_intake import Reader
 

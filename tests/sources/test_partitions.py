@@ -97,7 +97,7 @@ def test_only_partitions_that_changed_are_compared(
     seen: list[list[int]] = []
     within = partitions.within
     monkeypatch.setattr(
-        "dbt_incremental_dd.sources.snapshot.within", lambda *a: seen.append([*map(len, a[0])]) or within(*a)
+        "dbt_incremental_dd.sources.envelopes.snapshot.within", lambda *a: seen.append([*map(len, a[0])]) or within(*a)
     )
     taken, found = folder.take()
     answer = folder.frame(0).selectExpr("IF(s = 'plain', k + 1, k) AS k", "v", "day", "s", "n")

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt_incremental_dd.runtime.verify import contents
-from dbt_incremental_dd.sources import table
 from dbt_incremental_dd.sources.config import parse_source
+from dbt_incremental_dd.sources.connectors.table import connector as table
 from dbt_incremental_dd.sources.intake import take_in
 from dbt_incremental_dd.sources.partitions import Partition
 from dbt_incremental_dd.trace.layout import Storage

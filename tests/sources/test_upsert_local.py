@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.sources import upsert
+from dbt_incremental_dd.sources.envelopes import upsert_spark
 from dbt_incremental_dd.trace import limits
 from tests.sources.test_intake import Reader
 
@@ -35,8 +35,8 @@ def test_as_in_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mo
         merged.append(merge(*args))
         return merged[-1]
 
-    merge = upsert.merge_locally
-    monkeypatch.setattr(upsert, "merge_locally", told)
+    merge = upsert_spark.merge_locally
+    monkeypatch.setattr(upsert_spark, "merge_locally", told)
     readers = {}
     for where in ("driver", "Spark"):
         (tmp_path / where).mkdir()
@@ -60,7 +60,7 @@ def test_a_condition_that_only_spark_can_read_is_left_to_spark(spark: SparkSessi
         reader.write(f"{number}.json", [{"id": i, "v": v} for i, v in enumerate(values)])
         reader.take()
     assert [row[2] for row in reader.rows()] == ["z"]
-    reader.spec = replace(reader.spec, deleted_when="v = 'x' AND (")
+    reader.spec = replace(reader.spec, settings=replace(reader.spec.settings, deleted_when="v = 'x' AND ("))
     reader.write("3.json", [{"id": 1, "v": "c"}])
     with pytest.raises(ConfigError, match="deleted_when"):
         reader.take()

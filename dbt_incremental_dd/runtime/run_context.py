@@ -1,0 +1,99 @@
+"""What the models of one run share: its time, where inputs were when it came upon them, and sources, each taken in
+once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.time import Time, now
+from dbt_incremental_dd.runtime.beginnings import Beginnings
+from dbt_incremental_dd.runtime.catalog import Catalog
+from dbt_incremental_dd.runtime.request import Report
+from dbt_incremental_dd.runtime.source_relation import follow_source, needs_relation
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.intake import Intake, take_in
+from dbt_incremental_dd.sources.poll import RunScope
+from dbt_incremental_dd.trace.layout import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_LATEST = "time"
+
+
+class RunContext:
+    """One invocation. Its methods may be called from several threads.
+
+    ``target_time``: what sources have taken in is stamped with it; by default the clock, but always greater than
+    every time already final.
+    """
+
+    def __init__(
+        self, spark: SparkSession, storage: Storage, invocation: str, target_time: Time | None, report: Report
+    ) -> None:
+        storage.require_writable()
+        self.spark = spark
+        self.catalog = Catalog(spark)
+        self.storage = storage
+        self.invocation = invocation
+        self.report = report
+        self.time = _target(storage, target_time)
+        self.scope = RunScope()
+        """What its sources have in common."""
+        self.inputs = Beginnings(storage)
+        """Where collections were when this run came upon them."""
+        self._taken_in: dict[str, _Once] = {}
+        self._lock = threading.Lock()
+
+    def source(self, spec: SourceSpec) -> Intake:
+        """The source, taken in once in this run."""
+        self.inputs.begin(spec.name)
+        with self._lock:
+            once = self._taken_in.setdefault(spec.name, _Once())
+        return once.get(lambda: self._take_in(spec))
+
+    def _take_in(self, spec: SourceSpec) -> Intake:
+        intake = take_in(self.spark, self.storage, spec, self.time, self.report, self.scope)
+        if needs_relation(spec):
+            follow_source(self.catalog, self.storage, spec, intake)
+        return intake
+
+    def note(self, t: Time) -> None:
+        """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""
+        if t > self.time:
+            _target(self.storage, t)
+
+
+class _Once:
+    """A value that is computed by whoever asks first; the others wait for it. An error is everybody's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._value: Intake | None = None
+        self._error: Exception | None = None
+
+    def get(self, compute: Callable[[], Intake]) -> Intake:
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            if self._value is None:
+                try:
+                    self._value = compute()
+                except Exception as error:
+                    self._error = error
+                    raise
+            return self._value
+
+
+def _target(storage: Storage, given: Time | None) -> Time:
+    """The run's time. The latest one is remembered: a time given ahead of the clock, or a clock that went back, must
+    not keep later runs from taking anything in."""
+    text = storage.read_small(_LATEST) or ""
+    latest = int(text) if text.isdecimal() else 0
+    time = max(now(), latest + 1) if given is None else given
+    if time > latest:
+        storage.write_small(_LATEST, str(time))
+    return time

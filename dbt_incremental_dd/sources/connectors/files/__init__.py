@@ -1,0 +1,1 @@
+"""Files as a source: a folder, or one file of lines that grows."""

@@ -1,0 +1,249 @@
+"""Files as a source: a directory whose new files are read once, or one file of lines that grows (``tail``).
+
+Progress is each file's size and modification time. Of a snapshot in partitions only those whose files changed are read
+and compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import NESTED, TIMESTAMP, TIMESTAMP_NTZ, Type
+from dbt_incremental_dd.sources.connectors.files import tail
+from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8
+from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
+from dbt_incremental_dd.sources.connectors.files.reader import Found, read, read_few
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
+from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.formats.json_lines import MOST_BYTES, is_plain
+from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
+from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
+from dbt_incremental_dd.sources.paths import literal, poll_interval
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.object_store import spark_uri
+from dbt_incremental_dd.trace.read import schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as Expression
+
+__all__ = ["SPEC", "change_token", "poll", "poll_interval"]
+
+SPEC = FilesSpec
+
+_SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+"""In a Parquet file, Spark's own form of its schema; of a user-defined type it may hold a pickled class."""
+_SMALLEST_ROW = 20
+"""Bytes; for guessing from a file's size how many records it has at most."""
+
+
+def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
+    """What is new at the source's path; None where nothing is."""
+    spark, storage, spec = request.spark, request.storage, request.spec
+    progress, stored = request.progress, request.stored
+    assert spec.path is not None
+    filesystem, path = storage.filesystem(spec.path)
+    info = filesystem.get_file_info(path)
+    if info.type == pafs.FileType.NotFound:
+        raise SourceError(
+            f"source {spec.name}: there is nothing at {spec.path}", "Check `path` in the source's settings."
+        )
+    whole = spec.envelope.is_whole
+    kind = _kind(spec, info)
+    if stored is not None and not whole:
+        _require_kind(spec, progress, kind)
+    if kind == "growing file" and not whole:
+        return tail.poll(spark, storage, spec, filesystem, info, progress, stored)
+    root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
+    seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
+    found = listing(filesystem, info, root, seen)
+    _require_names(spec, found)
+    if found == seen and stored is not None:
+        return None
+    base = _base(spec, info, found)
+    changed = changed_partitions(found, seen, stored) if base is not None and whole else None
+    if changed is not None:
+        new = sorted(name for name in found if partition_of(name) in changed)
+    else:
+        new = sorted(found) if whole else _new_files(spec, found, seen)
+    if not new and stored is not None and not whole:
+        return None
+    fresh = {f"{root}/{name}": partition_of(name) if base is not None else () for name in new}
+    kept = found if whole else {**seen, **{name: found[name] for name in new}}
+    size = sum(found[name][0] for name in new)
+    if spec.format == "parquet" and stored is not None:
+        _check_parquet(spec, filesystem, fresh, stored)
+    records, scratch = _records(request, filesystem, root, fresh, base, size)
+    progress = {"files": {n: list(s) for n, s in kept.items()}, "kind": kind}
+    within = None if changed is None else tuple(changed)
+    return PollResult(records, progress, whole=whole, within=within, scratch=scratch)
+
+
+def _records(
+    request: PollRequest[FilesSpec],
+    filesystem: pafs.FileSystem,
+    root: str,
+    fresh: Mapping[str, Partition],
+    base: str | None,
+    size: int,
+) -> tuple[Records, tuple[str, ...]]:
+    """The files' records, and folders that go once these are stored."""
+    spark, storage, spec, stored = request.spark, request.storage, request.spec, request.stored
+    few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
+    if few is not None:
+        return few, ()
+    estimate = _count(spec, filesystem, list(fresh), size)
+    given = frozenset(key.lower() for partition in fresh.values() for key, _ in partition)
+    encoding, aside = encoding_of(spec), storage.scratch("aside")
+    if encoding is None or not fresh:
+        plain = spec.format == "json" and size <= MOST_BYTES and _are_plain(spec, filesystem, fresh)
+        found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
+        return Records(spark, read(spark, spec, found, stored), estimate), (aside,)
+    names = [name.removeprefix(f"{root}/") for name in fresh]
+    scratch = copied(storage, spec, filesystem, root, names, encoding)
+    uris = [f"{spark_uri(scratch)}/{literal(name)}" for name in names]
+
+    def shown(name: Expression) -> Expression:
+        return F.replace(name, F.lit(scratch), F.lit(root))
+
+    found = Found(uris, None if base is None else spark_uri(scratch), given, shown, aside)
+    try:
+        return Records(spark, read(spark, in_utf8(spec), found, stored), estimate), (scratch, aside)
+    except BaseException:
+        storage.remove(scratch)
+        raise
+
+
+def _are_plain(spec: FilesSpec, filesystem: pafs.FileSystem, names: Iterable[str]) -> bool:
+    """Whether the driver has found the files' lines to be plain: then Spark need not look through them."""
+    if spec.options:
+        return False
+    for name in names:
+        try:
+            with filesystem.open_input_stream(name) as stream:
+                if not is_plain(stream.read(MOST_BYTES + 1)):
+                    return False
+        except OSError:  # Spark says what is wrong with it
+            return False
+    return True
+
+
+def change_token(storage: Storage, spec: FilesSpec) -> Hashable:
+    """The files' sizes and times."""
+    filesystem, path = storage.filesystem(str(spec.path))
+    info = filesystem.get_file_info(path)
+    if info.type == pafs.FileType.Directory:
+        return frozenset(listing(filesystem, info, info.path).items())
+    return info.size, info.mtime_ns
+
+
+def _kind(spec: FilesSpec, info: pafs.FileInfo) -> str:
+    """What is at the path."""
+    if info.type == pafs.FileType.Directory:
+        return "folder"
+    return "file" if spec.format == "parquet" else "growing file"
+
+
+def _require_kind(spec: FilesSpec, progress: Mapping[str, Any], kind: str) -> None:
+    """Raises SourceError where the path was something else: its records would count again."""
+    was = "growing file" if "offset" in progress else progress.get("kind", kind)
+    if "offset" not in progress and kind == "growing file":
+        was = "folder"
+    if was != kind:
+        raise SourceError(
+            f"source {spec.name}: {spec.path} was a {was}, and is a {kind} now",
+            "Put back what was there, or give what is new to a source of its own; or remove the source's folder under "
+            "state_root to take it in anew.",
+        )
+
+
+def _require_names(spec: FilesSpec, found: Iterable[str]) -> None:
+    """Raises SourceError for a file whose name is no text: neither logs nor Spark can say it."""
+    bad = next((name for name in found if not is_utf8(name)), None)
+    if bad is not None:
+        raise SourceError(
+            f"source {spec.name}: the name of file {os.fsencode(bad)!r} at {spec.path} is not UTF-8", "Rename it."
+        )
+
+
+def _base(spec: FilesSpec, info: pafs.FileInfo, found: Mapping[str, tuple[int, int]]) -> str | None:
+    """The source's folder where names of folders in it give columns' values."""
+    return spec.path if info.type == pafs.FileType.Directory and is_partitioned(found) else None
+
+
+def _new_files(spec: FilesSpec, found: Mapping[str, tuple[int, int]], seen: Mapping[str, tuple[Any, ...]]) -> list[str]:
+    changed = [name for name, state in found.items() if name in seen and tuple(seen[name]) != state]
+    if changed:
+        raise SourceError(
+            f"source {spec.name}: file {changed[0]} has changed since it was taken in",
+            f"With envelope {spec.envelope} files are read once. Write changes to new files, or use envelope snapshot.",
+        )
+    return sorted(name for name in found if name not in seen)
+
+
+def _uri(spec: FilesSpec, name: str) -> str:
+    """A listed file as Spark reads it: the name is taken literally, glob characters and all."""
+    if spec.path and "://" in spec.path:
+        return spark_uri(spec.path.split("://", 1)[0] + "://" + literal(name))
+    return literal(name)
+
+
+def _count(spec: FilesSpec, filesystem: pafs.FileSystem, names: Sequence[str], size: int) -> int:
+    if spec.format == "parquet":
+        return sum(_rows(spec, filesystem, name) for name in names)
+    return size // _SMALLEST_ROW + 1
+
+
+def _rows(spec: FilesSpec, filesystem: pafs.FileSystem, name: str) -> int:
+    """How many the Parquet file has. Raises SourceError where reading its schema would load code that it brings."""
+    footer = pq.read_metadata(name, filesystem=filesystem)
+    if b'"udt"' in (footer.metadata or {}).get(_SPARKS_SCHEMA, b""):
+        raise SourceError(
+            f"source {spec.name}: {name} has a column of a type that a program has defined",
+            "Write it as what it holds, such as an array of doubles for a vector.",
+        )
+    rows: int = footer.num_rows
+    return rows
+
+
+def _check_parquet(
+    spec: FilesSpec, filesystem: pafs.FileSystem, files: Mapping[str, Partition], stored: Schema
+) -> None:
+    """Every new file has the stored columns, in their types."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for name, partition in files.items():
+        try:
+            arrow = as_spark_writes(pq.read_schema(name, filesystem=filesystem))
+            own = {c.name: c.type for c in schema_of(from_arrow_schema(arrow))}
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(
+                f"source {spec.name}: {name} is not a Parquet file: {error}", "Remove or replace it."
+            ) from error
+        for column in without(stored, partition):
+            if column.name not in own:
+                if column.name in spec.settings.key:
+                    raise SourceError(
+                        f"source {spec.name}: {name} lacks key column {column.name}; it has {', '.join(own)}",
+                        "Replace the file.",
+                    )
+            elif not _compatible(own[column.name], column.type):
+                types = f"is {own[column.name]}, so far it was {column.type}"
+                raise SourceError(
+                    f"source {spec.name}: column {column.name} of {name} {types}",
+                    "Replace the file, or take the source in anew after removing its folder under state_root.",
+                )
+
+
+def _compatible(one: Type, other: Type) -> bool:
+    return one == other or {one, other} == {TIMESTAMP, TIMESTAMP_NTZ} or isinstance(one, NESTED)

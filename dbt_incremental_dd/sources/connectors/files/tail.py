@@ -1,0 +1,161 @@
+"""One file of lines that grows as a source: read from where it was left.
+
+Progress is how many of its bytes have been read, and a hash of its beginning, by which a replaced file is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from pyarrow import fs as pafs
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.errors import ConfigError, SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8, keeps_lines
+from dbt_incremental_dd.sources.connectors.files.reader import Found, read
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
+from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.formats import json_lines
+from dbt_incremental_dd.sources.formats.options import is_set, option
+from dbt_incremental_dd.sources.poll_result import FILE, PollResult
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PREFIX = 4096
+"""Bytes of the file's beginning that are remembered."""
+_BLOCK = 1 << 24
+"""Bytes that are held at a time."""
+
+
+def poll(
+    spark: SparkSession,
+    storage: Storage,
+    spec: FilesSpec,
+    filesystem: pafs.FileSystem,
+    info: pafs.FileInfo,
+    progress: Mapping[str, Any],
+    stored: Schema | None,
+) -> PollResult | None:
+    """The whole lines that have been appended since, copied aside so that what is read does not move. Raises
+    ConfigError for options with which lines are no records."""
+    encoding = _checked_encoding(spec)
+    offset = int(progress.get("offset", 0))
+    with filesystem.open_input_file(info.path) as file:
+        if info.size < offset or (offset and _hash(file, offset) != progress.get("prefix")):
+            raise SourceError(
+                f"source {spec.name}: file {spec.path} was replaced or cut after {offset} bytes of it had been read",
+                "A growing file may only be appended to. Give the new file a name of its own.",
+            )
+        end = _end_of_lines(file, offset, info.size)
+        if end == offset and stored is not None:
+            return None
+        header = b""
+        if offset and spec.format == "csv" and is_set(spec.options, "header"):
+            header = _first_line(file)
+        few = _few(spark, spec, file, offset, end, stored)
+        if few is not None:
+            return PollResult(few, {"offset": end, "prefix": _hash(file, end)})
+        scratch = storage.scratch("tail")
+        lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
+        prefix = _hash(file, end)
+        plain = spec.format == "json" and not spec.options and _is_plain(file, offset, end)
+    folders = [scratch]
+    if encoding is not None:
+        source, folder = storage.filesystem(scratch)
+        folders.append(copied(storage, spec, source, folder, ["tail.txt"], encoding, str(spec.path)))
+    uris = [spark_uri(f"{folders[-1]}/tail.txt")] if end > offset else []
+    shown, aside = F.lit(spec.path), storage.scratch("aside")
+    found = Found(uris, shown=lambda name: shown, aside=aside, is_plain=plain)
+    frame = read(spark, in_utf8(spec), found, stored)
+    return PollResult(
+        Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside)
+    )
+
+
+def _checked_encoding(spec: FilesSpec) -> str | None:
+    """The encoding that is not UTF-8. Raises ConfigError for options with which a line's end is no record's end."""
+    encoding = encoding_of(spec)
+    line_end = option(spec.options, "lineSep", "\n")
+    wrong = None
+    if is_set(spec.options, "multiLine"):
+        wrong = "multiLine"
+    elif line_end != "\n":
+        wrong = "lineSep"
+    elif encoding is not None and not keeps_lines(encoding):
+        wrong = f"encoding {encoding}"
+    if wrong is not None:
+        raise ConfigError(
+            f"source {spec.name}: {spec.path} is one growing file, which is read line by line; with options.{wrong} "
+            "a line is no record",
+            "Leave the option out, or write whole files into a folder and give that as the path.",
+        )
+    return encoding
+
+
+def _few(
+    spark: SparkSession, spec: FilesSpec, file: BinaryIO, start: int, end: int, stored: Schema | None
+) -> Records | None:
+    """The lines' records, without a Spark job; None where that might not be what Spark reads."""
+    if stored is None or spec.format != "json" or spec.options or end - start > json_lines.MOST_BYTES:
+        return None
+    file.seek(start)
+    table = json_lines.parse(file.read(end - start), stored)
+    return None if table is None else Records(spark, Local(spark, table, stored))
+
+
+def _is_plain(file: BinaryIO, start: int, end: int) -> bool:
+    """Whether the driver has found these lines to be plain: then Spark need not look through them."""
+    if end - start > json_lines.MOST_BYTES:
+        return False
+    file.seek(start)
+    return json_lines.is_plain(file.read(end - start))
+
+
+def _first_line(file: BinaryIO) -> bytes:
+    """The file's first line, with its end."""
+    file.seek(0)
+    line = b""
+    while b"\n" not in line and (block := file.read(_PREFIX)):
+        line += block
+    return line.partition(b"\n")[0] + b"\n"
+
+
+def _hash(file: BinaryIO, read_so_far: int) -> str:
+    file.seek(0)
+    return hashlib.sha256(file.read(min(_PREFIX, read_so_far))).hexdigest()
+
+
+def _end_of_lines(file: BinaryIO, start: int, size: int) -> int:
+    """The position behind the last line's end; ``start`` where there is none after it."""
+    stop = size
+    while stop > start:
+        begin = max(start, stop - _BLOCK)
+        file.seek(begin)
+        found = file.read(stop - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        stop = begin
+    return start
+
+
+def _copy(storage: Storage, uri: str, header: bytes, file: BinaryIO, start: int, end: int) -> int:
+    """Copies a part of the file; the number of its lines."""
+    filesystem, path = storage.filesystem(uri)
+    make_folder(filesystem, path.rsplit("/", 1)[0])
+    lines = 0
+    with filesystem.open_output_stream(path) as out:
+        out.write(header)
+        file.seek(start)
+        while start < end:
+            block = file.read(min(_BLOCK, end - start))
+            out.write(block)
+            lines += block.count(b"\n")
+            start += len(block)
+    return lines

@@ -1,0 +1,134 @@
+"""Messages of a topic become records: few on the driver, many by Spark, which reads them itself where it can."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.connectors.kafka import avro, in_spark, text
+from dbt_incremental_dd.sources.connectors.kafka.client import MESSAGES, Span, messages, no_messages
+from dbt_incremental_dd.sources.connectors.kafka.columns import record_columns
+from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
+from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import nullable_inside
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
+from dbt_incremental_dd.trace.read import no_rows, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class TopicRecords:
+    """Records, and the folders that they are read from as long as they are needed."""
+
+    records: Records
+    scratch: tuple[str, ...] = ()
+
+
+def read_records(request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[Span]) -> TopicRecords:
+    """The records of the spans' messages."""
+    stored = record_columns(request, feed, spans)
+    missing = [name for name in feed.key if stored.find(name) is None]
+    if missing:
+        raise SourceError(
+            f"source {feed.source}: there is no column {missing[0]}; there are {', '.join(stored.names)}",
+            "Correct `key` in the source's settings.",
+        )
+    return _Reader(request, feed, spans, stored).records()
+
+
+class _Reader:
+    """``stored``: the records' columns."""
+
+    def __init__(self, request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[Span], stored: Schema) -> None:
+        self._request = request
+        self._feed = feed
+        self._spans = spans
+        self._stored = stored
+        self._count = sum(span.end - span.start for span in spans)
+        self._skips_nulls = request.spec.envelope.ignores_nulls
+
+    def records(self) -> TopicRecords:
+        feed, spark = self._feed, self._request.spark
+        if not feed.reads_avro and self._count > limits.TAKEN_ROWS:
+            frame = in_spark.read(spark, feed, self._spans)
+            if frame is not None:
+                return self._kept_by_spark(frame)
+        tables: Iterator[pa.Table] = messages(feed, self._spans)
+        if self._count <= limits.TAKEN_ROWS:
+            first = next(tables, None)
+            second = next(tables, None)
+            if second is None:
+                return TopicRecords(self._few(no_messages() if first is None else first))
+            tables = itertools.chain((first, second), tables)
+        return self._many(tables)
+
+    def _few(self, table: pa.Table) -> Records:
+        """Of messages that are on the driver."""
+        spark = self._request.spark
+        if self._feed.reads_avro:
+            found, schema = avro.decoded(self._feed, table, self._stored, self._skips_nulls)
+            return Records(spark, Local(spark, found, schema))
+        rows = text.parsed(self._feed, table, self._stored, self._skips_nulls)
+        if rows is not None:
+            return Records(spark, Local(spark, rows, self._stored + text.added(self._feed)))
+        frame = text.decoded(self._feed, Local(spark, table, MESSAGES).frame, self._stored, self._skips_nulls)
+        return Records(spark, frame, table.num_rows)
+
+    def _many(self, tables: Iterable[pa.Table]) -> TopicRecords:
+        """Of messages that are written to files as they come, so that the driver holds few at a time."""
+        storage, spark = self._request.storage, self._request.spark
+        scratch = storage.scratch("topic")
+        try:
+            if self._feed.reads_avro:
+                schema = avro.schema_of_records(self._feed, self._stored)
+                made = (avro.decoded(self._feed, one, self._stored, self._skips_nulls)[0] for one in tables)
+                return TopicRecords(
+                    Records(spark, _filed(spark, storage, scratch, made, schema), self._count), (scratch,)
+                )
+            raw = _filed(spark, storage, f"{scratch}/raw", tables, MESSAGES)
+            return self._kept_by_spark(raw, scratch)
+        except BaseException:
+            storage.remove(scratch)
+            raise
+
+    def _kept_by_spark(self, frame: DataFrame, scratch: str = "") -> TopicRecords:
+        """Decoded once, and stored for as long as the records are read."""
+        storage, spark = self._request.storage, self._request.spark
+        scratch = scratch or storage.scratch("topic")
+        try:
+            records = text.decoded(self._feed, frame, self._stored, self._skips_nulls)
+            records.write.parquet(spark_uri(f"{scratch}/records"))
+            kept = spark.read.schema(records.schema).parquet(spark_uri(f"{scratch}/records"))
+        except BaseException:
+            storage.remove(scratch)
+            raise
+        return TopicRecords(Records(spark, kept, self._count), (scratch,))
+
+
+def _filed(spark: SparkSession, storage: Storage, uri: str, tables: Iterable[pa.Table], schema: Schema) -> DataFrame:
+    """The tables as a DataFrame over files, a file each."""
+    written = list(_written(storage, uri, tables))
+    if not written:
+        return no_rows(spark, struct(schema))
+    return spark.read.schema(struct(schema)).parquet(*map(spark_uri, written))
+
+
+def _written(storage: Storage, uri: str, tables: Iterable[pa.Table]) -> Iterator[str]:
+    filesystem, path = storage.filesystem(uri)
+    make_folder(filesystem, path)
+    for number, table in enumerate(tables):
+        pq.write_table(nullable_inside(table), f"{path}/{number:06}.parquet", filesystem=filesystem)
+        yield f"{uri}/{number:06}.parquet"

@@ -1,0 +1,46 @@
+"""Settings of sources that are tables of PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.sources.envelopes.envelope import Envelope
+from dbt_incremental_dd.sources.envelopes.replica import Replica
+from dbt_incremental_dd.sources.setting import setting, text
+from dbt_incremental_dd.sources.spec import SourceSpec
+
+REPLICA = Replica()
+_IN_SLOTS = "_abcdefghijklmnopqrstuvwxyz"
+_OPTIONS = ("url", "slot", "publication")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresSpec(SourceSpec):
+    """``table``: by default the source's own schema and identifier. What identifies its rows the table says itself."""
+
+    connector: ClassVar[str] = "postgres"
+    reads: ClassVar[str] = "a table with the key that it has"
+    implied_envelope: ClassVar[Envelope | None] = REPLICA
+    envelope_settings: ClassVar[tuple[str, ...]] = ()
+
+    table: str | None = setting(text)
+
+    def check(self) -> None:
+        """Raises ConfigError for wrong options."""
+        unknown = [name for name in self.options if name not in _OPTIONS]
+        if unknown or not self.options.get("url"):
+            wrong = f"unknown option {unknown[0]}" if unknown else "connector postgres needs a url"
+            raise ConfigError(
+                f"source {self.name}: {wrong}",
+                f"Under options there may be {', '.join(_OPTIONS)}; url: {{env_var: POSTGRES_URL}}.",
+            )
+        slot = self.options.get("slot", "")
+        if slot and (
+            len(slot) > 63 or not all(char.isdigit() or char in "_abcdefghijklmnopqrstuvwxyz" for char in slot)
+        ):
+            raise ConfigError(
+                f"source {self.name}: options.slot is {slot!r}",
+                "It may have lower case letters, digits and underscores.",
+            )

@@ -1,0 +1,120 @@
+"""Rows on their way from the server to a collection: few are kept in memory, many go to files of a scratch folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
+from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
+from dbt_incremental_dd.sources.connectors.postgres.tables import Table
+from dbt_incremental_dd.sources.connectors.postgres.types import converted
+from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.poll_result import GONE, KEPT, ORDER, WAS
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
+from dbt_incremental_dd.trace.read import struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_BYTES = 64 << 20
+"""Of values, at a time in memory."""
+
+
+def is_full(rows: int, size: int) -> bool:
+    """Whether so many rows and bytes are to be put aside before more are held."""
+    return rows >= limits.TAKEN_ROWS or size >= MOST_BYTES
+
+
+@dataclass
+class Spool:
+    """Tables of the columns of ``schema``; those that came before the last are in files."""
+
+    storage: Storage
+    schema: Schema
+    folder: str = ""
+    rows: int = 0
+    _paths: list[str] = field(default_factory=list)
+    _last: pa.Table | None = None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether some of it is in files already."""
+        return bool(self._paths)
+
+    def add(self, table: pa.Table) -> None:
+        """One more table."""
+        if self._last is not None:
+            self._write(self._last)
+        self._last = table
+        self.rows += table.num_rows
+
+    def clear(self) -> None:
+        """Drops what there is."""
+        self.remove()
+        self.rows, self._paths, self._last = 0, [], None
+
+    def remove(self) -> None:
+        """Removes the files."""
+        if self.folder:
+            self.storage.remove(self.folder)
+
+    def records(self, spark: SparkSession) -> Records:
+        """All of it."""
+        if not self._paths:
+            table = self._last if self._last is not None else _empty(self.schema)
+            return Records(spark, Local(spark, table, self.schema))
+        if self._last is not None:
+            self._write(self._last)
+            self._last = None
+        return Records(spark, spark.read.schema(struct(self.schema)).parquet(*map(spark_uri, self._paths)), self.rows)
+
+    def _write(self, table: pa.Table) -> None:
+        self.folder = self.folder or self.storage.scratch("rows")
+        filesystem, path = self.storage.filesystem(self.folder)
+        make_folder(filesystem, path)
+        name = f"{len(self._paths)}.parquet"
+        pq.write_table(table, f"{path}/{name}", filesystem=filesystem, compression="zstd")
+        self._paths.append(f"{self.folder}/{name}")
+        reached("rows: put aside")
+
+
+def _empty(schema: Schema) -> pa.Table:
+    types = [(column.name, file_type(column.type)) for column in schema]
+    return pa.schema(types).empty_table()
+
+
+def change_schema(table: Table) -> Schema:
+    """The columns of changes, as ``replica`` takes them."""
+    extra = [Column(GONE, BOOLEAN)]
+    if table.key:
+        columns = {column.name: column for column in table.records}
+        was = Struct(tuple(Field(name, columns[name].type) for name in table.key))
+        extra = [Column(ORDER, LONG), *extra, Column(KEPT, STRING), Column(WAS, was)]
+    return Schema((*table.records, *extra))
+
+
+def typed(table: Table, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+    """Columns of text in the table's types. Raises PostgresError for a value that has no form there."""
+    return [
+        converted(texts, column.name, column.base, column.spark)
+        for texts, column in zip(columns, table.columns, strict=True)
+    ]
+
+
+def texts(values: Sequence[bytes | None], name: str) -> pa.ChunkedArray:
+    """A column of text from the server's bytes."""
+    try:
+        return pa.chunked_array([pa.array(values, pa.binary()).cast(pa.string())])
+    except pa.ArrowException:
+        raise PostgresError(f"column {name} holds what is no UTF-8", "Correct those rows.") from None

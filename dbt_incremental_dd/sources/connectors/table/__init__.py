@@ -1,0 +1,1 @@
+"""A relation of the catalog as a source."""

@@ -1,0 +1,158 @@
+"""A relation of the catalog as a source: seeds, tables, views, models of other materializations.
+
+A table whose format keeps a history of changes (Delta, Iceberg) is read by that. Of others the data files (names,
+sizes, times) tell whether it can have changed at all, and in which partitions; a view is always read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from urllib.parse import unquote, urlparse
+
+from pyarrow.fs import FileType
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
+from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
+from dbt_incremental_dd.sources.connectors.table.catalog import described
+from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
+from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
+from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.sources.partitions import within
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.setting import setting
+from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.read import quoted, schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSpec(SourceSpec):
+    """``format`` may be set, and says nothing: the catalog knows it."""
+
+    connector: ClassVar[str] = "table"
+    reads: ClassVar[str] = "a relation of the catalog"
+    in_catalog: ClassVar[bool] = True
+
+    format: str | None = setting(one_of(*FILE_FORMATS))
+
+
+SPEC = TableSpec
+
+
+def change_token(storage: Storage, spec: TableSpec) -> None:
+    """Only a poll can tell: the catalog knows where a relation is."""
+
+
+def poll_interval(spec: TableSpec) -> float:
+    """There is no token."""
+    return 0.0
+
+
+def poll(request: PollRequest[TableSpec]) -> PollResult | None:
+    """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
+    spark, storage, spec = request.spark, request.storage, request.spec
+    progress, stored = request.progress, request.stored
+    told = described(spark, spec.relation)
+    if told.provider == "delta" and told.location is not None:
+        return delta.changes(request, told.location)
+    if told.provider == "iceberg":
+        return iceberg.poll(request)
+    frame = _open(spark, spec)
+    try:
+        columns = schema_of(frame.schema)
+    except UnsupportedSQL as error:
+        remedy = "Make a view that casts it, and read that."
+        raise SourceError(f"source {spec.name}: {error.construct}", remedy) from error
+    refuse_reserved(spec.name, spec.settings, columns.names)
+    if stored is not None and stored != columns:
+        missing = [c.name for c in stored if columns.find(c.name) is None]
+        changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]
+        raise SourceError(
+            f"source {spec.name}: its columns changed (gone: {missing or 'none'}, other type: {changed or 'none'})",
+            "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
+        )
+    files = _data_files(storage, frame) if told.kind in ("MANAGED", "EXTERNAL") else None
+    mark = None if files is None else {name: file.state for name, file in files.items()}
+    if mark is not None and mark == progress.get("files") and stored is not None:
+        return None
+    if spec.envelope.is_whole:
+        others = changed_partitions(spark, spec.relation, told, stored, mark or {}, progress.get("files") or {})
+        fresh = frame if others is None or stored is None else frame.where(within(others, stored))
+        found = None if others is None else tuple(others)
+        return PollResult(Records(spark, fresh, _LARGE), {"files": mark}, whole=True, within=found)
+    return _appended(request, frame, files)
+
+
+_SLASHES = "^([^/:]+:)/+"
+_LARGE = 1 << 40
+"""More records than anybody brings to the driver: how many there are is not known."""
+
+
+def _open(spark: SparkSession, spec: TableSpec) -> DataFrame:
+    try:
+        # A session remembers a table's files, and others may have written some since.
+        spark.catalog.refreshTable(spec.relation)
+        frame = spark.table(spec.relation)
+        frame.schema  # noqa: B018 - under Spark Connect a missing table shows only when it is analysed
+        return frame
+    except AnalysisException as error:
+        raise SourceError(
+            f"source {spec.name}: relation {spec.relation} cannot be read: {str(error).splitlines()[0]}",
+            "Create it, give the source a `path`, or check its name.",
+        ) from error
+
+
+class _DataFile(NamedTuple):
+    """A file of a table: its URI as Spark says it, and its size in bytes and time in ns."""
+
+    uri: str
+    state: list[int]
+
+
+def _data_files(storage: Storage, frame: DataFrame) -> dict[str, _DataFile] | None:
+    """The data files of a table by their paths; None where files cannot be told: of a table that Hive's own readers
+    read Spark says the folder alone."""
+    found = {}
+    for uri in frame.inputFiles():
+        parsed = urlparse(uri)
+        path = unquote(parsed.path) if parsed.scheme in ("", "file") else uri
+        filesystem, name = storage.filesystem(path)
+        info = filesystem.get_file_info(name)
+        if info.type != FileType.File:
+            return None
+        found[name] = _DataFile(uri, [info.size or 0, info.mtime_ns or 0])
+    return found
+
+
+def _appended(
+    request: PollRequest[TableSpec], frame: DataFrame, files: dict[str, _DataFile] | None
+) -> PollResult | None:
+    """Records of files that were not there before."""
+    spec = request.spec
+    if files is None:
+        raise SourceError(
+            f"source {spec.name}: {spec.relation} is a view, of which new records cannot be told",
+            "Use envelope snapshot, or read the table beneath it.",
+        )
+    mark = {name: file.state for name, file in files.items()}
+    seen = request.progress.get("files") or {}
+    if any(mark.get(name) != state for name, state in seen.items()):
+        raise SourceError(
+            f"source {spec.name}: files of {spec.relation} were rewritten or removed",
+            f"Envelope {spec.envelope} needs a table that is only added to. Use envelope snapshot.",
+        )
+    fresh = [file.uri for name, file in files.items() if name not in seen]
+    if not fresh:
+        return None
+    # A row's file is named by the same URI, but for the number of slashes after the scheme.
+    path = F.regexp_replace("_metadata.file_path", _SLASHES, "$1/")
+    new = frame.where(path.isin([re.sub(_SLASHES, r"\1/", uri) for uri in fresh])) if seen else frame
+    return PollResult(Records(request.spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})
