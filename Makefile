@@ -32,7 +32,7 @@ java:
 	  echo "  macOS:           brew install openjdk@17"; \
 	  exit 1; }
 
-$(STAMP): setup.py dbt_incremental_dd/version.py
+$(STAMP): pyproject.toml setup.py dbt_incremental_dd/version.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip uv
@@ -83,7 +83,7 @@ format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# An environment with another dbt-core, also with one that setup.py does not allow yet.
+# An environment with another dbt-core, also with one that pyproject.toml does not allow yet.
 .venv-dbt-%/.installed: $(STAMP)
 	$(PYTHON) -m venv .venv-dbt-$*
 	echo 'dbt-core==$*.*' >.venv-dbt-$*/dbt-core.txt
