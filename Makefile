@@ -19,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format docs bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -83,6 +83,14 @@ format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a broken link is an error
+	$(BIN)/python -m mkdocs build --strict
+	@echo "Open site/index.html, or let '$(BIN)/python -m mkdocs serve' show it."
+
 # An environment with another dbt-core, also with one that pyproject.toml does not allow yet.
 .venv-dbt-%/.installed: $(STAMP)
 	$(PYTHON) -m venv .venv-dbt-$*
@@ -136,5 +144,5 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.recursion --edges 200000 --nodes 80000
 
 clean: ## removes what was generated, and the environment
-	rm -rf $(VENV) $(VENV)-* .jars build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* .jars build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf example_project/*/data example_project/*/state example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs
