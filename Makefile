@@ -19,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format bench clean
+.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format docs coverage bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -32,7 +32,7 @@ java:
 	  echo "  macOS:           brew install openjdk@17"; \
 	  exit 1; }
 
-$(STAMP): setup.py dbt_incremental_dd/version.py
+$(STAMP): pyproject.toml setup.py dbt_incremental_dd/version.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip uv
@@ -59,6 +59,11 @@ airflow kafka postgres lake cluster: | $(if $(filter test,$(MAKECMDGOALS)),suite
 suite: setup $(VENV)/spark.jsa
 	$(call JVM,$(VENV)) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+coverage: setup $(VENV)/spark.jsa ## runs the suite with its coverage measured, in processes that it starts too: folder htmlcov
+	rm -f .coverage .coverage.*
+	$(call JVM,$(VENV)) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  --cov --cov-report=term --cov-report=html
+
 airflow: setup $(VENV)/spark.jsa
 	$(call JVM,$(VENV)) $(BIN)/python -m pytest -m airflow
 
@@ -83,7 +88,15 @@ format: setup ## formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# An environment with another dbt-core, also with one that setup.py does not allow yet.
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a broken link is an error
+	$(BIN)/python -m mkdocs build --strict
+	@echo "Open site/index.html, or let '$(BIN)/python -m mkdocs serve' show it."
+
+# An environment with another dbt-core, also with one that pyproject.toml does not allow yet.
 .venv-dbt-%/.installed: $(STAMP)
 	$(PYTHON) -m venv .venv-dbt-$*
 	echo 'dbt-core==$*.*' >.venv-dbt-$*/dbt-core.txt
@@ -136,5 +149,5 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.recursion --edges 200000 --nodes 80000
 
 clean: ## removes what was generated, and the environment
-	rm -rf $(VENV) $(VENV)-* .jars build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* .jars build dist site htmlcov .coverage .coverage.* *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf example_project/*/data example_project/*/state example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs

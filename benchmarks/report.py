@@ -8,8 +8,10 @@ Results are copied to ``docs/benchmarks``, and from there, with those of earlier
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -42,8 +44,19 @@ def main() -> int:
             found = read(kept / f"{name}.json")
             parts.append(section(found["results"], kept))
             parts.append(_machine(found["machine"]))
-    (options.docs / "benchmarks.md").write_text("\n".join(parts))
+    (options.docs / "benchmarks.md").write_text(_wrapped("\n".join(parts)))
     return 0
+
+
+def _wrapped(text: str) -> str:
+    """The page with its prose in lines of at most 100 characters; code stays in one line."""
+    parts = text.split("\n\n")
+    for i, part in enumerate(parts):
+        if not part.lstrip("\n").startswith(("|", "#", "!")):
+            whole = re.sub(r"`[^`]+`", lambda code: code[0].replace(" ", "\0"), part.strip("\n"))
+            lines = textwrap.fill(whole, 100, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+            parts[i] = part.replace(part.strip("\n"), lines)
+    return "\n\n".join(parts)
 
 
 def _machine(machine: dict[str, Any]) -> str:
