@@ -18,6 +18,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import INTEGER
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.lower import lower
 from dbt_incremental_dd.frontend.relations import parse
@@ -27,7 +28,7 @@ from dbt_incremental_dd.logical.nodes import Fallback, Node
 from dbt_incremental_dd.logical.passes import PASSES
 
 FOLDER = Path(__file__).with_name("passes")
-INPUTS = {name: Input(name, Schema(tuple(Column(c, "integer") for c in "xyzv"))) for name in "abcds"}
+INPUTS = {name: Input(name, Schema(tuple(Column(c, INTEGER) for c in "xyzv"))) for name in "abcds"}
 _BETWEEN = "-" * 20
 
 
@@ -59,7 +60,7 @@ def read(path: Path) -> list[Block]:
 def lowered(sql: str) -> Node:
     """The plan of a query before any pass."""
     count = len(parse(sql).selects)  # type: ignore[attr-defined]
-    plan = lower(sql, INPUTS, Schema(tuple(Column(f"o{i}", "integer") for i in range(count))), _analyze).plan
+    plan = lower(sql, INPUTS, Schema(tuple(Column(f"o{i}", INTEGER) for i in range(count))), _analyze).plan
     assert not any(isinstance(node, Fallback) for node in each_once(plan)), text(plan)
     return plan
 

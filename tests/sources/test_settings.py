@@ -10,6 +10,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.connectors.registry import CONNECTORS
 from dbt_incremental_dd.sources.envelopes.registry import ENVELOPES
@@ -81,7 +82,7 @@ def test_an_envelope_says_what_it_requires(name: str) -> None:
 
 def test_settings_spell_columns_as_the_records_do() -> None:
     """Of a changelog the column that says what happens is not among the visible ones."""
-    records = Schema((Column("Id", "long"), Column("Op", "string")))
+    records = Schema((Column("Id", LONG), Column("Op", STRING)))
     settings = EnvelopeSettings(key=("ID", "none"), order_by=("id",), op_column="OP", deleted_when="OP = 'd'")
     visible = ENVELOPES["changelog"].visible_schema(settings, records)
     assert visible.names == ("Id",)
