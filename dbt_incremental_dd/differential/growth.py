@@ -69,10 +69,10 @@ class _Function:
 
     id: Id
     type: Type
-    window: exp.Expression
-    call: exp.Expression
+    window: exp.Expr
+    call: exp.Expr
     ignores_nulls: bool
-    condition: exp.Expression | None
+    condition: exp.Expr | None
 
     @property
     def name(self) -> str:
@@ -128,7 +128,7 @@ def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> Growth | 
     return Growth(orders[-1], len(orders[0]), bool(by_rows), new, revised, back, ahead)
 
 
-def _order(window: exp.Expression) -> tuple[Order, ...]:
+def _order(window: exp.Expr) -> tuple[Order, ...]:
     return tuple(
         Order(Expr.of(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
         for item in window.args["order"].expressions
@@ -141,15 +141,15 @@ def _extended(of: _Function) -> _Extended | None:
         return None if of.ignores_nulls else _shifted(of)
     if of.name in _COUNTED:
         return _Extended(_numbered(of))
-    spec = of.window.args.get("spec")
+    spec: exp.Expr | None = of.window.args.get("spec")
     if _is_running(spec):
         rule = _RUNNING.get(of.name)
         sql = rule(of) if rule is not None else None
         return None if sql is None else _Extended(sql)
-    return _moving(of.window, spec)
+    return None if spec is None else _moving(of.window, spec)
 
 
-def _parsed(id: Id, window: exp.Expression, type: Type) -> _Function:
+def _parsed(id: Id, window: exp.Expr, type: Type) -> _Function:
     call, ignores_nulls, condition = window.this, False, None
     while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
         ignores_nulls = ignores_nulls or isinstance(call, exp.IgnoreNulls)
@@ -158,7 +158,7 @@ def _parsed(id: Id, window: exp.Expression, type: Type) -> _Function:
     return _Function(id, type, window, call, ignores_nulls, condition)
 
 
-def _is_running(spec: exp.Expression | None) -> bool:
+def _is_running(spec: exp.Expr | None) -> bool:
     """Whether frames reach from the partition's first row to the row itself, or its last peer."""
     if spec is None:
         return True
@@ -166,7 +166,7 @@ def _is_running(spec: exp.Expression | None) -> bool:
     return ends == ("UNBOUNDED", "CURRENT ROW")
 
 
-def _moving(window: exp.Expression, spec: exp.Expression) -> _Extended | None:
+def _moving(window: exp.Expr, spec: exp.Expr) -> _Extended | None:
     """A frame of so many rows around each."""
     start, end = _offset(spec, "start"), _offset(spec, "end")
     if str(spec.args.get("kind") or "").upper() != "ROWS" or start is None or end is None:
@@ -174,7 +174,7 @@ def _moving(window: exp.Expression, spec: exp.Expression) -> _Extended | None:
     return _Extended(Expr.of(window).sql, max(0, -start), max(0, end))
 
 
-def _offset(spec: exp.Expression, side: str) -> int | None:
+def _offset(spec: exp.Expr, side: str) -> int | None:
     """Rows from the row itself to that end of its frame; None where that is not a number."""
     value = spec.args.get(side)
     if isinstance(value, str):
@@ -240,7 +240,7 @@ def _latest(of: _Function) -> str | None:
     return of.with_argument(of.from_last(of.argument))
 
 
-def _filtered(argument: str, condition: exp.Expression | None) -> str:
+def _filtered(argument: str, condition: exp.Expr | None) -> str:
     return argument if condition is None else f"CASE WHEN {Expr.of(condition).sql} THEN {argument} END"
 
 

@@ -45,7 +45,7 @@ def moments(node: Node) -> tuple[Expr, ...]:
     return tuple({part.sql: part for part in found}.values())
 
 
-def _moments(tree: exp.Expression) -> Iterator[Expr]:
+def _moments(tree: exp.Expr) -> Iterator[Expr]:
     if _has_now(tree):
         if tree.find(exp.Column) is None and isinstance(tree, exp.Condition):
             yield Expr.of(tree)
@@ -54,7 +54,7 @@ def _moments(tree: exp.Expression) -> Iterator[Expr]:
                 yield from _moments(child)
 
 
-def _has_now(tree: exp.Expression) -> bool:
+def _has_now(tree: exp.Expr) -> bool:
     return any(str(call.this).lower() == "dd_now" for call in tree.find_all(exp.Anonymous))
 
 
@@ -63,13 +63,13 @@ def crossing(predicate: Expr, t0: Time, t1: Time) -> Expr | None:
 
     None where no such condition is known. The moments compared with must not be NULL.
     """
-    pairs: list[tuple[exp.Expression, exp.Expression]] = []
+    pairs: list[tuple[exp.Expr, exp.Expr]] = []
     if not _collect(predicate.tree, pairs):
         return None
     return Expr(" OR ".join(f"({_between(value, moment, t0, t1)})" for value, moment in pairs))
 
 
-def _collect(tree: exp.Expression, pairs: list[tuple[exp.Expression, exp.Expression]]) -> bool:
+def _collect(tree: exp.Expr, pairs: list[tuple[exp.Expr, exp.Expr]]) -> bool:
     """Notes each comparison of a value of the row with a moment; False where time is read elsewhere."""
     if not _has_now(tree):
         return True
@@ -91,7 +91,7 @@ def _collect(tree: exp.Expression, pairs: list[tuple[exp.Expression, exp.Express
     return True
 
 
-def _between(value: exp.Expression, moment: exp.Expression, t0: Time, t1: Time) -> str:
+def _between(value: exp.Expr, moment: exp.Expr, t0: Time, t1: Time) -> str:
     """Whether the value lies between the moment at both times; for its column alone, too, which files are sorted by."""
     first, last = (bind_now(Expr.of(moment).sql, t) for t in (t0, t1))
     low, high = f"least({first}, {last})", f"greatest({first}, {last})"
@@ -104,7 +104,7 @@ def _between(value: exp.Expression, moment: exp.Expression, t0: Time, t1: Time) 
     return f"{conditions} AND {column} >= {low} {back} - {_MARGIN} AND {column} <= {high} {back} + {_MARGIN}"
 
 
-def _column_and_shift(value: exp.Expression) -> tuple[str, str] | None:
+def _column_and_shift(value: exp.Expr) -> tuple[str, str] | None:
     """Of ``column + INTERVAL ...`` the column, and how to undo the shift."""
     while isinstance(value, exp.Paren):
         value = value.this

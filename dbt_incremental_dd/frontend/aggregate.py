@@ -14,7 +14,7 @@ from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Id, Map, Node, OuterJoin, Reduce
 
-Rewrite = Callable[[exp.Expression], exp.Expression]
+Rewrite = Callable[[exp.Expr], exp.Expr]
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Aggregation:
     node: Node
     known: Mapping[str, Id]
 
-    def known_id(self, tree: exp.Expression) -> Id:
+    def known_id(self, tree: exp.Expr) -> Id:
         """The column of a key or call."""
         return self.known[form(tree)]
 
-    def rewrite(self, tree: exp.Expression, allowed: Iterable[Id] = ()) -> exp.Expression:
+    def rewrite(self, tree: exp.Expr, allowed: Iterable[Id] = ()) -> exp.Expr:
         """A clause over the input as one over the output: keys and calls become columns.
 
         Nothing else of the input may be left; ``allowed`` are columns that come from elsewhere.
@@ -39,7 +39,7 @@ class Aggregation:
         return result
 
 
-def is_aggregate(tree: exp.Expression) -> bool:
+def is_aggregate(tree: exp.Expr) -> bool:
     """Whether it is an aggregate call, whatever is written around the name: FILTER, WITHIN GROUP, IGNORE NULLS."""
     inner = tree
     while isinstance(inner, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
@@ -49,15 +49,15 @@ def is_aggregate(tree: exp.Expression) -> bool:
     return isinstance(inner, exp.Anonymous) and str(inner.this).lower() in AGGREGATES
 
 
-def find_aggregates(clauses: Iterable[exp.Expression]) -> list[exp.Expression]:
+def find_aggregates(clauses: Iterable[exp.Expr]) -> list[exp.Expr]:
     """The outermost aggregate calls. One that OVER makes a window function is none, but its arguments may hold some."""
-    found: list[exp.Expression] = []
+    found: list[exp.Expr] = []
     for clause in clauses:
         _find(clause, found)
     return found
 
 
-def _find(tree: exp.Expression, found: list[exp.Expression]) -> None:
+def _find(tree: exp.Expr, found: list[exp.Expr]) -> None:
     if isinstance(tree, exp.Query):
         return
     if is_aggregate(tree):
@@ -75,7 +75,7 @@ def _find(tree: exp.Expression, found: list[exp.Expression]) -> None:
         _find(child, found)
 
 
-def form(tree: exp.Expression) -> str:
+def form(tree: exp.Expr) -> str:
     """Equal for expressions that differ in parentheses and in the case of names only."""
     holder = exp.Tuple(expressions=[tree.copy()])
     for paren in list(holder.find_all(exp.Paren)):
@@ -98,7 +98,7 @@ def itself(node: Node) -> tuple[tuple[Id, Expr], ...]:
     return tuple((id, Expr.column(id)) for id in node.columns)
 
 
-def key_columns(node: Node, keys: Sequence[exp.Expression], ids: Ids) -> tuple[Node, dict[str, Id]]:
+def key_columns(node: Node, keys: Sequence[exp.Expr], ids: Ids) -> tuple[Node, dict[str, Id]]:
     """The plan with every group key as a column, and the columns by the keys' forms."""
     known: dict[str, Id] = {}
     computed: list[tuple[Id, Expr]] = []
@@ -113,7 +113,7 @@ def key_columns(node: Node, keys: Sequence[exp.Expression], ids: Ids) -> tuple[N
 
 
 def aggregation(
-    node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expression], global_row: bool, ids: Ids
+    node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expr], global_row: bool, ids: Ids
 ) -> Aggregation:
     """The Reduce by columns that are there already."""
     aggregates: dict[str, Aggregate] = {}
@@ -127,7 +127,7 @@ def aggregation(
 
 
 def aggregated_for_each(
-    domain: Node, keys: tuple[Id, ...], node: Node, carried: tuple[Id, ...], calls: Sequence[exp.Expression], ids: Ids
+    domain: Node, keys: tuple[Id, ...], node: Node, carried: tuple[Id, ...], calls: Sequence[exp.Expr], ids: Ids
 ) -> Aggregation:
     """Aggregates without GROUP BY for each row of ``domain``, also for those that ``node`` has no rows for.
 
@@ -143,18 +143,18 @@ def aggregated_for_each(
     return Aggregation(made.node, {**made.known, **known})
 
 
-def _only_where(call: exp.Expression, present: Id) -> exp.Expression:
+def _only_where(call: exp.Expr, present: Id) -> exp.Expr:
     """The call over those rows only for which the column is true."""
     if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
         return type(call)(this=_only_where(call.this, present))
-    condition: exp.Expression = resolved_column(present)
+    condition: exp.Expr = resolved_column(present)
     if isinstance(call, exp.Filter):
         condition = exp.And(this=exp.paren(call.expression.this.copy()), expression=condition)
         call = call.this
     return exp.Filter(this=call.copy(), expression=exp.Where(this=condition))
 
 
-def _aggregate(call: exp.Expression, id: Id) -> Aggregate:
+def _aggregate(call: exp.Expr, id: Id) -> Aggregate:
     inner, condition, plain = call, None, True
     while not isinstance(inner, exp.Anonymous | exp.Any):
         if isinstance(inner, exp.Filter):
@@ -177,7 +177,7 @@ def _aggregate(call: exp.Expression, id: Id) -> Aggregate:
     return Aggregate(id, Expr.of(call), str(inner.this).lower(), parts, distinct, condition, plain)
 
 
-def replaced(tree: exp.Expression, known: Mapping[str, Id]) -> exp.Expression:
+def replaced(tree: exp.Expr, known: Mapping[str, Id]) -> exp.Expr:
     """The tree with subtrees of a known form replaced by columns, the outermost first; changes ``tree``."""
     id = known.get(form(tree))
     if id is not None:
@@ -190,7 +190,7 @@ def replaced(tree: exp.Expression, known: Mapping[str, Id]) -> exp.Expression:
     return tree
 
 
-def _with_arguments_replaced(call: exp.Expression, known: Mapping[str, Id]) -> exp.Expression:
+def _with_arguments_replaced(call: exp.Expr, known: Mapping[str, Id]) -> exp.Expr:
     """A window function's call, which is over the groups: it is none of their aggregates, though written alike."""
     for child in list(call.iter_expressions()):
         is_call = isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls) and child is call.this

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -17,6 +18,8 @@ from dbt_incremental_dd.frontend.scope import Ids, Named, Scope
 from dbt_incremental_dd.frontend.template import block_template
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Get, Id, Join, Map, Node
+
+_Tree = TypeVar("_Tree", bound=exp.Expr)
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,11 @@ class Environment:
         outputs = tuple((c.id, c.name) for c in columns)
         return given.reading(outputs) if given.reading else Get(given.collection, outputs), columns
 
-    def text(self, tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
+    def text(self, tree: exp.Expr) -> tuple[str, tuple[str, ...]]:
         """A query block as a query of its own, and the keys of the relations that it reads as ``{0}``, ..."""
         return block_template(closed(tree, self))
 
-    def shape(self, tree: exp.Expression) -> Schema:
+    def shape(self, tree: exp.Expr) -> Schema:
         """The columns that Spark sees in a block. Raises UnsupportedSQL for one that refers to what is outside."""
         text, keys = self.text(tree)
         try:
@@ -113,27 +116,27 @@ class Environment:
             raise UnsupportedSQL(f"Spark does not understand a part of it ({readable(error)})") from error
 
 
-LowerQuery = Callable[[exp.Expression, Environment], Block]
+LowerQuery = Callable[[exp.Expr, Environment], Block]
 """Lowers a block inside a query; raises UnsupportedSQL where it cannot."""
 
 
-Filtered = Callable[[Node, exp.Expression, Scope, Environment], Node]
+Filtered = Callable[[Node, exp.Expr, Scope, Environment], Node]
 """The rows of a plan, of which the names in scope tell, for which a condition that may hold subqueries is true."""
 
 
-def conjuncts(tree: exp.Expression) -> list[exp.Expression]:
+def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
     """The operands of a top-level AND chain."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     return [*conjuncts(tree.left), *conjuncts(tree.right)] if isinstance(tree, exp.And) else [tree]
 
 
-def has_subquery(tree: exp.Expression) -> bool:
+def has_subquery(tree: exp.Expr) -> bool:
     """Whether a query stands anywhere in it."""
     return tree.find(exp.Query, exp.Exists) is not None
 
 
-def lowered(tree: exp.Expression, environment: Environment, lower_query: LowerQuery) -> Block:
+def lowered(tree: exp.Expr, environment: Environment, lower_query: LowerQuery) -> Block:
     """A block by itself where it can be, else for each value of the outside."""
     if environment.outer is None:
         return lower_query(tree, environment)
@@ -151,7 +154,7 @@ def carrying(block: Block, environment: Environment) -> Block:
     return Block(Join((domain, block.plan), ()), block.columns, carried)
 
 
-def closed(tree: exp.Expression, environment: Environment) -> exp.Expression:
+def closed(tree: exp.Expr, environment: Environment) -> exp.Expr:
     """A copy of the block with the CTEs that it sees in front, under names that hide nothing."""
     definitions: dict[int, tuple[str, exp.CTE]] = {}
     tree = _closed(tree.copy(), environment, definitions)
@@ -166,9 +169,7 @@ def closed(tree: exp.Expression, environment: Environment) -> exp.Expression:
     return tree
 
 
-def _closed(
-    tree: exp.Expression, environment: Environment, definitions: dict[int, tuple[str, exp.CTE]]
-) -> exp.Expression:
+def _closed(tree: _Tree, environment: Environment, definitions: dict[int, tuple[str, exp.CTE]]) -> _Tree:
     for table in list(tree.find_all(exp.Table)):
         if len(table.parts) != 1 or is_local(table) or table.name.lower() not in environment.ctes:
             continue

@@ -31,7 +31,7 @@ def check(sql: str) -> None:
             )
 
 
-def _nondeterministic(node: exp.Expression) -> str | None:
+def _nondeterministic(node: exp.Expr) -> str | None:
     if isinstance(node, exp.CurrentUser | exp.SessionUser):
         return "current_user"
     if not isinstance(node, exp.Anonymous):

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType, exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
@@ -41,7 +40,7 @@ _READERS = (
 )
 
 
-def reads_clock_otherwise(node: exp.Expression) -> str | None:
+def reads_clock_otherwise(node: exp.Expr) -> str | None:
     """The name of a call that reads the clock, and cannot be written by the run's time: ``current_time()``, whose type
     is not stored, and text like ``'now'`` that is read as a time."""
     if isinstance(node, exp.Cast):
@@ -55,7 +54,7 @@ def reads_clock_otherwise(node: exp.Expression) -> str | None:
     return "current_time" if name == "current_time" else None
 
 
-def _is_word(tree: exp.Expression) -> bool:
+def _is_word(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Literal) and bool(tree.is_string) and tree.name.strip().lower().split(" ")[0] in _WORDS
 
 
@@ -119,7 +118,7 @@ def _stands_alone(tokens: list[Token], i: int) -> bool:
     return all(token.token_type is not TokenType.DOT for token in beside)
 
 
-def _names(tree: exp.Expression, inputs: Mapping[str, Input], where: exp.Column) -> set[str]:
+def _names(tree: exp.Expr, inputs: Mapping[str, Input], where: exp.Column) -> set[str]:
     """All names that columns have, in inputs and in the query; but ``current_date() AS current_date`` beside the column
     that is asked about names the same value."""
     aliases = [alias for alias in tree.find_all(exp.Alias) if not _is_same(alias, where)]

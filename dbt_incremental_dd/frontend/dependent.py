@@ -29,7 +29,7 @@ class Tied:
 class Dependent:
     """A subquery that reads ``outer`` of the outside; ``tie`` gives it for a plan in which these are the values."""
 
-    outer: tuple[exp.Expression, ...]
+    outer: tuple[exp.Expr, ...]
     tie: Callable[[Node, tuple[Expr, ...]], Tied]
 
     def at(self, node: Node) -> Tied:
@@ -46,12 +46,12 @@ class Computed:
     """
 
     id: Id
-    outer: tuple[exp.Expression, ...]
+    outer: tuple[exp.Expr, ...]
     join: Callable[[Node, tuple[Expr, ...]], Node]
 
 
 def dependent(
-    query: exp.Expression, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
+    query: exp.Expr, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
 ) -> Dependent:
     """Any correlated query; ``look`` and ``scope`` are the outside's. Raises UnsupportedSQL where it has no plan."""
     used = _used(query, look, scope, environment, lower_query)
@@ -101,7 +101,7 @@ def _is_one_row(node: Node) -> bool:
 
 
 def any_query(
-    query: exp.Expression, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
+    query: exp.Expr, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
 ) -> Dependent:
     """Any query, by itself where it can be."""
     try:
@@ -112,7 +112,7 @@ def any_query(
 
 
 def _used(
-    query: exp.Expression, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
+    query: exp.Expr, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
 ) -> tuple[Id, ...]:
     """What the query reads of the outside: lowered once over a domain of all its columns, to see."""
     used: dict[Id, None] = {}

@@ -49,7 +49,7 @@ class _From:
     lower_query: LowerQuery
     filtered: Filtered
 
-    def item(self, tree: exp.Expression) -> Part:
+    def item(self, tree: exp.Expr) -> Part:
         """A relation, whatever it is, with the joins that stand in the same parentheses."""
         if tree.args.get("pivots"):
             part = self._pivoted(tree)
@@ -69,7 +69,7 @@ class _From:
             raise UnsupportedSQL("LATERAL VIEW of a relation in parentheses")
         return part
 
-    def _pivoted(self, tree: exp.Expression) -> Part:
+    def _pivoted(self, tree: exp.Expr) -> Part:
         """The item under its last PIVOT or UNPIVOT."""
         below, alone = tree.copy(), tree.copy()
         pivot = below.args["pivots"].pop()
@@ -152,7 +152,7 @@ class _From:
                 found += Expr.of(resolve(conjunct, look, scope)).conjuncts()
         return left, right, tuple(found)
 
-    def _filtered(self, part: Part, predicate: exp.Expression) -> Part:
+    def _filtered(self, part: Part, predicate: exp.Expr) -> Part:
         return self.filtered(part[0], predicate, part[1], self.environment), part[1]
 
     def _lateral_query(self, left: Part, tree: exp.Lateral) -> tuple[Part, tuple[Expr, ...]]:
@@ -180,7 +180,7 @@ class _From:
         return left, tuple(Expr(f"{a} <=> {b}") for a, b in zip(left[1].carried, theirs, strict=True))
 
 
-def _constant(tree: exp.Expression, environment: Environment) -> Block:
+def _constant(tree: exp.Expr, environment: Environment) -> Block:
     """VALUES, and functions that make a table."""
     item = tree.copy()
     for clause in ("alias", "joins", "laterals"):
@@ -197,7 +197,7 @@ def _constant(tree: exp.Expression, environment: Environment) -> Block:
     return Block(Constant(text.format(), tuple(column.id for column in columns)), columns)
 
 
-def _aliased(block: Block, tree: exp.Expression, default: tuple[str, ...] = ()) -> Part:
+def _aliased(block: Block, tree: exp.Expr, default: tuple[str, ...] = ()) -> Part:
     alias = tree.args.get("alias")
     names = [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
     qualifier = (tree.alias,) if tree.alias else default

@@ -17,12 +17,12 @@ _MAY_BE_EMPTY = ("explode", "posexplode", "inline", "variant_explode")
 """Generators that may make no row of one; OUTER means nothing to the others."""
 
 
-def is_generator(tree: exp.Expression) -> bool:
+def is_generator(tree: exp.Expr) -> bool:
     """Whether it is a call of a generator."""
     return isinstance(tree, exp.Anonymous) and str(tree.this).lower() in GENERATORS
 
 
-def flat_map(node: Node, call: exp.Expression, outer: bool, outputs: tuple[str, ...]) -> FlatMap:
+def flat_map(node: Node, call: exp.Expr, outer: bool, outputs: tuple[str, ...]) -> FlatMap:
     """Each row with what the resolved call makes of it."""
     name = str(call.this).lower()
     kept = name.endswith("_outer") or (outer and name in _MAY_BE_EMPTY)
@@ -41,7 +41,7 @@ def lateral_views(select: exp.Select, part: Part, environment: Environment) -> P
     return part
 
 
-def _copied(value: exp.Expression | list[exp.Expression]) -> exp.Expression | list[exp.Expression]:
+def _copied(value: exp.Expr | list[exp.Expr]) -> exp.Expr | list[exp.Expr]:
     return [item.copy() for item in value] if isinstance(value, list) else value.copy()
 
 
@@ -75,7 +75,7 @@ def lateral_join(part: Part, join: exp.Join, environment: Environment) -> Part:
     return _left_on(part, join.this, on, environment)
 
 
-def _left_on(part: Part, lateral: exp.Lateral, on: exp.Expression, environment: Environment) -> Part:
+def _left_on(part: Part, lateral: exp.Lateral, on: exp.Expr, environment: Environment) -> Part:
     """Rows of which the condition leaves nothing are kept; the generator runs once for each value of its arguments."""
     node = part[0]
     flat, both = _lateral(lateral, False, part, None, environment)

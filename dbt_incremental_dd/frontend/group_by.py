@@ -21,8 +21,8 @@ from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
 
-Items = Sequence[tuple[str, exp.Expression]]
-Keys = tuple[exp.Expression, ...]
+Items = Sequence[tuple[str, exp.Expr]]
+Keys = tuple[exp.Expr, ...]
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
@@ -56,7 +56,7 @@ class Grouping:
             choices = [self._sets_of(part) for part in parts]
             self.sets = [_distinct(key for keys in choice for key in keys) for choice in product(*choices)]
 
-    def _plain(self, part: exp.Expression) -> Keys:
+    def _plain(self, part: exp.Expr) -> Keys:
         """All keys that an element of GROUP BY names."""
         if isinstance(part, _SETS):
             return tuple(key for inner in part.expressions for key in self._plain(inner))
@@ -66,7 +66,7 @@ class Grouping:
             return tuple(self._key(inner) for inner in part.expressions)
         return (self._key(part),)
 
-    def _sets_of(self, part: exp.Expression) -> list[Keys]:
+    def _sets_of(self, part: exp.Expr) -> list[Keys]:
         if isinstance(part, exp.GroupingSets):
             return [keys for inner in part.expressions for keys in self._sets_of(inner)]
         if isinstance(part, exp.Rollup):
@@ -78,7 +78,7 @@ class Grouping:
             return [sum(choice, ()) for choice in chosen]
         return [self._plain(part)]
 
-    def _key(self, tree: exp.Expression) -> exp.Expression:
+    def _key(self, tree: exp.Expr) -> exp.Expr:
         while isinstance(tree, exp.Paren):
             tree = tree.this
         if isinstance(tree, exp.Literal) and tree.is_int:
@@ -88,7 +88,7 @@ class Grouping:
             return value
         return resolve(tree, self._look)
 
-    def change(self, rewrite: Callable[[exp.Expression], exp.Expression]) -> None:
+    def change(self, rewrite: Callable[[exp.Expr], exp.Expr]) -> None:
         """Applies a rewriting to every key."""
         self.keys = tuple(rewrite(key) for key in self.keys)
         if self.sets is not None:
@@ -111,7 +111,7 @@ class Grouping:
         return look
 
 
-def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expression], ids: Ids) -> Aggregation:
+def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expr], ids: Ids) -> Aggregation:
     """The plan of GROUP BY and aggregates; grouping sets are the union of one Reduce for each."""
     node, keys = key_columns(node, grouping.keys, ids)
     if grouping.sets is None:
@@ -131,7 +131,7 @@ def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expres
     return Aggregation(union, dict(zip(names, union.ids, strict=True)))
 
 
-def _one_set(node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expression], alone: bool, ids: Ids) -> Aggregation:
+def _one_set(node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expr], alone: bool, ids: Ids) -> Aggregation:
     """One of the sets. The empty one has no row over nothing, unless it is the only one."""
     if keys or alone:
         return aggregation(node, keys, calls, alone, ids)
@@ -139,11 +139,11 @@ def _one_set(node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expression]
     return aggregation(with_columns(node, [(one, Expr("1"))]), {"": one}, calls, False, ids)
 
 
-def _is_marker(call: exp.Expression) -> bool:
+def _is_marker(call: exp.Expr) -> bool:
     return isinstance(call, exp.Anonymous) and str(call.this).lower() in ("grouping", "grouping_id")
 
 
-def _marker(call: exp.Expression, forms: list[str], held: set[str]) -> Expr:
+def _marker(call: exp.Expr, forms: list[str], held: set[str]) -> Expr:
     """``grouping(k)``: whether k is left out; ``grouping_id()``: that of all keys, the first as the highest bit."""
     wanted = [form(argument) for argument in call.expressions] or forms
     if any(name not in forms for name in wanted):

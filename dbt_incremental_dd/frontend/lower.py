@@ -74,7 +74,7 @@ def whole(sql: str, inputs: Mapping[str, Input], output: Schema, reason: str) ->
     return Query(_fallback(text, keys, output, environment, reason), output.names)
 
 
-def lower_query(tree: exp.Expression, environment: Environment) -> Block:
+def lower_query(tree: exp.Expr, environment: Environment) -> Block:
     """A block inside a query. One that has no plan is kept as text, if Spark can tell its columns.
 
     Raises UnsupportedSQL where it cannot, for example because the block refers to what is outside of it. One that is
@@ -94,7 +94,7 @@ def lower_query(tree: exp.Expression, environment: Environment) -> Block:
     return Block(node, tuple(Named(name, id) for name, id in zip(schema.names, node.columns, strict=True)))
 
 
-def _named(block: Block, tree: exp.Expression, environment: Environment) -> Block:
+def _named(block: Block, tree: exp.Expr, environment: Environment) -> Block:
     """Columns without a name of their own get the one that Spark gives them."""
     names = environment.shape(tree).names
     if len(names) != len(block.columns):
@@ -102,7 +102,7 @@ def _named(block: Block, tree: exp.Expression, environment: Environment) -> Bloc
     return Block(block.plan, tuple(replace(c, name=name) for c, name in zip(block.columns, names, strict=True)))
 
 
-def _lower(tree: exp.Expression, environment: Environment) -> Block:
+def _lower(tree: exp.Expr, environment: Environment) -> Block:
     with_ = tree.args.get("with_")
     if with_ is not None and with_.recursive:
         return _recursive(tree, environment)
@@ -118,7 +118,7 @@ def _lower(tree: exp.Expression, environment: Environment) -> Block:
     raise UnsupportedSQL(named(tree))
 
 
-def _recursive(tree: exp.Expression, environment: Environment) -> Block:
+def _recursive(tree: exp.Expr, environment: Environment) -> Block:
     """A query whose WITH is recursive: without it, in the environment that it makes."""
     inner = with_recursive(environment, tree, lower_query)
     rest = tree.copy()
@@ -127,7 +127,7 @@ def _recursive(tree: exp.Expression, environment: Environment) -> Block:
     return block if all(column.name for column in block.columns) else _named(block, rest, inner)
 
 
-def _is_constant(tree: exp.Expression, environment: Environment) -> bool:
+def _is_constant(tree: exp.Expr, environment: Environment) -> bool:
     """Whether the block, with the CTEs that it reads, reads nothing at all, not even the time."""
     whole = closed(tree, environment)
     if any(str(call.this).lower() == "dd_now" for call in whole.find_all(exp.Anonymous)):
@@ -135,7 +135,7 @@ def _is_constant(tree: exp.Expression, environment: Environment) -> bool:
     return not any(True for _ in base_tables(whole))
 
 
-def _constant(tree: exp.Expression, environment: Environment) -> Block:
+def _constant(tree: exp.Expr, environment: Environment) -> Block:
     schema = environment.shape(tree)
     text, _ = environment.text(tree)
     columns = tuple(Named(name, environment.ids.new()) for name in schema.names)
@@ -143,7 +143,7 @@ def _constant(tree: exp.Expression, environment: Environment) -> Block:
     return Block(Constant(text.format(), tuple(column.id for column in columns)), columns)
 
 
-def _limited(tree: exp.Expression, block: Block) -> Block:
+def _limited(tree: exp.Expr, block: Block) -> Block:
     """ORDER BY and LIMIT of a set operation or a parenthesized query: over its output columns."""
     scope = Scope.of(Source((), block.columns))
     return Block(limited(tree, block, in_scope(scope)), block.columns, block.carried)

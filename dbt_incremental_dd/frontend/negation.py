@@ -7,12 +7,12 @@ from typing import TypeGuard
 from sqlglot import exp
 
 
-def is_in_query(tree: exp.Expression | None) -> TypeGuard[exp.In]:
+def is_in_query(tree: exp.Expr | None) -> TypeGuard[exp.In]:
     """Whether it is IN over a query."""
     return isinstance(tree, exp.In) and tree.args.get("query") is not None
 
 
-def without_not(tree: exp.Expression) -> tuple[exp.Expression, bool]:
+def without_not(tree: exp.Expr) -> tuple[exp.Expr, bool]:
     """What stands under parentheses and NOTs, and whether these negate it."""
     negated = False
     while isinstance(tree, exp.Paren | exp.Not):
@@ -21,7 +21,7 @@ def without_not(tree: exp.Expression) -> tuple[exp.Expression, bool]:
     return tree, negated
 
 
-def negations_pushed(tree: exp.Expression) -> exp.Expression:
+def negations_pushed(tree: exp.Expr) -> exp.Expr:
     """The tree with each NOT over IN at the IN itself, where AND, OR and NOT are all that stands between."""
     if isinstance(tree, exp.Not) and any(is_in_query(found) for found in tree.find_all(exp.In)):
         inner, negated = without_not(tree)

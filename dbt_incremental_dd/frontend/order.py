@@ -12,11 +12,11 @@ from dbt_incremental_dd.frontend.resolve import Lookup, resolve, resolved_column
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node, Order, TopK
 
-Key = tuple[exp.Ordered, exp.Expression]
+Key = tuple[exp.Ordered, exp.Expr]
 """An item of ORDER BY, and what it orders by, over ids."""
 
 
-def limited(tree: exp.Expression, block: Block, look: Lookup) -> Node:
+def limited(tree: exp.Expr, block: Block, look: Lookup) -> Node:
     """A set operation or a query in parentheses, limited as it says; ordinals count the block's columns."""
     if not is_limited(tree):
         return block.only
@@ -24,7 +24,7 @@ def limited(tree: exp.Expression, block: Block, look: Lookup) -> Node:
     return top(tree, block.only, keys_of(tree, values, look), block.carried)
 
 
-def top(tree: exp.Expression, plan: Node, keys: Sequence[Key], carried: tuple[Id, ...]) -> Node:
+def top(tree: exp.Expr, plan: Node, keys: Sequence[Key], carried: tuple[Id, ...]) -> Node:
     """The plan's first rows, for each value of the outside, as LIMIT and OFFSET of ``tree`` say."""
     orders = tuple(order_of(item, Expr.of(value)) for item, value in keys)
     return TopK(plan, carried, orders, number(tree, "limit"), number(tree, "offset") or 0)
@@ -35,7 +35,7 @@ def order_of(item: exp.Ordered, expr: Expr) -> Order:
     return Order(expr, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
 
-def keys_of(tree: exp.Expression, values: Sequence[exp.Expression], look: Lookup) -> list[Key]:
+def keys_of(tree: exp.Expr, values: Sequence[exp.Expr], look: Lookup) -> list[Key]:
     """The items of ORDER BY; ``values`` are the select list's, which ordinals and ALL stand for."""
     if tree.args.get("sort") or tree.args.get("cluster") or tree.args.get("distribute"):
         return []
@@ -52,12 +52,12 @@ def keys_of(tree: exp.Expression, values: Sequence[exp.Expression], look: Lookup
     return found
 
 
-def is_limited(tree: exp.Expression) -> bool:
+def is_limited(tree: exp.Expr) -> bool:
     """Whether LIMIT or OFFSET leave out rows."""
     return number(tree, "limit") is not None or bool(number(tree, "offset"))
 
 
-def number(tree: exp.Expression, clause: str) -> int | None:
+def number(tree: exp.Expr, clause: str) -> int | None:
     """The number of LIMIT or OFFSET; None where there is none."""
     node = tree.args.get(clause)
     if node is None:
@@ -68,7 +68,7 @@ def number(tree: exp.Expression, clause: str) -> int | None:
     return _constant(value, clause)
 
 
-def _constant(value: exp.Expression, clause: str) -> int:
+def _constant(value: exp.Expr, clause: str) -> int:
     """The value of a sum or product of whole numbers."""
     if isinstance(value, exp.Paren):
         return _constant(value.this, clause)

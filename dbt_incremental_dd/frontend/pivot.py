@@ -52,19 +52,19 @@ def _pivoted(part: Part, pivot: exp.Pivot, made: Schema, environment: Environmen
     return Map(reduced.node, (*own, *outputs)), _rest(scope, kept, zip(columns, (id for id, _ in outputs), strict=True))
 
 
-def _equal(by: list[exp.Expression], value: exp.Expression) -> exp.Expression:
+def _equal(by: list[exp.Expr], value: exp.Expr) -> exp.Expr:
     """Whether a row has the pivot value; NULL is one, too."""
     given = _several(value.this if isinstance(value, exp.PivotAlias) else value)
     if len(given) != len(by):
         raise UnsupportedSQL("PIVOT of values that are not literals")
     pairs = [exp.NullSafeEQ(this=column.copy(), expression=one.copy()) for column, one in zip(by, given, strict=True)]
-    condition: exp.Expression = pairs[0]
+    condition: exp.Expr = pairs[0]
     for pair in pairs[1:]:
         condition = exp.And(this=condition, expression=pair)
     return condition
 
 
-def _where(item: exp.Expression, condition: exp.Expression, empty_is_null: bool) -> exp.Expression:
+def _where(item: exp.Expr, condition: exp.Expr, empty_is_null: bool) -> exp.Expr:
     """The expression of aggregates over the rows of one pivot value."""
     holder = exp.Tuple(expressions=[item.copy()])
     for call in find_aggregates([holder]):
@@ -73,7 +73,7 @@ def _where(item: exp.Expression, condition: exp.Expression, empty_is_null: bool)
         if str(call.this).lower() in _TAKES_ANY_ROW and not empty_is_null:
             raise UnsupportedSQL(f"PIVOT of {call.this}")
         call.replace(exp.Filter(this=call.copy(), expression=exp.Where(this=condition.copy())))
-    value: exp.Expression = holder.expressions[0]
+    value: exp.Expr = holder.expressions[0]
     if not empty_is_null:
         return value
     count = exp.Anonymous(this="count", expressions=[exp.Star()])
@@ -122,7 +122,7 @@ def _rest(scope: Scope, kept: tuple[Named, ...], made: Iterable[tuple[Column, Id
     return Scope((*sources, Source((), new)), kept + new)
 
 
-def _several(tree: exp.Expression) -> list[exp.Expression]:
+def _several(tree: exp.Expr) -> list[exp.Expr]:
     while isinstance(tree, exp.Paren):
         tree = tree.this
     return list(tree.expressions) if isinstance(tree, exp.Tuple) else [tree]
@@ -132,7 +132,7 @@ def _literal(text: str) -> Expr:
     return Expr.of(exp.Literal.string(text))
 
 
-def _id(value: exp.Expression) -> Id:
+def _id(value: exp.Expr) -> Id:
     id = Expr.of(value).as_column
     if id is None:
         raise UnsupportedSQL("UNPIVOT of a field")

@@ -34,7 +34,7 @@ def readable(error: BaseException) -> str:
     return _OWN_COLUMN.sub("a column", text)[:_LONGEST].strip()
 
 
-def named(tree: exp.Expression) -> str:
+def named(tree: exp.Expr) -> str:
     """A construct by the word that it begins with: ``LATERAL``, ``range()``."""
     if isinstance(tree, exp.Anonymous):
         return f"{tree.this}()"

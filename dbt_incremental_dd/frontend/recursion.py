@@ -31,7 +31,7 @@ Outputs = tuple[tuple[Id, str], ...]
 Schemas = Mapping[str, Schema]
 
 
-def with_recursive(environment: Environment, tree: exp.Expression, lower_query: LowerQuery) -> Environment:
+def with_recursive(environment: Environment, tree: exp.Expr, lower_query: LowerQuery) -> Environment:
     """The environment with the definitions of a query's WITH RECURSIVE added; each name may be used by all of them."""
     around = environment
     for group in groups(tree.args["with_"]):
@@ -44,7 +44,7 @@ def with_recursive(environment: Environment, tree: exp.Expression, lower_query: 
     return environment
 
 
-def is_recursive(tree: exp.Expression) -> bool:
+def is_recursive(tree: exp.Expr) -> bool:
     """Whether any WITH in the query is recursive in truth."""
     return any(with_.recursive and any(map(recurs, groups(with_))) for with_ in tree.find_all(exp.With))
 
@@ -54,7 +54,7 @@ def recurs(group: Sequence[exp.CTE]) -> bool:
     return len(group) > 1 or bool(_needs(group[0], {group[0].alias.lower()}))
 
 
-def _may_end_early(tree: exp.Expression, names: set[str]) -> bool:
+def _may_end_early(tree: exp.Expr, names: set[str]) -> bool:
     """Whether a LIMIT asks for any few rows of what reads the names."""
     rest = tree.copy()
     rest.set("with_", None)
@@ -62,7 +62,7 @@ def _may_end_early(tree: exp.Expression, names: set[str]) -> bool:
     return any(_readings(query.copy(), names) for query in limited)
 
 
-def _is_sparks(tree: exp.Expression, environment: Environment) -> bool:
+def _is_sparks(tree: exp.Expr, environment: Environment) -> bool:
     """Whether Spark answers the query itself."""
     try:
         environment.shape(tree)
@@ -99,7 +99,7 @@ def _needs(cte: exp.CTE, names: Iterable[str]) -> set[str]:
     return {table.name.lower() for table in _readings(cte.this.copy(), set(names))}
 
 
-def _readings(tree: exp.Expression, names: set[str]) -> list[exp.Table]:
+def _readings(tree: exp.Expr, names: set[str]) -> list[exp.Table]:
     return [
         table
         for table in tree.find_all(exp.Table)
@@ -200,14 +200,15 @@ def _renamed(schema: Schema, names: Iterable[str]) -> Schema:
     return Schema(tuple(Column(name, column.type) for name, column in zip(names, schema, strict=True)))
 
 
-def _without(tree: exp.Expression, names: set[str]) -> exp.Expression | None:
+def _without(tree: exp.Expr, names: set[str]) -> exp.Expr | None:
     """The query without the operands of set operations that read any of the names; None where nothing is left."""
     holder = exp.Paren(this=tree.copy())
     while True:
         table = next(iter(_readings(holder, names)), None)
         if table is None:
-            return holder.this
-        below: exp.Expression = table
+            whole: exp.Expr | None = holder.this
+            return whole
+        below: exp.Expr = table
         while below.parent is not None and not (
             isinstance(below.parent, exp.SetOperation) and below.arg_key != "with_"
         ):

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
+from sqlglot.errors import ParseError, SqlglotError
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import at
@@ -41,7 +40,7 @@ class NotParsed(UnsupportedSQL):
     """The SQL's syntax is not known here. Spark may know it."""
 
 
-def parse(sql: str) -> exp.Expression:
+def parse(sql: str) -> exp.Expr:
     """The query's syntax tree. Raises UnsupportedSQL, with the place, where it is not one query."""
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect=VerbatimSpark) if tree is not None]
@@ -60,7 +59,7 @@ def _unparsed(sql: str, error: SqlglotError) -> str:
     if open_at is not None:
         what = "comment" if sql[open_at] == "/" else f"quote {sql[open_at]}"
         return f"the SQL cannot be parsed: the {what} is not closed{at(sql, open_at)}"
-    place = error.errors[0] if getattr(error, "errors", None) else {}
+    place = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     if not place.get("line"):
         return "the SQL cannot be parsed"
     near = f", near {place['highlight']}" if str(place.get("highlight") or "").strip() else ""
@@ -111,7 +110,7 @@ def relation_of(table: exp.Table) -> Relation:
     return Relation(tuple(part.name for part in table.parts))
 
 
-def base_tables(tree: exp.Expression) -> Iterator[exp.Table]:
+def base_tables(tree: exp.Expr) -> Iterator[exp.Table]:
     """References to base tables, in the order of the text."""
     for table in tree.find_all(exp.Table, bfs=False):
         if isinstance(table.this, exp.Identifier) and not is_local(table):
@@ -122,7 +121,7 @@ def is_local(table: exp.Table) -> bool:
     """Whether the reference is to a CTE that is visible where it stands in its tree."""
     if len(table.parts) != 1:
         return False
-    below: exp.Expression = table
+    below: exp.Expr = table
     node = table.parent
     while node is not None:
         with_ = node.args.get("with_")
@@ -134,7 +133,7 @@ def is_local(table: exp.Table) -> bool:
     return False
 
 
-def _defines(with_: exp.Expression, name: str, before: exp.Expression | None) -> bool:
+def _defines(with_: exp.Expr, name: str, before: exp.Expr | None) -> bool:
     for cte in with_.expressions:
         if cte is before:
             return False

@@ -12,7 +12,7 @@ from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.logical.expr import bound_by_lambda
 from dbt_incremental_dd.logical.nodes import Id
 
-Found = tuple[exp.Expression, int]
+Found = tuple[exp.Expr, int]
 """What a dotted name means, and how many of its last parts are fields of that."""
 Lookup = Callable[[tuple[str, ...]], Found | None]
 _LIKE_AN_ID = re.compile(r"c\d+", re.IGNORECASE)
@@ -28,7 +28,7 @@ def in_scope(scope: Scope) -> Lookup:
     return look
 
 
-def in_aliases(aliases: Mapping[str, exp.Expression]) -> Lookup:
+def in_aliases(aliases: Mapping[str, exp.Expr]) -> Lookup:
     """Aliases of a select list, given in lower case; they stand for what they name."""
 
     def look(parts: tuple[str, ...]) -> Found | None:
@@ -53,7 +53,7 @@ def resolved_column(id: Id) -> exp.Column:
     return column
 
 
-def resolve(tree: exp.Expression, look: Lookup, scope: Scope | None = None) -> exp.Expression:
+def resolve(tree: exp.Expr, look: Lookup, scope: Scope | None = None) -> exp.Expr:
     """A copy of the expression over ids; ``scope`` tells what ``*`` means inside a call.
 
     Raises UnsupportedSQL for a name that nobody knows, and for a subquery.
@@ -67,11 +67,11 @@ def resolve(tree: exp.Expression, look: Lookup, scope: Scope | None = None) -> e
     for column in [c for c in holder.find_all(exp.Column) if not c.meta.get("resolved") and not bound_by_lambda(c)]:
         if not isinstance(column.this, exp.Star):
             column.replace(_value(column, look))
-    result: exp.Expression = holder.expressions[0].pop()
+    result: exp.Expr = holder.expressions[0].pop()
     return result
 
 
-def _value(column: exp.Column, look: Lookup) -> exp.Expression:
+def _value(column: exp.Column, look: Lookup) -> exp.Expr:
     names = tuple(part.name for part in column.parts)
     found = look(names)
     if found is None:
@@ -84,7 +84,7 @@ def _value(column: exp.Column, look: Lookup) -> exp.Expression:
     return value
 
 
-def _rename_lambda_variables(tree: exp.Expression) -> None:
+def _rename_lambda_variables(tree: exp.Expr) -> None:
     """A variable that is called like an id would catch the column of that id."""
     for function in tree.find_all(exp.Lambda):
         for variable in function.expressions:
@@ -98,7 +98,7 @@ def _rename_lambda_variables(tree: exp.Expression) -> None:
             variable.set("this", f"v_{variable.name.lower()}")
 
 
-def _expand_stars(tree: exp.Expression, scope: Scope | None) -> None:
+def _expand_stars(tree: exp.Expr, scope: Scope | None) -> None:
     """``f(*)`` and ``f(t.*)`` are calls with all columns; only ``count(*)`` is not."""
     for star in list(tree.find_all(exp.Star)):
         item = star.parent if isinstance(star.parent, exp.Column) else star
@@ -114,20 +114,20 @@ def _expand_stars(tree: exp.Expression, scope: Scope | None) -> None:
         _replace_in(call, item, columns)
 
 
-def _replace_in(call: exp.Expression, item: exp.Expression, columns: tuple[Named, ...]) -> None:
-    arguments: list[exp.Expression] = []
+def _replace_in(call: exp.Expr, item: exp.Expr, columns: tuple[Named, ...]) -> None:
+    arguments: list[exp.Expr] = []
     for argument in call.expressions:
         arguments += [_aliased(c) for c in columns] if argument is item else [argument]
     call.set("expressions", arguments)
 
 
-def _aliased(column: Named) -> exp.Expression:
+def _aliased(column: Named) -> exp.Expr:
     resolved = resolved_column(column.id)
     resolved.meta["name"] = column.name
     return resolved
 
 
-def _name_structs(tree: exp.Expression) -> None:
+def _name_structs(tree: exp.Expr) -> None:
     """``struct(a, b AS c)`` takes its fields' names from its arguments; ids must not become such names."""
     for call in reversed(list(tree.find_all(exp.Anonymous))):
         name = str(call.this).lower()
@@ -137,8 +137,8 @@ def _name_structs(tree: exp.Expression) -> None:
             raise UnsupportedSQL("arrays_zip names its fields after its arguments")
 
 
-def _named_struct(call: exp.Anonymous) -> exp.Expression:
-    arguments: list[exp.Expression] = []
+def _named_struct(call: exp.Anonymous) -> exp.Expr:
+    arguments: list[exp.Expr] = []
     for number, argument in enumerate(call.expressions, start=1):
         named = isinstance(argument, exp.Alias | exp.Column | exp.Dot | exp.Identifier)
         name = argument.meta.get("name") or argument.alias_or_name if named else f"col{number}"

@@ -87,10 +87,10 @@ class _Projection:
         self._look = look
         self._carried = scope.carried
         self._computed: list[Computed] = []
-        self._having: exp.Expression | None = None
-        self._qualify: exp.Expression | None = None
+        self._having: exp.Expr | None = None
+        self._qualify: exp.Expr | None = None
         self._orders: list[Key] = []
-        self._generator: exp.Expression | None = None
+        self._generator: exp.Expr | None = None
         self._generated: tuple[Id, ...] = ()
 
     def lower(self) -> Block:
@@ -140,7 +140,7 @@ class _Projection:
     def _generator_names(self, at: int, others: int) -> tuple[str, ...]:
         return names_in_select(self._written, at, others, self._environment)
 
-    def _without_subqueries(self, tree: exp.Expression) -> exp.Expression:
+    def _without_subqueries(self, tree: exp.Expr) -> exp.Expr:
         tree, computed = self._subqueries.as_columns(tree)
         self._computed += computed
         return tree
@@ -163,7 +163,7 @@ class _Projection:
         self._grouping.change(rewrite)
         self._each(rewrite)
 
-    def _each(self, change: Callable[[exp.Expression], exp.Expression]) -> None:
+    def _each(self, change: Callable[[exp.Expr], exp.Expr]) -> None:
         """Applies a rewriting to every clause that is still to come."""
         self._items = [Item(item.name, change(item.value)) for item in self._items]
         self._having = change(self._having) if self._having is not None else None
@@ -172,7 +172,7 @@ class _Projection:
         self._generator = change(self._generator) if self._generator is not None else None
         self._computed = [replace(c, outer=tuple(change(tree) for tree in c.outer)) for c in self._computed]
 
-    def _all(self) -> list[exp.Expression]:
+    def _all(self) -> list[exp.Expr]:
         clauses = [item.value for item in self._items] + [value for _, value in self._orders]
         clauses += [c for c in (self._having, self._qualify, self._generator) if c is not None]
         return clauses + [tree for computed in self._computed for tree in computed.outer]
@@ -195,7 +195,7 @@ class _Projection:
         inside = (*find_aggregates(self._all()), *self._grouping.keys)
         return frozenset(ref for tree in inside for ref in Expr.of(tree).refs)
 
-    def _reduced(self, calls: list[exp.Expression]) -> Aggregation:
+    def _reduced(self, calls: list[exp.Expr]) -> Aggregation:
         environment, carried = self._environment, self._carried
         if environment.outer is None:
             return lower_aggregation(self._node, self._grouping, calls, environment.ids)
@@ -262,7 +262,7 @@ def _is_small(literal: exp.Literal) -> bool:
     return literal.is_int and int(literal.this) < 2**31
 
 
-def _as_boolean(tree: exp.Expression) -> exp.Expression:
+def _as_boolean(tree: exp.Expr) -> exp.Expr:
     """HAVING and QUALIFY of a value that is no predicate: Spark casts it there, and nowhere else."""
     if isinstance(tree.unnest(), exp.Predicate | exp.Connector | exp.Not | exp.Boolean):
         return tree
@@ -275,7 +275,7 @@ def _filtered(node: Node, predicate: Expr) -> Node:
     return node
 
 
-def _resolved_outside_aggregates(tree: exp.Expression, inputs: Lookup, outside: Lookup, scope: Scope) -> exp.Expression:
+def _resolved_outside_aggregates(tree: exp.Expr, inputs: Lookup, outside: Lookup, scope: Scope) -> exp.Expr:
     """HAVING: an aggregate's argument is over the input, everything else over the groups."""
     holder = exp.Tuple(expressions=[tree.copy()])
     for call in find_aggregates([holder]):

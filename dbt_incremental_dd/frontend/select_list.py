@@ -22,7 +22,7 @@ class Item(NamedTuple):
     """A column of the select list; its name is empty where only Spark knows it."""
 
     name: str
-    value: exp.Expression
+    value: exp.Expr
 
 
 class SelectList:
@@ -34,7 +34,7 @@ class SelectList:
         inputs: Lookup,
         ids: Ids,
         types: Mapping[Id, Type],
-        without_subqueries: Callable[[exp.Expression], exp.Expression],
+        without_subqueries: Callable[[exp.Expr], exp.Expr],
     ) -> None:
         self._types = types
         self._scope = scope
@@ -42,11 +42,11 @@ class SelectList:
         self._ids = ids
         self._without_subqueries = without_subqueries
         self.items: list[Item] = []
-        self.aliases: dict[str, exp.Expression] = {}
-        self.generator: exp.Expression | None = None
+        self.aliases: dict[str, exp.Expr] = {}
+        self.generator: exp.Expr | None = None
         self.generated: tuple[Id, ...] = ()
 
-    def read(self, trees: Sequence[exp.Expression], names: GeneratorNames) -> None:
+    def read(self, trees: Sequence[exp.Expr], names: GeneratorNames) -> None:
         """Takes in all of the list."""
         calls = [tree for tree in trees if is_generator(tree.this if _is_alias(tree) else tree)]
         if len(calls) > 1:
@@ -62,12 +62,12 @@ class SelectList:
         if unnamed is not None:
             self._generate(calls[0], unnamed, names(unnamed, len(self.items)))
 
-    def _named_generator(self, tree: exp.Expression) -> None:
+    def _named_generator(self, tree: exp.Expr) -> None:
         """A generator whose columns have names can be referred to by what follows."""
         names = [name.name for name in tree.expressions] if isinstance(tree, exp.Aliases) else [tree.alias]
         self._generate(tree.this, len(self.items), tuple(names))
 
-    def _generate(self, call: exp.Expression, at: int, names: tuple[str, ...]) -> None:
+    def _generate(self, call: exp.Expr, at: int, names: tuple[str, ...]) -> None:
         self.generator = resolve(self._without_subqueries(call), self._look(), self._scope)
         self.generated = tuple(self._ids.new() for _ in names)
         made = [Item(name, resolved_column(id)) for name, id in zip(names, self.generated, strict=True)]
@@ -77,7 +77,7 @@ class SelectList:
     def _look(self) -> Lookup:
         return first_of(self._inputs, in_aliases(self.aliases))
 
-    def _item(self, tree: exp.Expression) -> list[Item]:
+    def _item(self, tree: exp.Expr) -> list[Item]:
         star = tree.this if isinstance(tree, exp.Column) else tree
         if isinstance(star, exp.Star):
             return self._star(tree, star)
@@ -87,7 +87,7 @@ class SelectList:
             self.aliases[tree.alias.lower()] = resolved
         return [Item(_name(tree), resolved)]
 
-    def _star(self, tree: exp.Expression, star: exp.Star) -> list[Item]:
+    def _star(self, tree: exp.Expr, star: exp.Star) -> list[Item]:
         if star.args.get("replace") or star.args.get("rename"):
             raise UnsupportedSQL("* REPLACE or RENAME")
         qualifier = tuple(part.name for part in tree.parts[:-1]) if isinstance(tree, exp.Column) else ()
@@ -111,11 +111,11 @@ class SelectList:
         return [Item(f, exp.Dot(this=column.copy(), expression=exp.to_identifier(f, quoted=True))) for f in fields]
 
 
-def _is_alias(tree: exp.Expression) -> bool:
+def _is_alias(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Alias | exp.Aliases)
 
 
-def _name(tree: exp.Expression) -> str:
+def _name(tree: exp.Expr) -> str:
     """The name that Spark gives a column, where that is plain to see."""
     if isinstance(tree, exp.Alias):
         return str(tree.alias)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
@@ -63,18 +65,18 @@ def _plus(sides: list[Node], environment: Environment, alike: bool) -> Node:
     return Union(tuple(sides), tuple(environment.ids.new() for _ in sides[0].columns), widens=not alike)
 
 
-def _chain(tree: exp.Expression) -> list[exp.Expression]:
+def _chain(tree: exp.SetOperation) -> list[exp.Expr]:
     """The operands of a chain of UNION ALL."""
     return [operand for side in (tree.left, tree.right) for operand in (_chain(side) if _goes_on(side) else [side])]
 
 
-def _goes_on(side: exp.Expression) -> bool:
+def _goes_on(side: exp.Expr) -> TypeGuard[exp.Union]:
     if not isinstance(side, exp.Union) or side.args.get("distinct") is not False or side.args.get("by_name"):
         return False
     return not any(side.args.get(clause) for clause in ("with_", "order", "limit", "offset"))
 
 
-def _alike(trees: list[exp.Expression], blocks: list[Block], environment: Environment) -> bool:
+def _alike(trees: list[exp.Expr], blocks: list[Block], environment: Environment) -> bool:
     """Whether all sides have the same types; asks Spark where they are not known, which knows no correlated ones."""
     try:
         types = [_types(tree, block, environment) for tree, block in zip(trees, blocks, strict=True)]
@@ -85,7 +87,7 @@ def _alike(trees: list[exp.Expression], blocks: list[Block], environment: Enviro
     return all(other == types[0] for other in types)
 
 
-def _types(tree: exp.Expression, block: Block, environment: Environment) -> tuple[Type, ...]:
+def _types(tree: exp.Expr, block: Block, environment: Environment) -> tuple[Type, ...]:
     if all(column.id in environment.types for column in block.columns):
         return tuple(environment.types[column.id] for column in block.columns)
     return tuple(column.type for column in environment.shape(tree))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -45,7 +46,7 @@ class SimpleSubqueries:
     lower_query: LowerQuery
     filtered: Filtered
 
-    def rows(self, query: exp.Expression) -> Dependent | None:
+    def rows(self, query: exp.Expr) -> Dependent | None:
         """A query of which only the rows' being there counts."""
         limit = number(query, "limit")
         if not is_plain(query) or limit == 0:
@@ -53,7 +54,7 @@ class SimpleSubqueries:
         part = self._part(query)
         return _tied(part, part.node, ()) if part is not None else None
 
-    def listed(self, query: exp.Expression) -> Dependent | None:
+    def listed(self, query: exp.Expr) -> Dependent | None:
         """The relation of an IN list."""
         if not is_plain(query) or is_limited(query) or any(item.is_star for item in query.expressions):
             return None
@@ -70,9 +71,11 @@ class SimpleSubqueries:
         computed = zip((column.id for column in columns), values, strict=True)
         return _tied(part, Map(part.node, (*kept, *computed)), columns)
 
-    def aggregate(self, query: exp.Expression) -> Computed | None:
+    def aggregate(self, query: exp.Expr) -> Computed | None:
         """An aggregate of the rows that equal the outer row in some columns: one group for each."""
-        part = self._part(query) if is_one_row(query, exactly=True) else None
+        part = None
+        if isinstance(query, exp.Select) and is_one_row(query, exactly=True):
+            part = self._part(query)
         if part is None:
             return None
         sides = [side for side in (_two_sides(p, frozenset(part.node.columns)) for p in part.on) if side is not None]
@@ -97,7 +100,7 @@ class SimpleSubqueries:
 
         return Computed(id, tuple(_resolved(side.outer) for side in sides), join)
 
-    def _part(self, query: exp.Expression) -> _Part | None:
+    def _part(self, query: exp.Select) -> _Part | None:
         """None where the query reads the outside elsewhere than in conjuncts of WHERE."""
         inner = self.environment.with_ctes(query.args.get("with_"))
         where = query.args.get("where")
@@ -119,7 +122,7 @@ class SimpleSubqueries:
         return _Part(node, scope, tuple(on))
 
 
-def _resolved(expr: Expr) -> exp.Expression:
+def _resolved(expr: Expr) -> exp.Expr:
     """Its tree, whose columns stand by their ids."""
     tree = expr.tree.copy()
     for column in tree.find_all(exp.Column):
@@ -135,14 +138,14 @@ def _tied(part: _Part, right: Node, columns: tuple[Named, ...]) -> Dependent:
     return Dependent(tuple(resolved_column(id) for id in part.outer), tie)
 
 
-def unwrapped(query: exp.Expression) -> exp.Expression:
+def unwrapped(query: exp.Expr) -> exp.Expr:
     """Without parentheses that mean nothing."""
     while isinstance(query, exp.Subquery) and not any(query.args.get(c) for c in ("alias", "with_", "order", "limit")):
         query = query.this
     return query
 
 
-def is_plain(query: exp.Expression, aggregates: bool = False) -> bool:
+def is_plain(query: exp.Expr, aggregates: bool = False) -> TypeGuard[exp.Select]:
     """Whether it is a SELECT of FROM and WHERE alone; with ``aggregates``, over one group of all rows."""
     if not isinstance(query, exp.Select) or query.args.get("from_") is None:
         return False
@@ -156,7 +159,7 @@ def is_plain(query: exp.Expression, aggregates: bool = False) -> bool:
     )
 
 
-def is_one_row(query: exp.Expression, exactly: bool = False) -> bool:
+def is_one_row(query: exp.Expr, exactly: bool = False) -> bool:
     """Whether it has at most one row (``exactly``: one), as can be seen from it: an aggregate over all, or LIMIT 1."""
     if exactly:
         if not is_plain(query, aggregates=True) or query.args.get("distinct"):
@@ -188,7 +191,7 @@ def _two_sides(predicate: Expr, inner: frozenset[Id]) -> _Sides | None:
     return None
 
 
-def _over_nothing(call: exp.Expression) -> int | None:
+def _over_nothing(call: exp.Expr) -> int | None:
     """0 for an aggregate that is 0 over no rows, 1 for one that is NULL, None for others."""
     while isinstance(call, exp.Filter):
         call = call.this

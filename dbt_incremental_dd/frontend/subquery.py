@@ -41,13 +41,13 @@ class Subqueries:
         self._lower_query = lower_query
         self._simple = SimpleSubqueries(look, self._environment, lower_query, filtered_by(lower_query))
 
-    def filtered(self, node: Node, predicate: exp.Expression) -> Node:
+    def filtered(self, node: Node, predicate: exp.Expr) -> Node:
         """The rows for which a WHERE clause is true. Conjuncts with subqueries come after all others, as in Spark."""
         for conjunct in sorted(conjuncts(predicate), key=has_subquery):
             node = self._conjunct(node, conjunct)
         return node
 
-    def _conjunct(self, node: Node, conjunct: exp.Expression) -> Node:
+    def _conjunct(self, node: Node, conjunct: exp.Expr) -> Node:
         inner, negated = without_not(conjunct)
         if isinstance(inner, exp.Exists):
             tied = self._exists(inner.this).at(node)
@@ -72,17 +72,18 @@ class Subqueries:
             node = one.join(node, tuple(Expr.of(outer) for outer in one.outer))
         return Map(Filter(node, predicate), tuple((id, Expr.column(id)) for id in columns))
 
-    def as_columns(self, tree: exp.Expression) -> tuple[exp.Expression, list[Computed]]:
+    def as_columns(self, tree: exp.Expr) -> tuple[exp.Expr, list[Computed]]:
         """A copy of the tree with its subqueries as columns, and what makes these columns."""
         holder = exp.Tuple(expressions=[negations_pushed(tree.copy())])
         made: list[Computed] = []
+        found: exp.Expr
         for found in [s for s in holder.find_all(exp.Subquery, exp.Exists, exp.In) if not s.find_ancestor(exp.Query)]:
             if isinstance(found, exp.Exists):
                 made.append(self._marked_exists(found))
             elif is_in_query(found):
-                negated = isinstance(found.parent, exp.Not)
-                made.append(self._marked_in(found, negated))
-                found = found.parent if negated else found
+                around = found.parent
+                made.append(self._marked_in(found, isinstance(around, exp.Not)))
+                found = around if isinstance(around, exp.Not) else found
             elif isinstance(found, exp.Subquery) and not isinstance(found.parent, exp.In | exp.Exists):
                 made.append(self._scalar(unwrapped(found)))
             else:
@@ -90,10 +91,10 @@ class Subqueries:
             found.replace(resolved_column(made[-1].id))
         return holder.expressions[0], made
 
-    def _exists(self, query: exp.Expression) -> Dependent:
+    def _exists(self, query: exp.Expr) -> Dependent:
         return self._simple.rows(unwrapped(query)) or self._any(query)
 
-    def _any(self, query: exp.Expression) -> Dependent:
+    def _any(self, query: exp.Expr) -> Dependent:
         return any_query(query, self._look, self._scope, self._environment, self._lower_query)
 
     def _matches(self, tree: exp.In, negated: bool) -> _Matches:
@@ -166,7 +167,7 @@ class Subqueries:
         on = tuple(Expr(f"{ref} <=> {new}") for ref, new in fresh.items())
         return OuterJoin("left", node, with_columns(kept, [(mark, Expr("true"))]), on), f"{mark} IS NOT NULL"
 
-    def _scalar(self, query: exp.Expression) -> Computed:
+    def _scalar(self, query: exp.Expr) -> Computed:
         try:
             block = self._lower_query(query, self._environment)
         except UnsupportedSQL:
@@ -177,7 +178,7 @@ class Subqueries:
             plan, id = self._at_most_one(plan, (), id)
         return Computed(id, (), lambda node, outer: Join((node, plan), ()))
 
-    def _dependent_scalar(self, query: exp.Expression) -> Computed:
+    def _dependent_scalar(self, query: exp.Expr) -> Computed:
         found = dependent(query, self._look, self._scope, self._environment, self._lower_query)
         id = self._ids.new()
 
@@ -227,7 +228,7 @@ def _below(node: Node, refs: set[Id], change: Callable[[Node], Node], joined: bo
 def filtered_by(lower_query: LowerQuery) -> Filtered:
     """Conditions that may hold subqueries, for FROM."""
 
-    def filtered(node: Node, predicate: exp.Expression, scope: Scope, environment: Environment) -> Node:
+    def filtered(node: Node, predicate: exp.Expr, scope: Scope, environment: Environment) -> Node:
         return Subqueries(in_scope(scope), scope, environment, lower_query).filtered(node, predicate)
 
     return filtered
@@ -237,7 +238,7 @@ def filtered_by(lower_query: LowerQuery) -> Filtered:
 class _Matches:
     """What an IN list's rows are tied to: ``tied`` for a plan in which ``outer`` have these values."""
 
-    outer: tuple[exp.Expression, ...]
+    outer: tuple[exp.Expr, ...]
     tied: Callable[[Node, tuple[Expr, ...]], list[Tied]]
 
 

@@ -34,7 +34,7 @@ def template(sql: str, keys: Mapping[str, object] | Collection[str]) -> tuple[st
     return _spliced(sql, edits), tuple(order)
 
 
-def block_template(tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
+def block_template(tree: exp.Expr) -> tuple[str, tuple[str, ...]]:
     """The same for a part of a query, given as a tree of its own: its text is printed from the tree."""
     tree = tree.copy()
     order: dict[str, int] = {}
@@ -57,7 +57,7 @@ def block_template(tree: exp.Expression) -> tuple[str, tuple[str, ...]]:
     return text, tuple(order)
 
 
-def _full_names(tree: exp.Expression) -> set[tuple[str, ...]]:
+def _full_names(tree: exp.Expr) -> set[tuple[str, ...]]:
     """Names of more than one part under which base tables stand in FROM."""
     found = {tuple(part.name.lower() for part in table.parts) for table in base_tables(tree) if len(table.parts) > 1}
     return found | {(CATALOG, *name) for name in found if len(name) == 2}
@@ -77,7 +77,7 @@ def _unqualify(column: exp.Column, count: int) -> None:
         column.set(key, None)
 
 
-def _qualifiers(tree: exp.Expression) -> list[tuple[int, int, str]]:
+def _qualifiers(tree: exp.Expr) -> list[tuple[int, int, str]]:
     """Columns qualified by a base table's full name lose all of it but the table."""
     full = _full_names(tree)
     edits = []
@@ -88,7 +88,7 @@ def _qualifiers(tree: exp.Expression) -> list[tuple[int, int, str]]:
     return edits
 
 
-def _span(parts: list[exp.Expression]) -> tuple[int, int]:
+def _span(parts: list[exp.Expr]) -> tuple[int, int]:
     return parts[0].meta["start"], parts[-1].meta["end"] + 1
 
 

@@ -13,18 +13,18 @@ from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import FlatMap, Id, Node, Window
 
-Rewrite = Callable[[exp.Expression], exp.Expression]
+Rewrite = Callable[[exp.Expr], exp.Expr]
 _NAMES = ("window", "session_window")
 _TICK = "INTERVAL '0.000001' SECOND"
 
 
-def time_windows(trees: Iterable[exp.Expression]) -> list[exp.Expression]:
+def time_windows(trees: Iterable[exp.Expr]) -> list[exp.Expr]:
     """The calls in them, each form once."""
     calls = [call for tree in trees for call in tree.find_all(exp.Anonymous) if str(call.this).lower() in _NAMES]
     return list({form(call): call for call in calls}.values())
 
 
-def refuse_time_windows(trees: Iterable[exp.Expression], clause: str) -> None:
+def refuse_time_windows(trees: Iterable[exp.Expr], clause: str) -> None:
     """Raises UnsupportedSQL where a clause that keeps rows as they are has one."""
     for call in time_windows(trees):
         raise UnsupportedSQL(f"{str(call.this).lower()}() in {clause}")
@@ -40,7 +40,7 @@ def named(group: exp.Group | None, look: Lookup) -> Lookup:
 
 
 def with_time_windows(
-    node: Node, clauses: Sequence[exp.Expression], keys: Sequence[exp.Expression], carried: Sequence[Id], ids: Ids
+    node: Node, clauses: Sequence[exp.Expr], keys: Sequence[exp.Expr], carried: Sequence[Id], ids: Ids
 ) -> tuple[Node, Rewrite]:
     """The plan with each call as a column, and how clauses refer to it. ``keys`` are those of GROUP BY.
 
@@ -59,16 +59,17 @@ def with_time_windows(
     return node, lambda clause: _with_times(replaced(clause.copy(), known))
 
 
-def _with_times(tree: exp.Expression) -> exp.Expression:
+def _with_times(tree: exp.Expr) -> exp.Expr:
     """``window_time(w)`` is the last microsecond of the window."""
     holder = exp.Tuple(expressions=[tree])
     for call in list(holder.find_all(exp.Anonymous)):
         if str(call.this).lower() == "window_time":
             call.replace(Expr(f"({Expr.of(call.expressions[0]).sql}.end - {_TICK})").tree.copy())
-    return holder.expressions[0]
+    replaced_tree: exp.Expr = holder.expressions[0]
+    return replaced_tree
 
 
-def _merged(node: Node, raw: Id, others: Sequence[exp.Expression], carried: Sequence[Id], ids: Ids) -> tuple[Node, Id]:
+def _merged(node: Node, raw: Id, others: Sequence[exp.Expr], carried: Sequence[Id], ids: Ids) -> tuple[Node, Id]:
     """Sessions of the same keys that meet or overlap become one: from the first start to the last end.
 
     Frames are by RANGE, so that rows with the same start get the same session, whatever their order.

@@ -71,7 +71,8 @@ def _unfolded_group(environment: Environment, group: Sequence[exp.CTE]) -> tuple
 
 def _environment_at(with_: exp.With, environment: Environment) -> Environment:
     """What is defined around the query that a WITH belongs to."""
-    path: list[exp.Expression] = [with_.parent]
+    assert with_.parent is not None
+    path: list[exp.Expr] = [with_.parent]
     while path[-1].parent is not None:
         path.append(path[-1].parent)
     for below, node in reversed(list(pairwise(path))):

@@ -13,7 +13,7 @@ from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node, Window
 
-Rewrite = Callable[[exp.Expression], exp.Expression]
+Rewrite = Callable[[exp.Expr], exp.Expr]
 
 
 def with_windows_written_out(select: exp.Select) -> exp.Select:
@@ -37,7 +37,7 @@ def with_windows_written_out(select: exp.Select) -> exp.Select:
 
 
 def lower_windows(
-    node: Node, clauses: Iterable[exp.Expression], ids: Ids, carried: tuple[Id, ...] = ()
+    node: Node, clauses: Iterable[exp.Expr], ids: Ids, carried: tuple[Id, ...] = ()
 ) -> tuple[Node, Rewrite]:
     """The plan with all window functions of the clauses as columns, and how clauses refer to them.
 

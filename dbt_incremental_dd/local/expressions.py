@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
+_COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.EQ: pc.equal,
     exp.NEQ: pc.not_equal,
     exp.LT: pc.less,
@@ -41,7 +41,7 @@ _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.GT: pc.greater,
     exp.GTE: pc.greater_equal,
 }
-_ARITHMETIC: dict[type[exp.Expression], Callable[[Value, Value], Value]] = {
+_ARITHMETIC: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
     exp.Add: decimals.add,
     exp.Sub: decimals.subtract,
     exp.Mul: decimals.multiply,
@@ -88,7 +88,7 @@ def _asked(question: Callable[[], _T]) -> _T | None:
         return None
 
 
-def _printed(tree: exp.Expression) -> Expr:
+def _printed(tree: exp.Expr) -> Expr:
     """The tree's text, kept with it: to print it takes longer than to evaluate it for a few rows."""
     found = tree.meta.get(_TEXT)
     if not isinstance(found, Expr):
@@ -112,7 +112,7 @@ class _Evaluation:
             raise ForSpark
         return _Evaluation(rows.spark, rows.table, rows.schema)
 
-    def value(self, tree: exp.Expression) -> Value:
+    def value(self, tree: exp.Expr) -> Value:
         """The expression's value for each row, or one for all."""
         kind = type(tree)
         if kind is exp.Paren:
@@ -124,7 +124,7 @@ class _Evaluation:
             return _constant(self._spark, expr.sql)
         if kind in _LOGIC:
             return Value(self.truth(tree), BOOLEAN)
-        if kind in _ARITHMETIC:
+        if kind in _ARITHMETIC and isinstance(tree, exp.Binary):
             return _ARITHMETIC[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
         if kind is exp.Neg:
             return decimals.negate(self.value(tree.this))
@@ -141,12 +141,12 @@ class _Evaluation:
             return self._call(str(tree.this).lower(), tree.expressions)
         raise ForSpark
 
-    def truth(self, tree: exp.Expression) -> pa.ChunkedArray:
+    def truth(self, tree: exp.Expr) -> pa.ChunkedArray:
         """True, false or NULL for each row."""
         found = self._truth(tree)
         return pc.invert(found) if tree.args.get("negate") else found
 
-    def _truth(self, tree: exp.Expression) -> pa.ChunkedArray:
+    def _truth(self, tree: exp.Expr) -> pa.ChunkedArray:
         if isinstance(tree, exp.Paren):
             return self.truth(tree.this)
         if isinstance(tree, exp.And):
@@ -177,7 +177,7 @@ class _Evaluation:
             raise ForSpark
         return self._whole(flag)
 
-    def _among(self, item: exp.Expression, values: list[exp.Expression]) -> pa.ChunkedArray:
+    def _among(self, item: exp.Expr, values: list[exp.Expr]) -> pa.ChunkedArray:
         """IN compares in one type for all of the list."""
         found = [self.value(tree) for tree in (item, *values)]
         type = decimals.common_type([value.type for value in found])
@@ -186,7 +186,7 @@ class _Evaluation:
         wanted, *others = (decimals.widened(value, type).data for value in found)
         return fold(pc.or_kleene, [pc.equal(wanted, other) for other in others])
 
-    def _like(self, item: exp.Expression, pattern: exp.Expression) -> pa.ChunkedArray:
+    def _like(self, item: exp.Expr, pattern: exp.Expr) -> pa.ChunkedArray:
         """LIKE with ``%`` for any characters; other patterns are Spark's."""
         value, wanted = self.value(item), self.value(pattern)
         text = wanted.data.as_py() if isinstance(wanted.data, pa.Scalar) else None
@@ -195,20 +195,18 @@ class _Evaluation:
         parts = [re.escape(part) for part in text.split("%")]
         return pc.match_substring_regex(self._whole(value), f"(?s)^{'.*'.join(parts)}\\z")
 
-    def _compared(
-        self, compare: Callable[[Any, Any], Any], left: exp.Expression, right: exp.Expression
-    ) -> pa.ChunkedArray:
+    def _compared(self, compare: Callable[[Any, Any], Any], left: exp.Expr, right: exp.Expr) -> pa.ChunkedArray:
         one, other = self._pair(left, right)
         return compare(one.data, other.data)
 
-    def _pair(self, left: exp.Expression, right: exp.Expression) -> tuple[Value, Value]:
+    def _pair(self, left: exp.Expr, right: exp.Expr) -> tuple[Value, Value]:
         """Two values, at least one of them a column, in a type in which they can be compared."""
         one, other = self.value(left), self.value(right)
         if isinstance(one.data, pa.Scalar) and isinstance(other.data, pa.Scalar):
             raise ForSpark
         return decimals.comparable(one, other)
 
-    def _operand(self, tree: exp.Expression, other: exp.Expression) -> Value:
+    def _operand(self, tree: exp.Expr, other: exp.Expr) -> Value:
         """A side of an arithmetic operation: a literal integer beside a decimal has only the digits that it shows."""
         value = self.value(tree)
         literal = tree.unnest()
@@ -216,7 +214,7 @@ class _Evaluation:
         is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in INTEGERS
         return decimals.shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
 
-    def _case(self, branches: Sequence[tuple[exp.Expression, exp.Expression]], default: exp.Expression | None) -> Value:
+    def _case(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
         """Each branch for the rows that come to it, and for no others: they might raise an error."""
         places, left, parts = pa.array(range(self._table.num_rows), pa.int64()), self, []
         for condition, value in branches:
@@ -232,12 +230,12 @@ class _Evaluation:
     def _only(self, mask: pa.ChunkedArray) -> _Evaluation:
         return _Evaluation(self._spark, self._table.filter(mask), self._schema)
 
-    def _call(self, name: str, arguments: list[exp.Expression]) -> Value:
+    def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
         if name == "if" and len(arguments) == 3:
             return self._case([(arguments[0], arguments[1])], arguments[2])
         return functions.call(name, [self.value(argument) for argument in arguments])
 
-    def _column(self, tree: exp.Expression) -> Value:
+    def _column(self, tree: exp.Expr) -> Value:
         name = Expr.of(tree).as_column
         if name is None or name not in self._types or arrow_type(self._types[name]) is None:
             raise ForSpark

@@ -61,7 +61,7 @@ class _Query:
         self._rows = rows
         self.table = rows.table
 
-    def function(self, tree: exp.Expression) -> _Call:
+    def function(self, tree: exp.Expr) -> _Call:
         """``f(x) OVER (...)``. Raises ForSpark, as all of these do."""
         if not isinstance(tree, exp.Window) or tree.args.get("alias") or not isinstance(tree.this, exp.Anonymous):
             raise ForSpark
@@ -77,7 +77,7 @@ class _Query:
         is_number = call.type in (INTEGER, LONG) or isinstance(call.type, Decimal)
         return _Call(f"CAST({sql} AS {duckdb_type(call.type)})" if is_number else sql, call.type)
 
-    def _call(self, name: str, arguments: list[exp.Expression]) -> _Call:
+    def _call(self, name: str, arguments: list[exp.Expr]) -> _Call:
         if name in _NUMBERS and not arguments:
             return _Call(f"{_NUMBERS[name]}()", INTEGER)
         if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
@@ -93,7 +93,7 @@ class _Query:
             type = LONG
         return _Call(f"{function}({column})", _sum_type(type) if name == "sum" else type)
 
-    def _frame(self, name: str, spec: exp.Expression) -> str:
+    def _frame(self, name: str, spec: exp.Expr) -> str:
         ends = tuple(keyword(spec.args.get(side)) for side in ("start", "end"))
         kind = str(spec.args.get("kind") or "").upper()
         if kind == "RANGE" and (name not in _OF_PEERS or ends not in (_WHOLE, _UP_TO_HERE)):
@@ -103,14 +103,14 @@ class _Query:
         start, end = (_end(spec, side) for side in ("start", "end"))
         return f"{kind} BETWEEN {start} AND {end}"
 
-    def _ordered(self, item: exp.Expression) -> str:
+    def _ordered(self, item: exp.Expr) -> str:
         if not isinstance(item, exp.Ordered):
             raise ForSpark
         column, _ = self._column(item.this, ordered=True)
         direction = "DESC" if item.args.get("desc") else "ASC"
         return f"{column} {direction} NULLS {'FIRST' if item.args.get('nulls_first') else 'LAST'}"
 
-    def _column(self, tree: exp.Expression, *, ordered: bool) -> tuple[str, Type]:
+    def _column(self, tree: exp.Expr, *, ordered: bool) -> tuple[str, Type]:
         """The operand as a column of the table, and its type."""
         expr = Expr.of(tree)
         if not expr.refs:
@@ -135,14 +135,14 @@ def _sum_type(type: Type) -> Type:
     return Decimal(min(of.precision + 10, 38), of.scale)
 
 
-def _count(tree: exp.Expression) -> int:
+def _count(tree: exp.Expr) -> int:
     """A number of rows, as it is written."""
     if not isinstance(tree, exp.Literal) or tree.is_string or not tree.this.isdigit():
         raise ForSpark
     return int(tree.this)
 
 
-def _end(spec: exp.Expression, side: str) -> str:
+def _end(spec: exp.Expr, side: str) -> str:
     value, direction = spec.args.get(side), keyword(spec.args.get(f"{side}_side"))
     if keyword(value) == "CURRENT ROW":
         return "CURRENT ROW"

@@ -7,11 +7,12 @@ meaning is Spark's alone, so here a call ``f(x)`` is nothing but a name and its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokens import Token, TokenType
+from sqlglot.generator import Generator
+from sqlglot.parsers.spark import SparkParser
 
 from dbt_incremental_dd.logical.literals import OPAQUE, Verbatim, with_whole_literals
 from dbt_incremental_dd.logical.precedence import WRITTEN, Plus, Precedence, UnsignedRightShift
@@ -28,7 +29,7 @@ _CLOCK = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
 _REWRITTEN = (exp.Select, exp.From, exp.Pivot, exp.WithinGroup, exp.Array, exp.Table)
 
 
-def _variant_path(generator: Spark.Generator, extract: exp.JSONExtract) -> str:
+def _variant_path(generator: Generator, extract: exp.JSONExtract) -> str:
     """``v:a.b[0]['c d']``, as it was written."""
     path = ""
     for part in extract.expression.expressions:
@@ -41,17 +42,17 @@ def _variant_path(generator: Spark.Generator, extract: exp.JSONExtract) -> str:
     return f"{generator.sql(extract, 'this')}:{path}"
 
 
-def _with_unit(name: str) -> Callable[[Spark.Parser], exp.Expression]:
+def _with_unit(name: str) -> Callable[[SparkParser], exp.Expr]:
     """``dateadd(DAY, 1, x)``: its unit is a word, not a column."""
 
-    def parse(parser: Spark.Parser) -> exp.Expression:
+    def parse(parser: SparkParser) -> exp.Expr:
         word, after = parser._curr, parser._next
         unit = word is not None and word.text.upper() in _UNITS and after is not None and after.text == ","
-        arguments = []
+        arguments: list[exp.Expr] = []
         if unit:
             arguments.append(exp.var(word.text))
             parser._advance(2)
-        arguments += parser._parse_csv(parser._parse_lambda)
+        arguments += parser._parse_csv(lambda: parser._parse_lambda())
         if unit and len(arguments) != 3:
             arguments[0] = exp.column(word.text)
         return exp.Anonymous(this=name.lower(), expressions=arguments)
@@ -59,7 +60,7 @@ def _with_unit(name: str) -> Callable[[Spark.Parser], exp.Expression]:
     return parse
 
 
-def _literal(parser: Spark.Parser, token: Token) -> exp.Expression:
+def _literal(parser: SparkParser, token: Token) -> exp.Expr:
     return parser.expression(Verbatim(this=token.text), token)
 
 
@@ -69,10 +70,10 @@ class VerbatimSpark(Spark):
     Literals are those of ``literals``, operators bind as ``precedence`` has it, and types are kept as they are written.
     """
 
-    def tokenize(self, sql: str, **options: Any) -> list[Token]:
+    def tokenize(self, sql: str, *args: Any, **options: Any) -> list[Token]:
         """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; so are names of the clock's
         functions. A literal is one token."""
-        tokens = with_whole_literals(sql, super().tokenize(sql, **options))
+        tokens = with_whole_literals(sql, super().tokenize(sql, *args, **options))
         for i, token in enumerate(tokens):
             following = [t.token_type for t in tokens[i + 2 : i + 4]]
             if token.token_type is TokenType.WINDOW and following != [TokenType.ALIAS, TokenType.L_PAREN]:
@@ -87,33 +88,33 @@ class VerbatimSpark(Spark):
 
     class Parser(Precedence):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        STRING_PARSERS: ClassVar[dict[Any, Any]] = {**Spark.Parser.STRING_PARSERS, OPAQUE: _literal}
-        PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {**Spark.Parser.PRIMARY_PARSERS, OPAQUE: _literal}
+        STRING_PARSERS: ClassVar[dict[Any, Any]] = {**SparkParser.STRING_PARSERS, OPAQUE: _literal}
+        PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {**SparkParser.PRIMARY_PARSERS, OPAQUE: _literal}
         # Only calls whose arguments have a syntax of their own; the others are plain calls in Spark.
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            **{name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX},
+            **{name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX},
             **{name: _with_unit(name) for name in _WITH_UNITS},
         }
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         COLON_IS_VARIANT_EXTRACT = True
         # FOR follows an expression in PIVOT only.
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
-            token: parser for token, parser in Spark.Parser.RANGE_PARSERS.items() if token is not TokenType.FOR
+            token: parser for token, parser in SparkParser.RANGE_PARSERS.items() if token is not TokenType.FOR
         }
 
-        def _parse_statement(self) -> exp.Expression | None:
+        def _parse_statement(self) -> exp.Expr | None:
             """``TABLE`` in front is no column's name where another name follows."""
             if self._is_table_query():
                 return self._parse_query_modifiers(self._parse_select())
             return super()._parse_statement()
 
-        def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expression | None:
+        def _parse_select_query(self, *args: Any, **options: Any) -> exp.Expr | None:
             """Also ``TABLE t``, as ``SELECT * FROM t``; the table knows where TABLE stands."""
             if not self._is_table_query():
                 return super()._parse_select_query(*args, **options)
             start = self._curr.start
             self._advance()
-            table = self._parse_table_parts()
+            table = cast(exp.Table, self._parse_table_parts())
             table.meta[TABLE_QUERY] = start
             query = exp.Select(expressions=[exp.Star()]).from_(table, copy=False)
             query = self._parse_query_modifiers(query)
@@ -137,7 +138,7 @@ class VerbatimSpark(Spark):
                 alias.set("level", self._parse_number())
             return alias
 
-        def _parse_pivot_aggregation(self) -> exp.Expression | None:
+        def _parse_pivot_aggregation(self) -> exp.Expr | None:
             """Any expression of aggregates, as in Spark."""
             return self._parse_alias(self._parse_assignment())
 
@@ -151,13 +152,13 @@ class VerbatimSpark(Spark):
             values = self._parse_wrapped_csv(self._parse_pivot_value)
             return self.expression(exp.In(this=columns, expressions=values))
 
-        def _parse_pivot_value(self) -> exp.Expression | None:
+        def _parse_pivot_value(self) -> exp.Expr | None:
             value = self._parse_select_or_expression()
             self._match(TokenType.ALIAS)
             alias = self._parse_id_var()
             return self.expression(exp.PivotAlias(this=value, alias=alias)) if alias else value
 
-    class Generator(Spark.Generator):
+    class Generator(Spark.Generator):  # type: ignore[misc, valid-type]
         EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type]] = set()
         TRANSFORMS: ClassVar = {
             **{kind: print_ for kind, print_ in Spark.Generator.TRANSFORMS.items() if kind not in _REWRITTEN},

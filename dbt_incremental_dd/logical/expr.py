@@ -29,12 +29,12 @@ class Expr:
         return Expr(id)
 
     @staticmethod
-    def of(tree: exp.Expression) -> Expr:
+    def of(tree: exp.Expr) -> Expr:
         """The expression of a syntax tree whose columns are ids already."""
         return Expr(tree.sql(dialect=VerbatimSpark, comments=False, normalize_functions=False))
 
     @cached_property
-    def tree(self) -> exp.Expression:
+    def tree(self) -> exp.Expr:
         """The syntax tree. Shared: copy it before changing it."""
         return sqlglot.parse_one(self.sql, dialect=VerbatimSpark)
 
@@ -72,7 +72,7 @@ class Expr:
         for column in list(_columns(tree)):
             if _id(column) not in by:
                 continue
-            value: exp.Expression = by[_id(column)].tree.copy()
+            value: exp.Expr = by[_id(column)].tree.copy()
             if not isinstance(value, exp.Column):
                 value = exp.paren(value, copy=False)
             for field in column.parts[1:]:
@@ -116,7 +116,7 @@ def _id(column: exp.Column) -> str:
     return str(column.parts[0].name)
 
 
-def _columns(tree: exp.Expression) -> list[exp.Column]:
+def _columns(tree: exp.Expr) -> list[exp.Column]:
     """Column references that are not a lambda's own variables."""
     return [column for column in tree.find_all(exp.Column) if not bound_by_lambda(column)]
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType, exp
 
 OPAQUE = TokenType.HEREDOC_STRING
 """The type of a token whose text is a literal as written; Spark has no other use for it."""

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlglot import exp
-from sqlglot.dialects.spark import Spark
+from sqlglot import TokenType, exp
 from sqlglot.parser import IsPredicatePrecedence
-from sqlglot.tokens import TokenType
+from sqlglot.parsers.spark import SparkParser
 
 WRITTEN = "dd_written"
 """Where a type's text is kept with it."""
 
-_Operators = dict[TokenType, type[exp.Expression]]
+_Operators = dict[TokenType, type[exp.Expr]]
 
 
 class Plus(exp.Unary):
@@ -30,12 +29,12 @@ class UnsignedRightShift(exp.Expression, exp.Binary):
     """``x >>> n``."""
 
 
-class Precedence(Spark.Parser):
+class Precedence(SparkParser):
     """Parses expressions and the types of casts."""
 
     IS_PREDICATE_PRECEDENCE = IsPredicatePrecedence.HIGH
     LEVELS: ClassVar[tuple[_Operators, ...]] = (
-        {**Spark.Parser.EQUALITY, **Spark.Parser.COMPARISON},
+        {**SparkParser.EQUALITY, **SparkParser.COMPARISON},
         {TokenType.PIPE: exp.BitwiseOr},
         {TokenType.CARET: exp.BitwiseXor},
         {TokenType.AMP: exp.BitwiseAnd},
@@ -44,25 +43,25 @@ class Precedence(Spark.Parser):
     )
     _SHIFTS: ClassVar = 4
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
-        **Spark.Parser.UNARY_PARSERS,
+        **SparkParser.UNARY_PARSERS,
         TokenType.PLUS: lambda self: self.expression(Plus(this=self._parse_unary())),
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-        **Spark.Parser.NO_PAREN_FUNCTION_PARSERS,
+        **SparkParser.NO_PAREN_FUNCTION_PARSERS,
         "ANY": lambda self: self.expression(exp.Any(this=self._parse_primary())),
     }
 
-    def _parse_equality(self, parse_is: bool = True) -> exp.Expression | None:
+    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
         """What AND takes."""
         if self._match(TokenType.NOT):
             return self.expression(exp.Not(this=self._parse_equality()))
         return self._parse_range()
 
-    def _parse_bitwise(self) -> exp.Expression | None:
+    def _parse_bitwise(self) -> exp.Expr | None:
         """What a predicate takes on either side: Spark's ``valueExpression``."""
         return self._parse_level(0)
 
-    def _parse_level(self, level: int) -> exp.Expression | None:
+    def _parse_level(self, level: int) -> exp.Expr | None:
         if level == len(self.LEVELS):
             return self._parse_factor()
         this = self._parse_level(level + 1)
@@ -70,7 +69,7 @@ class Precedence(Spark.Parser):
             this = self.expression(operator(this=this, expression=self._parse_level(level + 1)))
         return this
 
-    def _operator(self, level: int) -> type[exp.Expression] | None:
+    def _operator(self, level: int) -> type[exp.Expr] | None:
         if level == self._SHIFTS:
             return self._shift()
         if level == 0 and self._curr.text == "!" and self._next.text in ("<", ">") and self._touch(self._next):
@@ -78,7 +77,7 @@ class Precedence(Spark.Parser):
             return exp.GTE if self._prev.text == "<" else exp.LTE
         return self.LEVELS[level][self._prev.token_type] if self._match_set(self.LEVELS[level]) else None
 
-    def _shift(self) -> type[exp.Expression] | None:
+    def _shift(self) -> type[exp.Expr] | None:
         if self._match_pair(TokenType.LT, TokenType.LT):
             return exp.BitwiseLeftShift
         if not self._match_pair(TokenType.GT, TokenType.GT):
@@ -88,18 +87,18 @@ class Precedence(Spark.Parser):
     def _touch(self, token: Any) -> bool:
         return bool(self._curr.end + 1 == token.start)
 
-    def _parse_unary(self) -> exp.Expression | None:
+    def _parse_unary(self) -> exp.Expr | None:
         """A minus before a number is part of it: ``-2::STRING`` is a cast of -2."""
         if self._curr.token_type is TokenType.DASH and self._next.token_type is TokenType.NUMBER:
             index = self._index
             self._advance()
             number = exp.Neg(this=self._parse_primary())
-            if self._curr.token_type is TokenType.DCOLON:
+            if self._match(TokenType.DCOLON, advance=False):
                 return self._parse_column_ops(self.expression(number))
             self._retreat(index)
         return super()._parse_unary()
 
-    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expression | None:
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
         """A primary expression. Literals are single tokens, so a type's name is a name."""
         if fallback_to_identifier:
             return super()._parse_type(parse_interval, fallback_to_identifier)
@@ -109,11 +108,11 @@ class Precedence(Spark.Parser):
             this = self.expression(exp.Collate(this=this, expression=self._parse_column()))
         return this
 
-    def _parse_dcolon(self) -> exp.Expression | None:
+    def _parse_dcolon(self) -> exp.Expr | None:
         """The type of ``x::type``, as CAST has it."""
         return self._parse_types(with_collation=True)
 
-    def _parse_types(self, *args: Any, **options: Any) -> exp.Expression | None:
+    def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
         """A type, with its text; one that only Spark knows is a name."""
         start = self._curr
         found = super()._parse_types(*args, **options)

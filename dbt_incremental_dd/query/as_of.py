@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from sqlglot import Token, TokenType
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from dbt_incremental_dd.core.errors import QueryError
 from dbt_incremental_dd.core.time import Time, parse_time
 from dbt_incremental_dd.untrusted.reading import MOST
 
 
-class _Words(DuckDB):  # type: ignore[misc]
+class _Words(DuckDB):
     """No word makes all that follows it one text, as FETCH and CALL do otherwise."""
 
-    class Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]
+    class Tokenizer(DuckDB.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
 

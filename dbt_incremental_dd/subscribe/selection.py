@@ -84,7 +84,7 @@ class Selection:
         alias = table.alias or table.name
         table.replace(exp.alias_(exp.to_table(_ROWS), exp.to_identifier(alias, quoted=True), table=True))
         visible = [name for name in names if name not in (TIME, DIFF)]
-        listed: list[exp.Expression] = []
+        listed: list[exp.Expr] = []
         for wanted in select.expressions:
             star = isinstance(wanted, exp.Star) or (
                 isinstance(wanted, exp.Column) and isinstance(wanted.this, exp.Star)
@@ -103,7 +103,8 @@ class Selection:
         beyond = sorted({key for key, value in select.args.items() if value} - _LINEAR)
         if beyond:
             raise QueryError(f"a subscription has no {', '.join(beyond).replace('_', '')}", _REMEDY)
-        if len(list(select.find_all(exp.Table))) != 1 or not isinstance(select.find(exp.Table).this, exp.Identifier):
+        tables = list(select.find_all(exp.Table))
+        if len(tables) != 1 or not isinstance(tables[0].this, exp.Identifier):
             raise QueryError("a subscription is to one collection", _REMEDY)
         if len(list(select.find_all(exp.Select))) != 1 or select.find(exp.AggFunc, exp.Window, exp.Unnest):
             raise QueryError("a subscription has no aggregates, windows or subqueries", _REMEDY)
@@ -121,7 +122,7 @@ def _watch() -> Watch:
     return Watch(Limits().bytes)
 
 
-def _name(selected: exp.Expression) -> str:
+def _name(selected: exp.Expr) -> str:
     name = selected.alias_or_name or selected.sql(dialect="duckdb")
     return str(name).replace('"', '""')
 

@@ -103,9 +103,9 @@ def _limit(predicate: Expr, id: Id | None) -> tuple[int, bool] | None:
     return max(number - (1 if isinstance(tree, exp.LT | exp.GT) else 0), 0), True
 
 
-def _is(tree: exp.Expression, id: Id | None) -> bool:
+def _is(tree: exp.Expr, id: Id | None) -> bool:
     return isinstance(tree, exp.Column) and len(tree.parts) == 1 and tree.name == id
 
 
-def _number(tree: exp.Expression) -> int | None:
+def _number(tree: exp.Expr) -> int | None:
     return int(tree.this) if isinstance(tree, exp.Literal) and tree.is_int else None

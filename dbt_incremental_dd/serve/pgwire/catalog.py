@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError

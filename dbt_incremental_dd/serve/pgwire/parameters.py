@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from dbt_incremental_dd.query.as_of import tokens
 from dbt_incremental_dd.serve.pgwire import types as t

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import parse_duration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from dbt_incremental_dd.query.as_of import tokens
 from dbt_incremental_dd.serve.pgwire.errors import SYNTAX, PgError
