@@ -102,12 +102,16 @@ class Costs:
     def delta(self, changed: int) -> float | None:
         """Seconds of a delta: a fixed part and so much for each changed update, as those of a like size took. Returns
         None if nothing is recorded."""
-        fixed = min((run.seconds for run in self._of_kind("delta")), default=_FIXED)
+        quickest = self._quickest_delta()
+        fixed = _FIXED if quickest is None else quickest
         alike = [(run.seconds - fixed) / max(run.changed, 1) for run in self._alike(changed)]
         if alike:
             return fixed + statistics.median_low(alike) * changed
         build = self._of_kind("build")[-1:]
         return fixed + _LOOKED_UP * build[0].seconds * changed / max(build[0].total, 1) if build else None
+
+    def _quickest_delta(self) -> float | None:
+        return min((run.seconds for run in self._of_kind("delta")), default=None)
 
     def _alike(self, changed: int) -> list[Spent]:
         return [run for run in self._of_kind("delta") if _ALIKE * run.changed >= changed]
@@ -126,8 +130,10 @@ class Costs:
 
     def _choose_small(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
         """Small deltas come again and again, so that what is done instead may leave the states behind."""
-        alike, delta, otherwise = self._alike(changed), self.delta(changed), self._otherwise(total)
-        if not alike or delta is None or otherwise is None or delta < QUICK_SECONDS:
+        alike, otherwise = self._alike(changed), self._otherwise(total)
+        # A larger delta takes no less than a smaller one did.
+        delta = self.delta(changed) if alike else self._quickest_delta()
+        if delta is None or otherwise is None or delta < QUICK_SECONDS:
             return "delta"
         if delta <= otherwise * (1 if len(alike) >= _TRIALS else _FAR):
             return "delta"

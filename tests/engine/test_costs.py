@@ -79,6 +79,13 @@ def test_a_slow_first_build_does_not_forbid_to_try_and_what_was_tried_decides() 
     assert twice.choose(9, 9) == "delta"
 
 
+def test_a_slow_delta_of_few_updates_tells_of_many_too() -> None:
+    costs = replace(recorded(("build", 100, 50_000, 3.0), ("delta", 2, 50_000, 10.0)), can_recompute=True)
+    assert costs.choose(8_000, 50_000) == "recompute"
+    quick = replace(recorded(("build", 100, 50_000, 3.0), ("delta", 2, 50_000, 0.6)), can_recompute=True)
+    assert quick.choose(8_000, 50_000) == "delta"
+
+
 def test_ties_are_run_as_one_only_where_few_rows_can_change_without_a_reason() -> None:
     runs = (("build", 100, 50_000, 8.0), ("delta", 100, 50_000, 9.0))
     costs = replace(recorded(*runs), can_recompute=True, has_ties=True)  # type: ignore[arg-type]
