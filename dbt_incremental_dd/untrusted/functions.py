@@ -86,14 +86,14 @@ _OPERATORS = """
 """
 _REFUSED = """
 alias assert_true bitstring_byte_comparable can_cast_implicitly cast_to_type col_description combine combine_aggr
-constant_or_null create_sort_key current_catalog current_connection_id current_database current_query
-current_query_id current_role current_schema current_schemas current_setting current_transaction_id current_user
-currval decimal_average decimal_division error finalize format_pg_type format_type get_block_size get_type getvariable
+constant_or_null create_sort_key current_catalog current_connection_id current_database current_query current_query_id
+current_role current_schema current_schemas current_setting current_transaction_id current_user currval
+decimal_average decimal_division error finalize format_pg_type format_type get_block_size get_type getvariable
 hive_partition_component icu_sort_key in_search_path index_key inet_client_addr inet_client_port inet_server_addr
 inet_server_port is_histogram_other_bin json_copy_strftime_if_date json_copy_strftime_if_timestamp
-json_deserialize_sql json_serialize_plan json_serialize_sql make_type map_to_pg_oid nextval obj_description
-parse_duckdb_log_message remap_struct replace_type session_user setseed setval shobj_description sleep_ms stats
-sum_no_overflow switch timetz_byte_comparable to_aggregate_state txid_current unpivot_list user
+json_deserialize_sql json_serialize_plan json_serialize_sql make_type map_to_pg_oid map_type_id_to_pg_oid nextval
+obj_description parse_duckdb_log_message remap_struct replace_type session_user setseed setval shobj_description
+sleep_ms stats sum_no_overflow switch timetz_byte_comparable to_aggregate_state txid_current unpivot_list user
 variant_bytes_to_variant variant_comparator variant_group_array variant_group_object variant_normalize
 variant_to_parquet_variant vector_type version write_log
 """
@@ -123,7 +123,17 @@ _REFUSED_FAMILIES = re.compile(
 )
 """Those of the optimizer; those that read files, settings or the catalog, or write anything."""
 _REFUSED_TABLES = frozenset(
-    {"checkpoint", "force_checkpoint", "glob", "histogram", "histogram_values", "json_execute_serialized_sql", "query"}
+    {
+        "add_grammar_extension",
+        "remove_grammar_extension",
+        "checkpoint",
+        "force_checkpoint",
+        "glob",
+        "histogram",
+        "histogram_values",
+        "json_execute_serialized_sql",
+        "query",
+    }
     | {"query_table", "repeat_row", "sniff_csv", "summary", "which_secret", "regexp_split_to_table"}
 )
 

@@ -142,7 +142,11 @@ class Worker:
     def _answers(self) -> Iterator[tuple[str, DataFrame]]:
         """Spark's batch answer to each model, over the replay: nothing that is stored has a part in it."""
         for name, rows in self._feed.tables.items():
-            columns = [column for column in self._sources[name].columns if column[0] != self._sources[name].diff_column]
+            columns = [
+                column
+                for column in self._sources[name].columns
+                if column[0] != self._sources[name].settings.diff_column
+            ]
             schema = ", ".join(map(" ".join, columns))
             table = list(rows.elements())
             self._spark.createDataFrame(table, schema, verifySchema=False).createOrReplaceTempView(f"s_{name}")

@@ -19,16 +19,32 @@ def of_duckdb() -> dict[str, set[str]]:
     return found
 
 
-def test_every_function_of_duckdb_is_allowed_or_refused() -> None:
-    """A new version of DuckDB has others: look at what each does before it is listed."""
-    unknown = {
-        name: kinds
+LOOKED_AT = (2, 0, 1)
+"""The newest version of DuckDB whose functions somebody has looked at."""
+
+
+def unknown() -> set[str]:
+    """Functions that are neither allowed nor known to be refused."""
+    return {
+        name
         for name, kinds in of_duckdb().items()
         if " " not in name and name not in ALLOWED | TABLES and not is_refused(name) and kinds != {"pragma"}
     }
-    assert not unknown
+
+
+def test_every_function_of_duckdb_is_allowed_or_refused() -> None:
+    """A new version of DuckDB has others: look at what each does before it is listed."""
+    if tuple(map(int, duckdb.__version__.split(".")[:3])) <= LOOKED_AT:
+        assert not unknown()
     both = {name for name in ALLOWED | TABLES if is_refused(name)}
     assert both == {"histogram", "regexp_split_to_table", "pg_typeof", "pg_size_pretty", "pg_timezone_names"}
+
+
+@pytest.mark.parametrize("name", sorted(unknown() | {"of_a_newer_duckdb"}))
+@pytest.mark.parametrize("sql", ["select {}(1)", "select * from {}('x')"])
+def test_what_nobody_has_looked_at_is_refused(name: str, sql: str) -> None:
+    with pytest.raises(QueryError):
+        parsed(sql.format(name))
 
 
 def test_no_allowed_function_is_told_what_to_read() -> None:
