@@ -15,7 +15,7 @@ _KNOWN: dict[tuple[type, str], Type] = {}
 
 
 class _HashConsed(ABCMeta):
-    """Of the values with one text there is one object: comparing them, and looking them up, is by identity."""
+    """Values with the same text are one object, so they are compared and looked up by identity."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)

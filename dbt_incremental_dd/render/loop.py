@@ -32,7 +32,7 @@ class Loop:
         self.from_nothing = r.context.from_nothing
         self.context = replace(r.context, t0=r.context.t1)
         self._operands = _Operands(node, r)
-        self.states = {variable.name: VariableState(self, variable) for variable in node.variables}
+        self._states = {variable.name: VariableState(self, variable) for variable in node.variables}
         self._readers = {variable.name: _readers(variable.name, node) for variable in node.variables}
         self._done = False
 
@@ -46,12 +46,12 @@ class Loop:
                 if time.monotonic() - started > self.context.allowance:
                     raise TooCostly
                 self._iterate(iteration)
-            for state in self.states.values():
+            for state in self._states.values():
                 state.store()
 
     def updates(self, name: str, keys: Keys | None) -> Rows | None:
         """The variable's updates of all iterations so far."""
-        return self.states[name].contents(keys)
+        return self._states[name].contents(keys)
 
     def operand_delta(self, number: int) -> Rows | None:
         """The change of what does not recur."""
@@ -62,23 +62,23 @@ class Loop:
         return self._operands.contents(number, new=new, keys=keys)
 
     def within(self, variable: Variable, event: Event) -> OperatorRun:
-        """Tells what the event makes of the variable's source."""
+        """The run of the variable's source for one event."""
         return self._r.within(self.context, variable.source, event)
 
     def _next(self) -> int | None:
-        found = (state.next for state in self.states.values())
+        found = (state.next for state in self._states.values())
         return min((iteration for iteration in found if iteration is not None), default=None)
 
     def _begin(self) -> None:
         for variable in self._node.variables:
             rows = self.within(variable, Event(self, outside=True)).delta(variable.source)
-            self.states[variable.name].receive(rows, 0)
+            self._states[variable.name].receive(rows, 0)
             if self.from_nothing:
-                self.states[variable.name].begin()
+                self._states[variable.name].begin()
 
     def _iterate(self, iteration: int) -> None:
         for variable in self._node.variables:
-            state = self.states[variable.name]
+            state = self._states[variable.name]
             change = state.step(iteration)
             if change is None:
                 continue
@@ -86,7 +86,7 @@ class Loop:
             for reader, lag in self._readers[variable.name]:
                 event = Event(self, name=variable.name, change=change)
                 rows = self.within(reader, event).delta(reader.source)
-                self.states[reader.name].receive(rows, iteration + lag)
+                self._states[reader.name].receive(rows, iteration + lag)
             state.commit(change)
 
     def _require_an_end(self, variable: Variable, change: Rows, iteration: int) -> None:
@@ -103,20 +103,20 @@ class Loop:
         )
 
     def _held(self, variable: Variable) -> Rows | None:
-        rows = self.states[variable.name].contents(None)
+        rows = self._states[variable.name].contents(None)
         return None if rows is None else without_iteration(rows)
 
     def change(self, name: str) -> Rows | None:
         """By how much the run has changed the variable at its fixed point."""
         self.run()
-        rows = self.states[name].output.added()
+        rows = self._states[name].output.added()
         return None if rows is None else without_iteration(rows)
 
     def contents(self, name: str, *, new: bool, keys: Keys | None) -> Rows | None:
         """The variable at its fixed point."""
         if new:
             self.run()
-        updates = self.states[name].output
+        updates = self._states[name].output
         rows = updates.contents(keys) if new else updates.stored(keys)
         return None if rows is None else replace(without_iteration(rows), positive=True)
 

@@ -1,7 +1,6 @@
 """Renders a differential plan: the delta of each operator over the run's interval, and contents at either end of it.
 
-An operator's renderer answers two questions: ``delta(node, r)``, None where it is certainly empty, and
-``contents(node, r, new, keys)``, at the interval's end (``new``) or its start. Deltas are computed once each.
+``render.operator`` says what each operator answers, and what it may ask of the run. Deltas are computed once each.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Both read the trace's files: on a local disk by links in one folder, so that they need not be replaced after each
 commit, elsewhere by name. ``<model>`` adds them up. Rows that were only ever inserted need no adding up; where
 anything may have been deleted the sum is right for any files, so that there ``<model>`` can read
-``<model>__changes``, and only that is replaced.
+``<model>__changes``, and only the latter is replaced.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dbt_incremental_dd.runtime.run_context import RunContext
 
 
 class Run(RunContext):
-    """One invocation, as its models share it. Its methods may be called from several threads."""
+    """One invocation. Its methods may be called from several threads."""
 
     def model(self, request: ModelRequest) -> Outcome:
         """Brings one model up to date."""

@@ -25,7 +25,7 @@ _LATEST = "time"
 
 
 class RunContext:
-    """One invocation. Its methods may be called from several threads.
+    """What all models of one invocation share. Its methods may be called from several threads.
 
     ``target_time``: what sources have taken in is stamped with it; by default the clock, but always greater than
     every time already final.

@@ -104,6 +104,10 @@ def test_names_that_contributors_look_for_are_there() -> None:
     code = "\n".join(path.read_text() for path in files)
     assert sorted(name for name in named if name not in code) == []
     assert len(named) > 10
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    functions = set(re.findall(r"`(test_\w+)`", text))
+    assert sorted(name for name in functions if f"def {name}(" not in tests) == []
+    assert functions
 
 
 def test_what_is_wrong_is_found(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
+from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
 from dbt_incremental_dd.sources.connectors.lake.data_files import Part, filesystem_of, missing, read_parts
 from dbt_incremental_dd.sources.connectors.lake.following import (
     FullScanRequired,
@@ -29,9 +30,7 @@ from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.sources.setting import setting
-from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
 
 if TYPE_CHECKING:
@@ -40,26 +39,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IcebergSpec(SourceSpec):
-    """``format`` may be set, and says nothing: the catalog knows it."""
+class IcebergSpec(CatalogSpec):
+    """An Iceberg table, by its name."""
 
     connector: ClassVar[str] = "iceberg"
-    reads: ClassVar[str] = "a relation of the catalog"
-    in_catalog: ClassVar[bool] = True
-
-    format: str | None = setting(one_of(*FILE_FORMATS))
 
 
-SPEC = IcebergSpec
-
-
-def change_token(storage: Storage, spec: IcebergSpec) -> None:
-    """Only a poll can tell: the catalog knows where a relation is."""
-
-
-def poll_interval(spec: IcebergSpec) -> float:
-    """There is no token."""
-    return 0.0
+SPEC, change_token, poll_interval = IcebergSpec, no_token, no_interval
 
 
 def poll(request: PollRequest[SourceSpec]) -> PollResult | None:

@@ -16,6 +16,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
+from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
 from dbt_incremental_dd.sources.connectors.table.catalog import described
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
@@ -24,8 +25,6 @@ from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.sources.setting import setting
-from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
 
@@ -34,26 +33,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSpec(SourceSpec):
-    """``format`` may be set, and says nothing: the catalog knows it."""
+class TableSpec(CatalogSpec):
+    """A relation of any kind, by its name."""
 
     connector: ClassVar[str] = "table"
-    reads: ClassVar[str] = "a relation of the catalog"
-    in_catalog: ClassVar[bool] = True
-
-    format: str | None = setting(one_of(*FILE_FORMATS))
 
 
-SPEC = TableSpec
-
-
-def change_token(storage: Storage, spec: TableSpec) -> None:
-    """Only a poll can tell: the catalog knows where a relation is."""
-
-
-def poll_interval(spec: TableSpec) -> float:
-    """There is no token."""
-    return 0.0
+SPEC, change_token, poll_interval = TableSpec, no_token, no_interval
 
 
 def poll(request: PollRequest[TableSpec]) -> PollResult | None:
