@@ -42,6 +42,7 @@ def parsed(**settings: Any) -> None:
         ({"options": {"url": ""}}, "needs a url"),
         ({"options": {"slots": "a"}}, "unknown option slots"),
         ({"options": {"slot": "A-b"}}, "options.slot is 'A-b'"),
+        ({"options": {"slot": "a²"}}, "options.slot is 'a²'"),
         ({"path": "x", "format": "csv"}, "means nothing"),
     ],
 )

@@ -8,7 +8,7 @@ from dbt_incremental_dd.sources.envelopes.append import Append
 from dbt_incremental_dd.sources.envelopes.changelog import Changelog
 from dbt_incremental_dd.sources.envelopes.debezium import Debezium
 from dbt_incremental_dd.sources.envelopes.envelope import Envelope
-from dbt_incremental_dd.sources.envelopes.replica import Replica
+from dbt_incremental_dd.sources.envelopes.replica import REPLICA
 from dbt_incremental_dd.sources.envelopes.snapshot import Snapshot
 from dbt_incremental_dd.sources.envelopes.upsert import Upsert
 
@@ -19,6 +19,6 @@ _ALL: tuple[Envelope, ...] = (
     Debezium(),
     Changelog(),
     DEFAULT,
-    Replica(),
+    REPLICA,
 )
 ENVELOPES: Mapping[str, Envelope] = {envelope.name: envelope for envelope in _ALL}

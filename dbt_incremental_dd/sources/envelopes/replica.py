@@ -124,3 +124,6 @@ def _has_kept(records: Records) -> bool:
     if records.local is not None:
         return bool(records.local[KEPT].null_count < records.local.num_rows)
     return not records.frame.where(F.col(KEPT).isNotNull()).isEmpty()
+
+
+REPLICA: Envelope = Replica()

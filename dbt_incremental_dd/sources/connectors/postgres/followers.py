@@ -10,8 +10,8 @@ from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.slots import Server, Slot, lsn_text
-from dbt_incremental_dd.sources.connectors.postgres.spec import REPLICA
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table
+from dbt_incremental_dd.sources.envelopes.replica import REPLICA
 from dbt_incremental_dd.trace.layout import Storage
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.envelopes.envelope import Envelope
-from dbt_incremental_dd.sources.envelopes.replica import Replica
+from dbt_incremental_dd.sources.envelopes.replica import REPLICA
 from dbt_incremental_dd.sources.setting import setting, text
 from dbt_incremental_dd.sources.spec import SourceSpec
 
-REPLICA = Replica()
-_IN_SLOTS = "_abcdefghijklmnopqrstuvwxyz"
+_SLOT = re.compile(r"[a-z0-9_]{0,63}")
 _OPTIONS = ("url", "slot", "publication")
 
 
@@ -37,10 +37,8 @@ class PostgresSpec(SourceSpec):
                 f"Under options there may be {', '.join(_OPTIONS)}; url: {{env_var: POSTGRES_URL}}.",
             )
         slot = self.options.get("slot", "")
-        if slot and (
-            len(slot) > 63 or not all(char.isdigit() or char in "_abcdefghijklmnopqrstuvwxyz" for char in slot)
-        ):
+        if not _SLOT.fullmatch(slot):
             raise ConfigError(
                 f"source {self.name}: options.slot is {slot!r}",
-                "It may have lower case letters, digits and underscores.",
+                "It may have lower case letters, digits and underscores, at most 63.",
             )
