@@ -37,6 +37,8 @@ _EXPLORED = 1_000_000
 _TIED = 100_000
 """Updates of all inputs, up to which a query that leaves ties open may be run as one: as many rows may change each time
 without a reason."""
+_PLANNED = 100_000
+"""Updates that a query over all of them is through with while it is still being planned: of fewer it takes as long."""
 _UNTRIED: Mapping[Kind, int] = {"build": 2, "recompute": 4}
 """Then it is taken to be so many times as quick as the first build, which ran in a cold process."""
 
@@ -52,7 +54,7 @@ class Spent:
 
     def grown(self, total: int) -> float:
         """Its seconds over inputs of ``total`` updates, if it read everything."""
-        return self.seconds * max(total / max(self.total, 1), 1)
+        return self.seconds * max(max(total, _PLANNED) / max(self.total, _PLANNED), 1)
 
 
 @dataclass(frozen=True)
