@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dbt_incremental_dd.relation import stored
 from dbt_incremental_dd.render import inner
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -207,10 +208,10 @@ def _counted() -> Iterator[dict[str, int]]:
         counts["written"] += rows.estimate
         return append(trace, rows, t)
 
-    local.read_local = inner.read_local = reading
+    local.read_local = inner.read_local = stored.read_local = reading
     inner.InnerTrace.append = appending  # type: ignore[method-assign]
     yield counts
-    local.read_local = inner.read_local = read
+    local.read_local = inner.read_local = stored.read_local = read
     inner.InnerTrace.append = append  # type: ignore[method-assign]
 
 

@@ -24,15 +24,18 @@ from dbt_incremental_dd.core.types import (
     LONG,
     SHORT,
     STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
     VOID,
     Decimal,
     Type,
 )
-from dbt_incremental_dd.local.value import ForSpark, Value
+from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical import sql_types
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _AS_DECIMALS = {BYTE: Decimal(3, 0), SHORT: Decimal(5, 0), INTEGER: Decimal(10, 0), LONG: Decimal(20, 0)}
+_COMPARED = (STRING, DATE, BOOLEAN, TIMESTAMP, TIMESTAMP_NTZ)
 _MAX = 38
 _QUOTIENT_SCALE = 39
 """Digits after the point that Spark's division of decimals keeps before it rounds to its type."""
@@ -43,19 +46,19 @@ _EXACT = decimal.Context(prec=100)
 
 def is_comparable(type: Type) -> bool:
     """Whether values of the type are compared alike in Arrow and in Spark."""
-    return isinstance(type, Decimal) or type in INTEGERS or type in (STRING, DATE, BOOLEAN)
+    return isinstance(type, Decimal) or type in INTEGERS or type in _COMPARED
 
 
 def comparable(one: Value, other: Value) -> tuple[Value, Value]:
-    """Both in one type, in which comparing them is exact. Raises ForSpark where there is none."""
+    """Both in one type, in which comparing them is exact. Raises NotExact where there is none."""
     type = common_type([one.type, other.type])
     if type == VOID or not is_comparable(type):
-        raise ForSpark
+        raise NotExact
     return widened(one, type), widened(other, type)
 
 
 def common_type(types: Sequence[Type]) -> Type:
-    """The type that holds all values of these: of a CASE, of COALESCE. Raises ForSpark where that is not exact."""
+    """The type that holds all values of these: of a CASE, of COALESCE. Raises NotExact where that is not exact."""
     found = [type for type in dict.fromkeys(types) if type != VOID]
     return fold(_wider, found) if found else VOID
 
@@ -83,7 +86,7 @@ def shortest(value: Value) -> Value:
     """A constant integer as the decimal that has just its digits."""
     number = value.data.as_py() if isinstance(value.data, pa.Scalar) else None
     if number is None:
-        raise ForSpark
+        raise NotExact
     type = _fitting(max(1, len(str(abs(number)))), 0)
     return Value(pa.scalar(decimal.Decimal(number), arrow_type(type)), type)
 
@@ -98,7 +101,7 @@ def cast(value: Value, sql_type: str) -> Value:
     if type == DOUBLE and value.type in INTEGERS:
         return Value(pc.cast(value.data, pa.float64()), type)
     if not isinstance(type, Decimal):
-        raise ForSpark
+        raise NotExact
     if type.scale < as_decimal(value.type).scale:
         if _largest(value) == 0:
             return Value(pc.cast(value.data, arrow_type(type)), type)
@@ -111,7 +114,7 @@ def _type_of(sql_type: str) -> Type:
     try:
         return sql_types.type_of(sql_type)
     except ValueError as error:
-        raise ForSpark from error
+        raise NotExact from error
 
 
 def add(one: Value, other: Value) -> Value:
@@ -144,10 +147,10 @@ def divide(one: Value, other: Value) -> Value:
     """Of decimals; the quotient has been rounded to 39 digits after the point before it is to its own scale."""
     if one.type == other.type == DOUBLE:
         if pc.any(pc.equal(other.data, 0.0)).as_py():
-            raise ForSpark
+            raise NotExact
         return Value(pc.divide(one.data, other.data), DOUBLE)
     if one.type in INTEGERS and other.type in INTEGERS:
-        raise ForSpark
+        raise NotExact
     a, b = as_decimal(one.type), as_decimal(other.type)
     digits = max(6, a.scale + b.precision + 1)
     type = _adjusted(a.precision - a.scale + b.scale + digits, digits)
@@ -159,7 +162,7 @@ def remainder(one: Value, other: Value) -> Value:
     a, b = as_decimal(one.type), as_decimal(other.type)
     constant = other.data.as_py() if isinstance(other.data, pa.Scalar) else None
     if constant is None or _largest(one) >= abs(constant) or one.type in INTEGERS:
-        raise ForSpark
+        raise NotExact
     scale = max(a.scale, b.scale)
     type = _fitting(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
     return Value(_rescaled(one, type), type)
@@ -180,7 +183,7 @@ def _sum(operate: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
     scale = max(a.scale, b.scale)
     type = _adjusted(_whole_digits(a, b) + scale + 1, scale)
     if type.scale < scale:
-        raise ForSpark
+        raise NotExact
     found = operate(_shortened(one), _shortened(other))
     return Value(pc.cast(found, arrow_type(type)), type)
 
@@ -204,15 +207,15 @@ def _rescaled(value: Value, type: Decimal) -> pa.ChunkedArray | pa.Scalar:
 
 def _number(type: Type) -> Type:
     if type not in INTEGERS and not isinstance(type, Decimal):
-        raise ForSpark
+        raise NotExact
     return type
 
 
 def as_decimal(type: Type) -> Decimal:
-    """The decimal that a number is beside a decimal. Raises ForSpark for other types."""
+    """The decimal that a number is beside a decimal. Raises NotExact for other types."""
     found = type if isinstance(type, Decimal) else _AS_DECIMALS.get(type)
     if found is None:
-        raise ForSpark
+        raise NotExact
     return found
 
 
@@ -223,7 +226,7 @@ def _whole_digits(one: Decimal, other: Decimal) -> int:
 
 def _fitting(precision: int, scale: int) -> Decimal:
     if precision > _MAX:  # Spark gives up digits after the point
-        raise ForSpark
+        raise NotExact
     return Decimal(precision, scale)
 
 
@@ -260,7 +263,7 @@ def _by_one(operate: Callable[..., int], type: Decimal, *values: Value) -> Value
     """Decimals computed one by one: ``operate`` gives the number of units of the type's last digit."""
     rows = max(len(value.data) for value in values if not isinstance(value.data, pa.Scalar))
     if rows > _DIVIDED_ROWS:
-        raise ForSpark
+        raise NotExact
     columns = [
         [value.data.as_py()] * rows if isinstance(value.data, pa.Scalar) else value.data.to_pylist() for value in values
     ]
@@ -268,7 +271,7 @@ def _by_one(operate: Callable[..., int], type: Decimal, *values: Value) -> Value
     for row in zip(*columns, strict=True):
         units = None if None in row else operate(*map(Fraction, row))
         if units is not None and abs(units) >= 10**type.precision:
-            raise ForSpark
+            raise NotExact
         found.append(None if units is None else _EXACT.scaleb(decimal.Decimal(units), -type.scale))
     return Value(pa.chunked_array([pa.array(found, arrow_type(type))]), type)
 
@@ -276,7 +279,7 @@ def _by_one(operate: Callable[..., int], type: Decimal, *values: Value) -> Value
 def _quotient(one: Fraction, other: Fraction, scale: int) -> int:
     """As Spark divides: rounded to the digits that its division keeps, and then to the type's."""
     if not other:
-        raise ForSpark
+        raise NotExact
     return _half_up(Fraction(_half_up(one / other * 10**_QUOTIENT_SCALE), 10 ** (_QUOTIENT_SCALE - scale)))
 
 

@@ -7,31 +7,23 @@ Spark would raise an error, or give NULL instead of one, it is asked, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce as fold
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, STRING, VOID, Decimal
 from dbt_incremental_dd.local import decimals, functions
-from dbt_incremental_dd.local.value import ForSpark, Value
+from dbt_incremental_dd.local.table import Table, row_numbers
+from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace.arrow import arrow_type, same_values
-from dbt_incremental_dd.trace.local import Local
-from dbt_incremental_dd.trace.read import schema_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-_T = TypeVar("_T")
 
 _COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.EQ: pc.equal,
@@ -51,41 +43,33 @@ _ARITHMETIC: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Like, exp.NullSafeEQ, *_COMPARISONS)
 
 
-_USUAL = {
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
-    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
-}
-"""What types of decimals depend on, with the values for which they are known here."""
+_SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *_LOGIC}
+_NULL = Value(pa.scalar(None), VOID)
 _TEXT = "dd_text"
-_SESSIONS: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 
-def truth(rows: Local, predicate: Expr) -> pa.ChunkedArray | None:
-    """True, false or NULL for each row; None where Spark has to tell."""
-    return _asked(lambda: _Evaluation.of(rows).truth(predicate.tree))
+def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
+    """True, false or NULL for each row. Raises NotExact."""
+    with _giving_up(predicate):
+        return _Evaluation.of(rows, constants).truth(predicate.tree)
 
 
-def evaluate(rows: Local, expr: Expr) -> Value | None:
-    """The expression's value for each row, a column of its type; None where Spark has to tell."""
-    found = _asked(lambda: _Evaluation.of(rows).value(expr.tree))
-    if found is None or arrow_type(found.type) is None:
-        return None
-    return Value(_repeated(found, rows.table.num_rows), found.type)
+def evaluate(rows: Table, expr: Expr, constants: Constants) -> Value:
+    """The expression's value for each row, a column of its type. Raises NotExact."""
+    with _giving_up(expr):
+        found = _Evaluation.of(rows, constants).value(expr.tree)
+    if arrow_type(found.type) is None:
+        raise NotExact(f"{expr.sql} is a {found.type}")
+    return Value(_repeated(found, rows.num_rows), found.type)
 
 
-def _is_usual(spark: SparkSession) -> bool:
-    """Whether the session has the settings that the types here are those of."""
-    if spark not in _SESSIONS:
-        _SESSIONS[spark] = all(str(spark.conf.get(name, value)).lower() == value for name, value in _USUAL.items())
-    return _SESSIONS[spark]
-
-
-def _asked(question: Callable[[], _T]) -> _T | None:
+@contextmanager
+def _giving_up(expr: Expr) -> Iterator[None]:
+    """Arrow's own errors are of values that do not fit: Spark decides what becomes of them."""
     try:
-        return question()
-    except (ForSpark, pa.ArrowException, SqlglotError):  # Arrow's errors are values that do not fit: Spark's to tell
-        return None
+        yield
+    except (pa.ArrowException, SqlglotError) as error:
+        raise NotExact(f"{expr.sql}: {error}") from error
 
 
 def _printed(tree: exp.Expr) -> Expr:
@@ -99,18 +83,18 @@ def _printed(tree: exp.Expr) -> Expr:
 class _Evaluation:
     """Over one table; every column that it gives has its rows."""
 
-    def __init__(self, spark: SparkSession, table: pa.Table, schema: Schema) -> None:
-        self._spark = spark
+    def __init__(self, constants: Constants, table: pa.Table, schema: Schema) -> None:
+        self._constants = constants
         self._table = table
         self._schema = schema
         self._types = {column.name: column.type for column in schema}
 
     @staticmethod
-    def of(rows: Local) -> _Evaluation:
-        """Raises ForSpark, as all of these do."""
-        if not _is_usual(rows.spark):
-            raise ForSpark
-        return _Evaluation(rows.spark, rows.table, rows.schema)
+    def of(rows: Table, constants: Constants) -> _Evaluation:
+        """Raises NotExact, as all of these do."""
+        if not constants.has_usual_types:
+            raise NotExact("the session has decimals of its own")
+        return _Evaluation(constants, rows.arrow, rows.schema)
 
     def value(self, tree: exp.Expr) -> Value:
         """The expression's value for each row, or one for all."""
@@ -121,7 +105,7 @@ class _Evaluation:
             return self._column(tree)
         expr = _printed(tree)
         if not expr.refs:
-            return _constant(self._spark, expr.sql)
+            return self._constants.value_of(expr.sql)
         if kind in _LOGIC:
             return Value(self.truth(tree), BOOLEAN)
         if kind in _ARITHMETIC and isinstance(tree, exp.Binary):
@@ -139,7 +123,7 @@ class _Evaluation:
             return self._call(tree.this.name.lower(), [tree.expression])
         if kind is exp.Anonymous:
             return self._call(str(tree.this).lower(), tree.expressions)
-        raise ForSpark
+        raise NotExact
 
     def truth(self, tree: exp.Expr) -> pa.ChunkedArray:
         """True, false or NULL for each row."""
@@ -171,10 +155,10 @@ class _Evaluation:
         if compare is not None:
             return self._compared(compare, tree.this, tree.expression)
         if type(tree) in _LOGIC:
-            raise ForSpark
+            raise NotExact
         flag = self.value(tree)
         if flag.type != BOOLEAN:
-            raise ForSpark
+            raise NotExact
         return self._whole(flag)
 
     def _among(self, item: exp.Expr, values: list[exp.Expr]) -> pa.ChunkedArray:
@@ -182,7 +166,7 @@ class _Evaluation:
         found = [self.value(tree) for tree in (item, *values)]
         type = decimals.common_type([value.type for value in found])
         if not decimals.is_comparable(type) or isinstance(found[0].data, pa.Scalar):
-            raise ForSpark
+            raise NotExact
         wanted, *others = (decimals.widened(value, type).data for value in found)
         return fold(pc.or_kleene, [pc.equal(wanted, other) for other in others])
 
@@ -191,7 +175,7 @@ class _Evaluation:
         value, wanted = self.value(item), self.value(pattern)
         text = wanted.data.as_py() if isinstance(wanted.data, pa.Scalar) else None
         if value.type != STRING or not isinstance(text, str) or set(text) & set("_\\"):
-            raise ForSpark
+            raise NotExact
         parts = [re.escape(part) for part in text.split("%")]
         return pc.match_substring_regex(self._whole(value), f"(?s)^{'.*'.join(parts)}\\z")
 
@@ -203,7 +187,7 @@ class _Evaluation:
         """Two values, at least one of them a column, in a type in which they can be compared."""
         one, other = self.value(left), self.value(right)
         if isinstance(one.data, pa.Scalar) and isinstance(other.data, pa.Scalar):
-            raise ForSpark
+            raise NotExact
         return decimals.comparable(one, other)
 
     def _operand(self, tree: exp.Expr, other: exp.Expr) -> Value:
@@ -216,7 +200,10 @@ class _Evaluation:
 
     def _case(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
         """Each branch for the rows that come to it, and for no others: they might raise an error."""
-        places, left, parts = pa.array(range(self._table.num_rows), pa.int64()), self, []
+        values = [*(value for _, value in branches), *([default] if default else [])]
+        if all(map(_cannot_fail, (*values, *(condition for condition, _ in branches[1:])))):
+            return self._chosen(branches, default)
+        places, left, parts = row_numbers(self._table.num_rows), self, []
         for condition, value in branches:
             holds = pc.fill_null(left.truth(condition), False)
             parts.append((places.filter(_flat(holds)), left._only(holds).value(value)))
@@ -227,8 +214,17 @@ class _Evaluation:
         order = pc.sort_indices(pa.concat_arrays([where for where, _ in parts]))
         return Value(pa.chunked_array([pa.concat_arrays(pieces).take(order)]), type)
 
+    def _chosen(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
+        """The same where everything can be evaluated for all rows."""
+        values = [*(self.value(value) for _, value in branches), self.value(default) if default else _NULL]
+        type = decimals.common_type([value.type for value in values])
+        *wanted, found = (decimals.widened(value, type).data for value in values)
+        for (condition, _), value in reversed(list(zip(branches, wanted, strict=True))):
+            found = pc.if_else(pc.fill_null(self.truth(condition), False), value, found)
+        return Value(found, type)
+
     def _only(self, mask: pa.ChunkedArray) -> _Evaluation:
-        return _Evaluation(self._spark, self._table.filter(mask), self._schema)
+        return _Evaluation(self._constants, self._table.filter(mask), self._schema)
 
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
         if name == "if" and len(arguments) == 3:
@@ -238,11 +234,16 @@ class _Evaluation:
     def _column(self, tree: exp.Expr) -> Value:
         name = Expr.of(tree).as_column
         if name is None or name not in self._types or arrow_type(self._types[name]) is None:
-            raise ForSpark
+            raise NotExact
         return Value(self._table[name], self._types[name])
 
     def _whole(self, value: Value) -> pa.ChunkedArray:
         return _repeated(value, self._table.num_rows)
+
+
+def _cannot_fail(tree: exp.Expr) -> bool:
+    """Whether no value of any row makes the expression an error."""
+    return all(type(node) in _SAFE for node in tree.walk())
 
 
 def _repeated(value: Value, rows: int) -> pa.ChunkedArray:
@@ -256,22 +257,3 @@ def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
         return column
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
-
-
-_CONSTANTS: dict[tuple[str, str, str], Value] = {}
-
-
-def _constant(spark: SparkSession, sql: str) -> Value:
-    """The value of an expression without columns, in Spark, which needs no job for it."""
-    key = (sql, spark.conf.get("spark.sql.session.timeZone") or "", spark.conf.get("spark.sql.ansi.enabled") or "")
-    if key not in _CONSTANTS:
-        try:
-            frame = spark.sql(f"SELECT {sql} AS dd_value")
-            (column,) = schema_of(frame.schema)
-            if column.type != VOID and not decimals.is_comparable(column.type):
-                raise ForSpark
-            (row,) = frame.collect()
-        except (PySparkException, UnsupportedSQL) as error:  # such as a division by zero, an error only of rows
-            raise ForSpark from error
-        _CONSTANTS[key] = Value(pa.scalar(row[0], arrow_type(column.type)), column.type)
-    return _CONSTANTS[key]

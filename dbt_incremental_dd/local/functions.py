@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, FLOATS, INTEGER, STRING, VOID, Type
 from dbt_incremental_dd.local import decimals
-from dbt_incremental_dd.local.value import ForSpark, Value
+from dbt_incremental_dd.local.value import NotExact, Value
 
 _MANY = 1_000
 
@@ -26,10 +26,10 @@ class _Function:
 
 
 def call(name: str, arguments: Sequence[Value]) -> Value:
-    """The function's value. Raises ForSpark where it is not one of those here, or not for these arguments."""
+    """The function's value. Raises NotExact where it is not one of those here, or not for these arguments."""
     function = _FUNCTIONS.get(name)
     if function is None or not function.least <= len(arguments) <= function.most:
-        raise ForSpark
+        raise NotExact
     return function.apply(*arguments)
 
 
@@ -44,7 +44,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
     def extreme(*values: Value) -> Value:
         type, data = _alike(values)
         if not decimals.is_comparable(type) or type == BOOLEAN:
-            raise ForSpark
+            raise NotExact
         return Value(choose(*data), type)
 
     return extreme
@@ -53,7 +53,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
 def _alike(values: Sequence[Value]) -> tuple[Type, list[Any]]:
     type = decimals.common_type([value.type for value in values])
     if type in (VOID, *FLOATS):
-        raise ForSpark
+        raise NotExact
     return type, [decimals.widened(value, type).data for value in values]
 
 
@@ -63,7 +63,7 @@ def _of_ascii(change: Callable[[Any], Any]) -> Callable[[Value], Value]:
     def changed(value: Value) -> Value:
         _require(value, STRING)
         if not pc.all(pc.string_is_ascii(value.data)).as_py() and pc.any(pc.is_valid(value.data)).as_py():
-            raise ForSpark
+            raise NotExact
         return Value(change(value.data), STRING)
 
     return changed
@@ -81,7 +81,7 @@ def _substring(value: Value, start: Value, length: Value | None = None) -> Value
     first = _constant(start)
     count = None if length is None else _constant(length)
     if first < 0 or (count is not None and count < 0):
-        raise ForSpark
+        raise NotExact
     begin = max(first - 1, 0)
     # Before the first character there is nothing, but it is counted.
     end = None if count is None else max(begin, (first - 1 if first else 0) + count)
@@ -105,13 +105,13 @@ def _of_date(part: Callable[[Any], Any]) -> Callable[[Value], Value]:
 
 def _constant(value: Value) -> int:
     if not isinstance(value.data, pa.Scalar) or value.type != INTEGER or not value.data.is_valid:
-        raise ForSpark
+        raise NotExact
     return int(value.data.as_py())
 
 
 def _require(value: Value, type: Type) -> None:
     if value.type != type:
-        raise ForSpark
+        raise NotExact
 
 
 _FUNCTIONS = {

@@ -1,16 +1,17 @@
-"""What an expression evaluates to on the driver."""
+"""What an expression evaluates to on the driver, and how it gives up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
 from dbt_incremental_dd.core.types import Type
 
 
-class ForSpark(Exception):
-    """The expression, or a value in it, is not among those that are evaluated on the driver."""
+class NotExact(Exception):
+    """What Arrow computes might not be what Spark does: it is left to Spark."""
 
 
 @dataclass(frozen=True)
@@ -19,3 +20,14 @@ class Value:
 
     data: pa.ChunkedArray | pa.Scalar
     type: Type
+
+
+class Constants(Protocol):
+    """Values of expressions without columns, as a session has them."""
+
+    @property
+    def has_usual_types(self) -> bool:
+        """Whether the session derives decimals' types as Spark does by default."""
+
+    def value_of(self, sql: str) -> Value:
+        """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""

@@ -16,12 +16,12 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import INTEGER, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.local.decimals import as_decimal
 from dbt_incremental_dd.local.expressions import evaluate
-from dbt_incremental_dd.local.value import ForSpark
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.value import Constants, NotExact
 from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
 from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.duck_sql import duckdb_type
-from dbt_incremental_dd.trace.local import Local
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
 _OF_PEERS = {"sum": "SUM", "count": "COUNT", "min": "MIN", "max": "MAX"}
@@ -31,19 +31,19 @@ _WHOLE = ("UNBOUNDED", "UNBOUNDED")
 _UP_TO_HERE = ("UNBOUNDED", "CURRENT ROW")
 
 
-def with_windows(rows: Local, functions: Sequence[tuple[str, Expr]]) -> Local | None:
-    """The rows with the functions' values beside them; None where Spark has to compute them."""
+def with_windows(rows: Table, functions: Sequence[tuple[str, Expr]], constants: Constants) -> Table:
+    """The rows with the functions' values beside them. Raises NotExact."""
     try:
-        query = _Query(rows)
+        query = _Query(rows, constants)
         made = [(id, query.function(expr.tree)) for id, expr in functions]
-        selected = ", ".join([*rows.table.column_names, *(f"{column.sql} AS {id}" for id, column in made)])
+        selected = ", ".join([*rows.schema.names, *(f"{column.sql} AS {id}" for id, column in made)])
         with database() as connection:
             connection.register("given", query.table)
             values = connection.sql(f"SELECT {selected} FROM given").to_arrow_table()
         schema = Schema((*rows.schema.columns, *(Column(id, column.type) for id, column in made)))
-        return Local(rows.spark, values, schema)
-    except (ForSpark, SqlglotError, duckdb.Error, pa.ArrowException):  # such as values that do not fit
-        return None
+        return Table(values, schema)
+    except (SqlglotError, duckdb.Error, pa.ArrowException) as error:  # such as values that do not fit
+        raise NotExact(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,15 @@ class _Call:
 class _Query:
     """Over a table of the rows, and of what the functions' operands are."""
 
-    def __init__(self, rows: Local) -> None:
+    def __init__(self, rows: Table, constants: Constants) -> None:
         self._rows = rows
-        self.table = rows.table
+        self._constants = constants
+        self.table = rows.arrow
 
     def function(self, tree: exp.Expr) -> _Call:
-        """``f(x) OVER (...)``. Raises ForSpark, as all of these do."""
+        """``f(x) OVER (...)``. Raises NotExact, as all of these do."""
         if not isinstance(tree, exp.Window) or tree.args.get("alias") or not isinstance(tree.this, exp.Anonymous):
-            raise ForSpark
+            raise NotExact
         name, arguments = str(tree.this.this).lower(), tree.this.expressions
         call = self._call(name, arguments)
         spec = tree.args.get("spec")
@@ -87,7 +88,7 @@ class _Query:
             return _Call(f"{_BESIDE[name]}({column}{''.join(f', {_count(n)}' for n in arguments[1:])})", type)
         function = _OF_PEERS.get(name) or _OF_ROWS.get(name)
         if function is None or len(arguments) != 1:
-            raise ForSpark
+            raise NotExact
         column, type = self._column(arguments[0], ordered=name in ("min", "max"))
         if name == "count":
             type = LONG
@@ -97,15 +98,15 @@ class _Query:
         ends = tuple(keyword(spec.args.get(side)) for side in ("start", "end"))
         kind = str(spec.args.get("kind") or "").upper()
         if kind == "RANGE" and (name not in _OF_PEERS or ends not in (_WHOLE, _UP_TO_HERE)):
-            raise ForSpark
+            raise NotExact
         if kind not in ("RANGE", "ROWS") or name in _NUMBERS or name in _BESIDE:
-            raise ForSpark
+            raise NotExact
         start, end = (_end(spec, side) for side in ("start", "end"))
         return f"{kind} BETWEEN {start} AND {end}"
 
     def _ordered(self, item: exp.Expr) -> str:
         if not isinstance(item, exp.Ordered):
-            raise ForSpark
+            raise NotExact
         column, _ = self._column(item.this, ordered=True)
         direction = "DESC" if item.args.get("desc") else "ASC"
         return f"{column} {direction} NULLS {'FIRST' if item.args.get('nulls_first') else 'LAST'}"
@@ -114,13 +115,11 @@ class _Query:
         """The operand as a column of the table, and its type."""
         expr = Expr.of(tree)
         if not expr.refs:
-            raise ForSpark
-        value = evaluate(self._rows, expr)
-        if value is None:
-            raise ForSpark
+            raise NotExact
+        value = evaluate(self._rows, expr, self._constants)
         schema = Schema((Column("x", value.type),))
         if not (is_ordered(schema) if ordered else is_plain(schema)):
-            raise ForSpark
+            raise NotExact
         if expr.as_column:
             return expr.as_column, value.type
         name = f"dd_operand_{self.table.num_columns}"
@@ -138,7 +137,7 @@ def _sum_type(type: Type) -> Type:
 def _count(tree: exp.Expr) -> int:
     """A number of rows, as it is written."""
     if not isinstance(tree, exp.Literal) or tree.is_string or not tree.this.isdigit():
-        raise ForSpark
+        raise NotExact
     return int(tree.this)
 
 
@@ -151,4 +150,4 @@ def _end(spec: exp.Expr, side: str) -> str:
             return f"UNBOUNDED {direction}"
         if isinstance(value, exp.Expression):
             return f"{_count(value)} {direction}"
-    raise ForSpark
+    raise NotExact

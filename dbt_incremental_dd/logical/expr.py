@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -33,10 +33,14 @@ class Expr:
         """The expression of a syntax tree whose columns are ids already."""
         return Expr(tree.sql(dialect=VerbatimSpark, comments=False, normalize_functions=False))
 
+    def __deepcopy__(self, memo: object) -> Expr:
+        """Itself: it never changes."""
+        return self
+
     @cached_property
     def tree(self) -> exp.Expr:
         """The syntax tree. Shared: copy it before changing it."""
-        return sqlglot.parse_one(self.sql, dialect=VerbatimSpark)
+        return _parsed(self.sql)
 
     @cached_property
     def refs(self) -> frozenset[str]:
@@ -109,6 +113,12 @@ class Expr:
         if isinstance(tree, exp.EQ | exp.NullSafeEQ):
             return Expr.of(tree.left), Expr.of(tree.right), isinstance(tree, exp.NullSafeEQ)
         return None
+
+
+@lru_cache(maxsize=4096)
+def _parsed(sql: str) -> exp.Expr:
+    """To parse an expression takes longer than to evaluate it for a few rows."""
+    return sqlglot.parse_one(sql, dialect=VerbatimSpark)
 
 
 def _id(column: exp.Column) -> str:

@@ -11,23 +11,22 @@ import hashlib
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Schema
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING
 from dbt_incremental_dd.differential.state import State
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.render.inner import InnerTrace
-from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.local import Local, read_local
+from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.read import in_interval, quoted, updates
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
 
 if TYPE_CHECKING:
@@ -58,7 +57,8 @@ class Arrangements:
         old = self._trace(log.name, column).find({ids[column]: values})
         names = {id: name for name, id in ids.items()}
         old = old.rename_columns([names.get(id, id) for id in old.column_names])
-        old = old.append_column(TIME, pa.array([self._context.inputs[log.name].t0] * old.num_rows, pa.int64()))
+        t0 = pa.scalar(self._context.inputs[log.name].t0, pa.int64())
+        old = old.append_column(TIME, pa.repeat(t0, old.num_rows))
         return pa.concat_tables([old.select(new.column_names).cast(new.schema), new])
 
     def note(self, log: Log, keys: Mapping[str, Sequence[Any]], scanned: Sequence[DataFile], found: int) -> None:
@@ -104,21 +104,16 @@ class Arrangements:
             self._deltas[log.name] = table.filter(inside)
         return self._deltas[log.name]
 
-    def _change(self, log: Log) -> Rows:
-        ids, table = self._ids(log.name), self._delta(log)
-        types = {column.name: column for column in self._needed[log.name]}
-        schema = Schema((*(replace(types[name], name=id) for name, id in ids.items()), DIFF_COLUMN))
-        made = pa.table({**{id: table[name] for name, id in ids.items()}, DIFF: table[DIFF]})
-        return Rows(Local(self._context.spark, made, schema), made.num_rows)
+    def _change(self, log: Log) -> Relation:
+        delta = Relation.of(self._context.workspace, self._delta(log), self._needed[log.name])
+        return delta.select([(id, name) for name, id in self._ids(log.name).items()])
 
-    def _whole(self, log: Log, column: str) -> Rows:
+    def _whole(self, log: Log, column: str) -> Relation:
         ids, t1 = self._ids(log.name), self._context.inputs[log.name].t1
         files = between(log.files, BEGINNING, t1)
-        frame = updates(self._context.spark, log.uri, files, self._needed[log.name])
-        frame = in_interval(frame, files, BEGINNING, t1)
-        frame = frame.select(*(quoted(name).alias(id) for name, id in ids.items()), DIFF)
-        rows = total_rows(files)
-        return Rows(frame.repartitionByRange(-(-rows // ROWS_PER_FILE), ids[column]), rows)
+        rows = read(self._context.workspace, log.uri, files, self._needed[log.name], most=0)
+        rows = in_interval(rows, files, BEGINNING, t1).select([(id, name) for name, id in ids.items()])
+        return rows.in_ranges(ids[column], -(-total_rows(files) // ROWS_PER_FILE))
 
 
 def is_sorted_by(files: Sequence[DataFile], column: str) -> bool:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
-from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.logical.nodes import Constant, Node
-from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.query import answer
+from dbt_incremental_dd.relation.relation import Relation
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
+_ROWS = 1_000
+"""As many as it is taken to have."""
 
-def delta(node: Node, r: OperatorRun) -> Rows | None:
+
+def delta(node: Node, run: OperatorRun) -> Relation | None:
     """All of it where the model is built from nothing, else nothing."""
-    return contents(node, r, True, None) if r.context.from_nothing else None
+    return contents(node, run, True, None) if run.context.from_nothing else None
 
 
-def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
     """The query's rows, each once."""
     assert isinstance(node, Constant)
-    frame = r.context.spark.sql(node.sql).toDF(*node.ids).withColumn(DIFF, F.lit(1).cast("bigint"))
-    frame = frame if keys is None else keys.semi_join(frame)
-    return Rows(frame, 1_000, positive=True)
+    rows = answer(run.context.workspace, node.sql, node.ids, estimate=_ROWS)
+    return rows if keys is None else keys.restricted(rows)

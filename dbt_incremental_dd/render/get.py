@@ -3,99 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.nodes import Get, Node
-from dbt_incremental_dd.render.inner import pruned
-from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
-from dbt_incremental_dd.trace.local import Local, read_local
-from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.read import in_interval, quoted, updates
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from dbt_incremental_dd.render.context import Context
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, r: OperatorRun) -> Rows | None:
+def delta(node: Node, run: OperatorRun) -> Relation | None:
     """The collection's updates in the interval. A few are read on the driver, without a Spark job."""
     assert isinstance(node, Get)
-    if r.context.from_nothing:
-        return contents(node, r, True, None)
-    read = r.context.inputs[node.collection]
-    files = between(read.log.files, read.t0, read.t1)
-    if not files:
-        return None
-    wanted = _stored(node, read.schema)
-    if total_rows(files) <= limits.LOCAL_ROWS and is_readable(wanted):
-        return _read_locally(node, r, files, wanted)
-    frame = in_interval(updates(r.context.spark, read.log.uri, files, wanted), files, read.t0, read.t1)
-    return Rows(_renamed(frame, node), total_rows(files), positive=inserts_only(files))
+    if run.context.from_nothing:
+        return contents(node, run, True, None)
+    source = run.context.inputs[node.collection]
+    files = between(source.log.files, source.t0, source.t1)
+    return _read(node, run, files, source.t0, source.t1, most=limits.LOCAL_ROWS) if files else None
 
 
-def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
     """The sum of all updates up to either end, from the files that may hold the keys."""
     assert isinstance(node, Get)
-    read = r.context.inputs[node.collection]
-    log, schema, t = read.log, read.schema, read.t1 if new else read.t0
-    names = dict(node.outputs)
-    keys = keys.fitted(_ids(node, schema)) if keys else None
-    found = between(log.files, BEGINNING, t)
-    files = matching(found, {names[id]: values for id, values in keys.values.items()}) if keys else found
+    source, names = run.context.inputs[node.collection], dict(node.outputs)
+    t = source.t1 if new else source.t0
+    keys = keys.fitted(_ids(node, source.schema)) if keys else None
+    values = {names[id]: found for id, found in keys.values.items()} if keys else {}
+    files = matching(between(source.log.files, BEGINNING, t), values)
     if not files:
         return None
-    few = _found(node, r, files, t, keys) if keys else None
-    if few is not None:
-        return few
-    frame = updates(r.context.spark, log.uri, files, _stored(node, schema))
-    frame = in_interval(frame, files, BEGINNING, t)
-    frame = pruned(frame, keys, names) if keys else frame
-    frame = _renamed(frame, node)
-    rows = Rows(frame, total_rows(files), positive=inserts_only(files))
-    if keys is None or keys.advisory:
-        return rows
-    return Rows(keys.semi_join(frame), rows.estimate, positive=rows.positive)
+    rows = _probed(node, run, files, t, keys) if values and keys else None
+    if rows is None:
+        # Keys that hold NULL have no bounds: then all rows of a small collection are read.
+        is_sought = keys is not None and not values and not run.context.from_nothing
+        rows = _read(node, run, files, BEGINNING, t, most=limits.TASK_ROWS if is_sought else 0, keys=keys)
+    return rows if keys is None or keys.advisory else keys.restricted(rows)
 
 
-def _found(node: Get, r: OperatorRun, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
-    """The keys' rows, if they are found on the driver. Keys that hold NULL have no bounds: then all rows of a small
-    collection are read."""
-    if keys.values:
-        return _probed(node, r, files, t, keys)
-    read = r.context.inputs[node.collection]
-    wanted = _stored(node, read.schema)
-    if r.context.from_nothing or total_rows(files) > limits.TASK_ROWS or not is_readable(wanted):
-        return None
-    table = read_local(r.context.storage, read.log.uri, files, wanted)
-    rows = _of_table(node, r, table.filter(pc.less_equal(table[TIME], t)), wanted, inserts_only(files))
-    return rows if keys.advisory else keys.restricted(rows)
+def _read(
+    node: Get,
+    run: OperatorRun,
+    files: tuple[DataFile, ...],
+    after: Time,
+    up_to: Time,
+    *,
+    most: int,
+    keys: Keys | None = None,
+) -> Relation:
+    """The files' updates in an interval, under the plan's ids."""
+    source, names = run.context.inputs[node.collection], dict(node.outputs)
+    values = {names[id]: found for id, found in keys.values.items()} if keys else None
+    rows = read(run.context.workspace, source.log.uri, files, _stored(node, source.schema), most=most, values=values)
+    rows = in_interval(rows, files, after, up_to).select(node.outputs)
+    return replace(rows, positive=inserts_only(files))
 
 
-def _probed(node: Get, r: OperatorRun, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Rows | None:
+def _probed(node: Get, run: OperatorRun, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Relation | None:
     """The few rows of the keys, found on the driver; None where that would be too much for it."""
-    read = r.context.inputs[node.collection]
-    wanted = _stored(node, read.schema)
+    source, names = run.context.inputs[node.collection], dict(node.outputs)
+    wanted = _stored(node, source.schema)
     if not is_readable(wanted):
         return None
-    names = dict(node.outputs)
-    table = r.probes.rows(read.log, wanted, {names[id]: found for id, found in keys.values.items()}, t)
-    if table is None:
+    found = run.probes.rows(source.log, wanted, {names[id]: values for id, values in keys.values.items()}, t)
+    if found is None:
         return None
-    rows = _of_table(node, r, table, wanted, inserts_only(files))
-    return rows if keys.advisory else keys.restricted(rows)
+    return Relation.of(run.context.workspace, found, wanted, positive=inserts_only(files)).select(node.outputs)
 
 
 def needed(nodes: Iterable[Node], context: Context) -> dict[str, Schema]:
@@ -119,21 +101,3 @@ def _ids(node: Get, schema: Schema) -> Schema:
     """The collection's columns under the plan's ids."""
     types = {column.name: column.type for column in schema}
     return Schema(tuple(Column(id, types[name]) for id, name in node.outputs))
-
-
-def _renamed(frame: DataFrame, node: Get) -> DataFrame:
-    return frame.select(*(quoted(name).alias(id) for id, name in node.outputs), F.col(DIFF))
-
-
-def _read_locally(node: Get, r: OperatorRun, files: tuple[DataFile, ...], wanted: Schema) -> Rows:
-    read = r.context.inputs[node.collection]
-    table = read_local(r.context.storage, read.log.uri, files, wanted)
-    inside = pc.and_(pc.greater(table[TIME], read.t0), pc.less_equal(table[TIME], read.t1))
-    return _of_table(node, r, table.filter(inside), wanted, inserts_only(files))
-
-
-def _of_table(node: Get, r: OperatorRun, table: pa.Table, wanted: Schema, positive: bool) -> Rows:
-    """A table of the collection's columns under the plan's ids."""
-    table = pa.table({**{id: table[name] for id, name in node.outputs}, DIFF: table[DIFF]})
-    ids = Schema((*_ids(node, wanted), DIFF_COLUMN))
-    return Rows(Local(r.context.spark, table, ids), table.num_rows, positive=positive)

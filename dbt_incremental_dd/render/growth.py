@@ -9,28 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import functions as F
-
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.groups import WindowGroups
 from dbt_incremental_dd.differential.growth import COPY, LAST, NUMBER, Growth, was
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
+from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.relation.engine import Measure
+from dbt_incremental_dd.relation.keys import keys_of
+from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.render.groups import restriction, stored
-from dbt_incremental_dd.render.keys import keys_of, null_safe
-from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, plus
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_plain
-from dbt_incremental_dd.trace.local import Local, member_mask
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from dbt_incremental_dd.render.operator import OperatorRun
 
 _IS_NEW = "dd_is_new"
 _IS_REVISED = "dd_is_revised"
+_AMONG_NEW = "dd_among_new"
+_NEW_ROWS = "dd_new_rows"
 _PEERS = "dd_peers"
 _TOTAL = "dd_total"
 
@@ -40,170 +37,161 @@ class Grown:
     """``answer``: the change of the extended partitions' output; ``tails``: their new ones; ``rest``: the input's
     change in other partitions."""
 
-    answer: Rows
-    tails: Rows
-    rest: Rows | None
+    answer: Relation
+    tails: Relation
+    rest: Relation | None
 
 
 class Growing:
     """One operator's partitions in one run; ``change`` is its input's delta."""
 
-    def __init__(self, node: WindowGroups, r: OperatorRun, change: Rows) -> None:
+    def __init__(self, node: WindowGroups, run: OperatorRun, change: Relation) -> None:
         assert node.growth is not None and node.tail is not None
         self._node = node
         self._growth: Growth = node.growth
         self._tail = node.tail
-        self._r = r
+        self._run = run
         self._change = change
-        self._keys = ", ".join(node.keys) or "TRUE"
+        self._partition = f"PARTITION BY {', '.join(node.keys) or 'TRUE'}"
 
-    def stored(self) -> Rows | None:
+    def stored(self) -> Relation | None:
         """The tails of partitions that change."""
-        inner = self._r.context.inner.of(self._tail)
+        inner = self._run.context.inner.of(self._tail)
         rows = inner.contents(new=False, keys=restriction(self._node, self._change))
-        return None if rows is None else self._r.context.brought(rows)
+        return None if rows is None else rows.brought()
 
-    def store(self, change: Rows) -> None:
+    def store(self, change: Relation) -> None:
         """Adds a change of tails to them."""
-        self._r.context.inner.of(self._tail).append(self._r.context.localized(change), self._r.context.at)
+        self._run.context.inner.of(self._tail).append(change.localized(), self._run.context.at)
 
-    def extended(self, tails: Rows | None) -> Grown | None:
+    def extended(self, tails: Relation | None) -> Grown | None:
         """The partitions that only grow at their end; None where there are none, or too much of anything."""
-        if self._change.local is None or not is_plain(self._change.schema.select(self._node.keys)):
-            return None
-        if tails is not None and tails.local is None:
+        if not self._change.groups_by(self._node.keys) or (tails is not None and not tails.is_at_hand):
             return None
         missing = self._others(self._change, tails)
         tails = plus([tails, None if missing is None else self._from_output(missing)])
-        if tails is None or tails.local is None:
+        if tails is None or not tails.is_at_hand:
             return None
-        found = self._r.context.brought(Rows(self._computed(expanded(tails)), tails.estimate + self._change.estimate))
-        table = found.local
-        if table is None or not table.num_rows:
+        estimate = tails.estimate + self._change.estimate
+        found = replace(self._computed(tails.expand()), estimate=estimate).brought()
+        if not found.is_at_hand or found.is_empty:
             return None
-        answer = self._answer(found, table)
-        return Grown(consolidated(answer), self._tails(found, table), self._others(self._change, answer))
+        answer = self._answer(found)
+        return Grown(answer.consolidate(), self._tails(found), self._others(self._change, answer))
 
-    def _others(self, rows: Rows, partitions: Rows | None) -> Rows | None:
+    def _others(self, rows: Relation, partitions: Relation | None) -> Relation | None:
         """The rows of other partitions than those."""
-        if partitions is None or not partitions.estimate:
+        if partitions is None or partitions.is_empty:
             return rows
-        keys = keys_of(partitions, self._node.keys)
-        assert isinstance(rows.source, Local) and keys.table is not None
         if not self._node.keys:
             return None
-        table = rows.source.table
-        table = table.filter(pc.invert(member_mask(table, keys.table, self._node.keys)))
-        return replace(rows, source=rows.source.with_table(table), estimate=table.num_rows) if table.num_rows else None
+        others = rows.restrict(keys_of(partitions, self._node.keys).rows, self._node.keys, inside=False)
+        return None if others.is_empty else others
 
-    def _from_output(self, change: Rows) -> Rows | None:
+    def _from_output(self, change: Relation) -> Relation | None:
         """Tails of these rows' partitions from their stored rows; None where none has many."""
         node, growth = self._node, self._growth
-        old = stored(node, self._r, new=False, keys=restriction(node, change))
-        old = None if old is None else self._large(self._r.context.localized(old, limits.RECOMPUTED_ROWS))
-        if old is None or (old.local is not None and old.estimate <= limits.RECOMPUTED_ROWS):
+        old = stored(node, self._run, new=False, keys=restriction(node, change))
+        old = None if old is None else self._large(old.localized(limits.RECOMPUTED_ROWS))
+        if old is None or (old.is_at_hand and old.estimate <= limits.RECOMPUTED_ROWS):
             return None
-        tails = self._last(expanded(old)).select(*node.columns, NUMBER, F.lit(1).cast("bigint").alias(DIFF))
-        return self._r.context.brought(Rows(tails, growth.rows * change.estimate, positive=True, consolidated=True))
+        tails = self._last(old.expand()).columns((*node.columns, NUMBER))
+        return replace(tails, estimate=growth.rows * change.estimate, positive=True, consolidated=True).brought()
 
-    def _large(self, rows: Rows) -> Rows | None:
-        """The rows of partitions with many, as far as that can be told on the driver."""
-        local, keys = rows.source, list(self._node.keys)
-        if not keys or not isinstance(local, Local):
+    def _large(self, rows: Relation) -> Relation | None:
+        """The rows of partitions with many, as far as that is known."""
+        keys = self._node.keys
+        if not keys or not rows.groups_by(keys):
             return rows
-        counted = local.table.group_by(keys).aggregate([(DIFF, "sum")])
-        large = counted.filter(pc.greater(counted[f"{DIFF}_sum"], limits.RECOMPUTED_ROWS))
-        if not large.num_rows:
-            return None
-        table = local.table.filter(member_mask(local.table, large, keys))
-        return replace(rows, source=local.with_table(table), estimate=table.num_rows)
+        counted = rows.group_by(keys, [Measure(_TOTAL, "sum", Expr(DIFF), "BIGINT")])
+        large = counted.filter(Expr(f"{_TOTAL} > {limits.RECOMPUTED_ROWS}"))
+        return None if large.is_empty else rows.restrict(large, keys)
 
-    def _last(self, rows: DataFrame) -> DataFrame:
+    def _last(self, rows: Relation) -> Relation:
         """The tails of partitions of which these are all rows, but of those whose order cannot be told."""
         growth, keys = self._growth, self._node.keys
         order = _sql(growth.order)
         backwards = _sql(tuple(item.reversed for item in growth.order))
-        from_end = F.expr(f"ROW_NUMBER() OVER (PARTITION BY {self._keys} ORDER BY {backwards})").alias("dd_from_end")
-        last = rows.select("*", from_end).where(F.col("dd_from_end") <= growth.rows + 1)
+        last = rows.window([("dd_from_end", self._over("ROW_NUMBER()", backwards))])
+        last = last.filter(Expr(f"dd_from_end <= {growth.rows + 1}"))
         if growth.by_rows:
-            alike = F.expr(f"RANK() OVER (PARTITION BY {self._keys} ORDER BY {order})").alias("dd_rank")
-            number = F.expr(f"ROW_NUMBER() OVER (PARTITION BY {self._keys} ORDER BY {order})").alias("dd_row")
-            unclear = F.expr(f"MAX(dd_rank <> dd_row) OVER (PARTITION BY {self._keys})").alias("dd_unclear")
-            last = last.select("*", alike, number).select("*", unclear).where("NOT dd_unclear")
-        counted = rows.groupBy(*(F.col(id).alias(f"dd_key_{id}") for id in keys)).agg(F.count("*").alias(_TOTAL))
-        last = last.where(F.col("dd_from_end") <= growth.rows)
-        last = last.join(F.broadcast(counted), null_safe({id: f"dd_key_{id}" for id in keys}))
-        return last.withColumn(NUMBER, F.col(_TOTAL) - F.col("dd_from_end") + 1)
+            last = last.window(
+                [("dd_rank", self._over("RANK()", order)), ("dd_row", self._over("ROW_NUMBER()", order))]
+            )
+            last = last.window([("dd_peers_before", self._over("MIN(dd_rank - dd_row)"))])
+            last = last.filter(Expr("dd_peers_before = 0"))
+        last = last.filter(Expr(f"dd_from_end <= {growth.rows}"))
+        counted = rows.group_by(keys, [Measure(_TOTAL, "sum", Expr("1L"), "BIGINT")])
+        return last.lookup(counted, keys, [(_TOTAL, _TOTAL)]).extend([(NUMBER, Expr(f"{_TOTAL} - dd_from_end + 1"))])
 
-    def _computed(self, tails: DataFrame) -> DataFrame:
+    def _computed(self, tails: Relation) -> Relation:
         """Tails and new rows of the partitions that grow, with the functions' values and final numbers."""
-        growth, types = self._growth, dict(tails.dtypes)
-        frame = self._growing(tails)
-        frame = frame.select("*", *(F.expr(expr.sql).alias(id) for id, expr in growth.functions))
+        growth, types = self._growth, {column.name: sql_type(column.type) for column in tails.schema}
         is_new, revised = f"{NUMBER} IS NULL", f"{NUMBER} > {LAST} - {growth.ahead}"
+        rows = self._growing(tails).window(growth.functions)
+        among_new = f"ROW_NUMBER() OVER ({self._partition}, {is_new} ORDER BY {_sql(growth.order)}, {COPY})"
+        new_rows = self._over(f"SUM(CASE WHEN {is_new} THEN 1L ELSE 0L END)")
+        rows = rows.window([(_AMONG_NEW, Expr(among_new)), (_NEW_ROWS, new_rows)])
         values = []
         for id, _ in growth.functions:
             is_right = f"{is_new} OR {revised}" if id in growth.revised else is_new
-            value = F.expr(f"CASE WHEN {is_right} THEN {id} ELSE {was(id)} END")
-            values.append(value.cast(types[id]).alias(id))
-        among_new = f"OVER (PARTITION BY {self._keys}, {is_new} ORDER BY {_sql(growth.order)}, {COPY})"
-        return frame.select(
-            *self._node.input.columns,
+            values.append((id, Expr(f"CAST(CASE WHEN {is_right} THEN {id} ELSE {was(id)} END AS {types[id]})")))
+        outputs = [
+            *((id, Expr.column(id)) for id in self._node.input.columns),
             *values,
-            F.expr(f"COALESCE({NUMBER}, {LAST} + ROW_NUMBER() {among_new})").alias(NUMBER),
-            F.expr(f"{LAST} + COUNT_IF({is_new}) OVER (PARTITION BY {self._keys})").alias(_TOTAL),
-            F.expr(is_new).alias(_IS_NEW),
-            F.expr(f"{NUMBER} IS NOT NULL AND {revised}").alias(_IS_REVISED),
-            *(F.col(was(id)) for id in growth.revised),
-        )
+            (NUMBER, Expr(f"COALESCE({NUMBER}, {LAST} + {_AMONG_NEW})")),
+            (_TOTAL, Expr(f"{LAST} + {_NEW_ROWS}")),
+            (_IS_NEW, Expr(is_new)),
+            (_IS_REVISED, Expr(f"{NUMBER} IS NOT NULL AND {revised}")),
+            *((was(id), Expr.column(was(id))) for id in growth.revised),
+        ]
+        return rows.map(outputs, Expr("1L"))
 
-    def _growing(self, tails: DataFrame) -> DataFrame:
+    def _growing(self, tails: Relation) -> Relation:
         """Tails and new rows of partitions of which no row goes, and none comes before or beside the last one."""
-        node = self._node
-        values = (F.col(id).alias(was(id)) for id, _ in node.functions)
-        stored = tails.select(*node.input.columns, NUMBER, F.col(NUMBER).alias(COPY), *values)
-        copies = F.explode(F.expr(f"SEQUENCE(1L, ABS({DIFF}))"))
-        rows = consolidated(self._change).frame.withColumn(COPY, copies)
-        both = rows.unionByName(stored, allowMissingColumns=True).coalesce(1)
-        partition = f"PARTITION BY {self._keys}"
+        node, types = self._node, {column.name: sql_type(column.type) for column in tails.schema}
+        own = [(id, Expr.column(id)) for id in node.input.columns]
+        stored = [(was(id), Expr.column(id)) for id, _ in node.functions]
+        absent = [(was(id), Expr(f"CAST(NULL AS {types[id]})")) for id, _ in node.functions]
+        number = Expr.column(NUMBER)
+        old = tails.map([*own, (NUMBER, number), (COPY, number), *stored])
+        new = self._change.consolidate().copies(COPY)
+        new = new.map([*own, (NUMBER, Expr("CAST(NULL AS BIGINT)")), (COPY, Expr.column(COPY)), *absent])
+        both = plus([new, old])
+        assert both is not None
         base = _sql(self._growth.order[: self._growth.peers])
-        both = both.select(
-            "*",
-            F.expr(f"MAX({NUMBER}) OVER ({partition})").alias(LAST),
-            F.expr(f"MIN({DIFF}) OVER ({partition})").alias("dd_least"),
-            F.expr(f"DENSE_RANK() OVER ({partition} ORDER BY {base})").alias(_PEERS),
+        both = both.window(
+            [
+                (LAST, self._over(f"MAX({NUMBER})")),
+                ("dd_least", self._over(f"MIN({DIFF})")),
+                (_PEERS, self._over("DENSE_RANK()", base)),
+            ]
         )
-        end = f"MAX(CASE WHEN {NUMBER} = {LAST} THEN {_PEERS} END) OVER ({partition})"
-        begin = f"MIN(CASE WHEN {NUMBER} IS NULL THEN {_PEERS} END) OVER ({partition})"
-        both = both.select("*", F.expr(f"{end} < {begin}").alias("dd_is_after"))
-        return both.where("dd_least > 0 AND dd_is_after")
+        end = self._over(f"MAX(CASE WHEN {NUMBER} = {LAST} THEN {_PEERS} END)")
+        begin = self._over(f"MIN(CASE WHEN {NUMBER} IS NULL THEN {_PEERS} END)")
+        both = both.window([("dd_end", end), ("dd_begin", begin)])
+        return both.filter(Expr("dd_least > 0 AND dd_end < dd_begin"))
 
-    def _answer(self, found: Rows, table: pa.Table) -> Rows:
+    def _over(self, function: str, order: str = "") -> Expr:
+        """A window function of partitions, in an order."""
+        return Expr(f"{function} OVER ({self._partition}{f' ORDER BY {order}' if order else ''})")
+
+    def _answer(self, found: Relation) -> Relation:
         """New rows, and new values of the last ones in place of their old values."""
         columns, revised = self._node.columns, self._growth.revised
-        parts = [_with_diff(table.filter(table[_IS_NEW]).select(list(columns)), 1)]
+        parts = [found.filter(Expr(_IS_NEW)).columns(columns)]
         if revised:
-            last = table.filter(table[_IS_REVISED])
-            before = [last[was(id)] if id in revised else last[id] for id in columns]
-            parts.append(_with_diff(last.select(list(columns)), 1))
-            parts.append(_with_diff(pa.table(before, names=list(columns)), -1))
-        made = self._rows(found, pa.concat_tables(parts), (*columns, DIFF))
-        return replace(made, positive=not revised, consolidated=not revised)
+            last = found.filter(Expr(_IS_REVISED))
+            before = last.select([(id, was(id) if id in revised else id) for id in columns])
+            parts += [last.columns(columns), before.negate()]
+        answer = plus(parts)
+        assert answer is not None
+        return replace(answer, positive=not revised, consolidated=not revised)
 
-    def _tails(self, found: Rows, table: pa.Table) -> Rows:
+    def _tails(self, found: Relation) -> Relation:
         """The extended partitions' last rows."""
-        kept = table.filter(pc.less(pc.subtract(table[_TOTAL], table[NUMBER]), self._growth.rows))
-        names = (*self._node.columns, NUMBER)
-        return self._rows(found, _with_diff(kept.select(list(names)), 1), (*names, DIFF))
-
-    def _rows(self, found: Rows, table: pa.Table, names: tuple[str, ...]) -> Rows:
-        types = {column.name: column for column in (*found.schema, DIFF_COLUMN)}
-        source = Local(self._r.context.spark, table, Schema(tuple(types[name] for name in names)))
-        return Rows(source, table.num_rows)
-
-
-def _with_diff(table: pa.Table, diff: int) -> pa.Table:
-    return table.append_column(DIFF, pa.array([diff] * table.num_rows, pa.int64()))
+        kept = found.filter(Expr(f"{_TOTAL} - {NUMBER} < {self._growth.rows}"))
+        return kept.columns((*self._node.columns, NUMBER))
 
 
 def _sql(order: tuple[Order, ...]) -> str:

@@ -9,41 +9,43 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.core.types import NESTED, VARIANT, VOID
 from dbt_incremental_dd.differential.state import State
-from dbt_incremental_dd.render.keys import Found, Keys
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.local.table import consolidate_arrow
+from dbt_incremental_dd.relation.keys import Found, Keys
+from dbt_incremental_dd.relation.relation import Relation, plus
+from dbt_incremental_dd.relation.stored import read, write
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.local import Local, consolidate_local, read_local
+from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
-from dbt_incremental_dd.trace.read import consolidate, updates
 from dbt_incremental_dd.trace.tiers import mergeable
-from dbt_incremental_dd.trace.write import write_arrow, write_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 class InnerTraces:
     """All inner traces of one model. ``versions`` come from the output's manifest; with ``fresh`` they are ignored."""
 
     def __init__(
-        self, spark: SparkSession, place: Place, versions: Mapping[str, int], fresh: bool, report: Callable[[str], None]
+        self,
+        workspace: Workspace,
+        place: Place,
+        versions: Mapping[str, int],
+        fresh: bool,
+        report: Callable[[str], None],
     ) -> None:
-        self._spark = spark
+        self._workspace = workspace
         self._place = place
         self._versions = dict(versions)
         self._fresh = fresh
@@ -55,7 +57,7 @@ class InnerTraces:
         if state.name not in self._open:
             place = self._place.inner(state.name)
             version = None if self._fresh else self._versions.get(state.name)
-            self._open[state.name] = InnerTrace(self._spark, place, state, version, self._fresh)
+            self._open[state.name] = InnerTrace(self._workspace, place, state, version, self._fresh)
         return self._open[state.name]
 
     def has(self, name: str) -> bool:
@@ -71,9 +73,9 @@ class InnerTraces:
 class InnerTrace:
     """One operator's trace; ``old`` is what it held when the run began."""
 
-    def __init__(self, spark: SparkSession, place: Place, state: State, version: int | None, fresh: bool) -> None:
+    def __init__(self, workspace: Workspace, place: Place, state: State, version: int | None, fresh: bool) -> None:
         """``version`` None: the model's last output commit had nothing stored here."""
-        self._spark = spark
+        self._workspace = workspace
         self._place = place
         self._state = state
         self._from_empty = fresh or version is None
@@ -107,7 +109,7 @@ class InnerTrace:
             self._log = self._log.holding(self._place.log_at(version).files)
             reached("state: taken back")
 
-    def contents(self, *, new: bool, keys: Keys | None = None) -> Rows | None:
+    def contents(self, *, new: bool, keys: Keys | None = None) -> Relation | None:
         """Its rows (columns and diffs), consolidated; None where it is empty.
 
         ``new``: with what this run has appended. A restriction by its own columns is exact.
@@ -122,35 +124,34 @@ class InnerTrace:
             return None
         if total_rows(files) <= _limit(keys) and is_readable(self._data):
             return self._locally(log, files, keys, new)
-        frame = updates(self._spark, log.uri, files, log.schema).drop(TIME)
-        if keys is not None:
-            frame = keys.semi_join(pruned(frame, keys, {}))
+        rows = read(self._workspace, log.uri, files, self._data, most=0, values=keys.values if keys else None)
+        rows = rows if keys is None else keys.restricted(rows)
         estimate = total_rows(files) if keys is None else min(total_rows(files), 4 * keys.estimate)
         one_batch = len({(file.first, file.last) for file in files}) <= 1
-        frame = frame if one_batch else consolidate(frame, self._state.diffs)
-        return Rows(frame, estimate, positive=True, consolidated=True)
+        rows = replace(rows, estimate=estimate, positive=True, consolidated=one_batch)
+        return rows.consolidate(self._state.diffs)
 
     @property
     def _data(self) -> Schema:
         assert self._log is not None
         return Schema(tuple(column for column in self._log.schema if column.name != TIME))
 
-    def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None, new: bool) -> Rows:
+    def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None, new: bool) -> Relation:
         """The same on the driver; of keys that were looked for before only what this run has appended is new."""
-        if keys is None or keys.table is None or (new and self._own is None):
+        if keys is None or not keys.at_hand or (new and self._own is None):
             table = self._read(log, files, keys)
         else:
             table = self._found.of(keys, lambda: self._read(log, matching(self._old, keys.values), keys))
             if new and self._own:
-                table = consolidate_local(pa.concat_tables([table, *self._own]), self._state.diffs)
-        rows = Rows(Local(self._spark, table, self._data), table.num_rows, positive=True, consolidated=True)
+                table = consolidate_arrow(pa.concat_tables([table, *self._own]), self._state.diffs)
+        rows = replace(Relation.of(self._workspace, table, self._data, positive=True), consolidated=True)
         return rows if keys is None else keys.restricted(rows)
 
     def _read(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> pa.Table:
         if not files:
             return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
         table = read_local(self._place.storage, log.uri, files, self._data, keys.values if keys else None)
-        return consolidate_local(table, self._state.diffs)
+        return consolidate_arrow(table, self._state.diffs)
 
     def find(self, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
         """Columns and diffs, as they are stored, of rows with one of the sorted values in each of these columns; as of
@@ -160,21 +161,14 @@ class InnerTrace:
             return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
         return read_local(self._place.storage, log.uri, files, self._data, keys)
 
-    def append(self, rows: Rows, t: Time) -> Rows:
+    def append(self, rows: Relation, t: Time) -> Relation:
         """Adds the rows' updates at ``t``, in a fresh trace instead of everything; returns them, read from storage."""
-        storage = self._place.storage
-        names = (*self._state.columns, *self._state.diffs)
-        schema = rows.schema.select(names)
+        schema = rows.schema.select((*self._state.columns, *self._state.diffs))
         stored = Schema((*schema.columns, TIME_COLUMN))
-        merged = self._mergeable() if rows.local is not None and rows.local.num_rows else ()
-        if rows.local is not None:
-            files = self._write_local(self._with(merged, rows.local), stored, t)
-        else:
-            sorted_frame = rows.frame.select(*names).withColumn(TIME, F.lit(t).cast("bigint"))
-            order = orderable(schema, self._state.arranged_by)
-            if order:
-                sorted_frame = sorted_frame.sortWithinPartitions(*order)
-            files = write_spark(storage, self._place.trace_uri, sorted_frame, self._bounded(schema), is_arranged=True)
+        merged = self._mergeable() if rows.is_at_hand and not rows.is_empty else ()
+        order, uri = orderable(schema, self._state.arranged_by), self._place.trace_uri
+        written = self._with(merged, rows)
+        files = write(written, uri, stored, t, bounded=self._bounded(schema), sort_by=order, by_ranges=False)
         log = self._log or self._place.create(stored)
         replace_all = self._from_empty and (self._log is not None or bool(log.files))
         commit = Commit(add=files, remove=merged, manifest=time.time_ns(), schema=stored, replace_all=replace_all)
@@ -182,12 +176,12 @@ class InnerTrace:
         self._log = log.commit(commit)
         reached("state: committed")
         self._from_empty = False
-        if rows.local is not None:
-            self._own = None if self._own is None else [*self._own, rows.local.select(list(self._data.names))]
+        if rows.table is not None:
+            self._own = None if self._own is None else [*self._own, rows.table.arrow.select(list(self._data.names))]
             return rows
         self._own = None
-        frame = updates(self._spark, self._log.uri, files, stored).drop(TIME)
-        return replace(rows, source=frame, estimate=total_rows(files))
+        found = read(self._workspace, self._log.uri, files, schema, most=0)
+        return replace(found, positive=rows.positive, consolidated=rows.consolidated)
 
     def _mergeable(self) -> tuple[DataFile, ...]:
         """Small files whose rows are written again with what is appended."""
@@ -195,22 +189,15 @@ class InnerTrace:
             return ()
         return mergeable(self._log.files)
 
-    def _with(self, merged: tuple[DataFile, ...], table: pa.Table) -> pa.Table:
+    def _with(self, merged: tuple[DataFile, ...], rows: Relation) -> Relation:
         """The rows, and those of the files, summed up."""
         if not merged or self._log is None:
-            return table
-        stored = read_local(self._place.storage, self._log.uri, merged, self._data)
-        return consolidate_local(pa.concat_tables([stored, table.select(stored.column_names)]), self._state.diffs)
-
-    def _write_local(self, table: pa.Table, stored: Schema, t: Time) -> tuple[DataFile, ...]:
-        if table.num_rows == 0:
-            return ()
-        table = table.select([*self._state.columns, *self._state.diffs])
-        order = orderable(stored, self._state.arranged_by)
-        if order:
-            table = table.sort_by([(id, "ascending") for id in order])
-        table = table.append_column(TIME, pa.array([t] * table.num_rows, pa.int64()))
-        return (write_arrow(self._place.storage, self._place.trace_uri, table, stored, self._bounded(stored)),)
+            return rows
+        stored = read(self._workspace, self._log.uri, merged, self._data, most=limits.FOUND_ROWS)
+        own = rows.columns([name for name in self._data.names if name != DIFF])
+        summed = plus([stored, own])
+        assert summed is not None
+        return summed.consolidate(self._state.diffs)
 
     def _bounded(self, schema: Schema) -> tuple[str, ...]:
         return tuple(id for id in self._state.arranged_by[:4] if schema.find(id))
@@ -224,16 +211,6 @@ def _limit(keys: Keys | None) -> int:
 def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:
     """Those of the columns that files can be sorted by."""
     return [c.name for c in schema.select(columns) if not isinstance(c.type, NESTED) and c.type not in (VARIANT, VOID)]
-
-
-def pruned(frame: DataFrame, keys: Keys, names: Mapping[str, str]) -> DataFrame:
-    """The frame filtered by the keys' values as literals, so that readers skip row groups. ``names``: id to column."""
-    for id, values in keys.values.items():
-        column = F.col(names.get(id, id))
-        if not values:
-            return frame.where(F.lit(False))
-        frame = frame.where(column.isin(list(values)) if len(values) <= 32 else column.between(values[0], values[-1]))
-    return frame
 
 
 def _log(place: Place, is_unneeded: bool) -> Log | None:

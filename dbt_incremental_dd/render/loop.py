@@ -10,13 +10,12 @@ from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.differential.iterate import Iterate, Reading, Variable
 from dbt_incremental_dd.logical.graph import by_single_rows, each_once
 from dbt_incremental_dd.logical.nodes import Constant
-from dbt_incremental_dd.render.keys import Keys
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render.operator import Event, OperatorRun
-from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.updates import without_iteration
 from dbt_incremental_dd.render.variable import VariableState
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.local import Local
 
 
 class TooCostly(Exception):
@@ -26,12 +25,12 @@ class TooCostly(Exception):
 class Loop:
     """One Iterate within one run. ``context`` is that of the inside, where nothing is from nothing."""
 
-    def __init__(self, node: Iterate, r: OperatorRun) -> None:
+    def __init__(self, node: Iterate, run: OperatorRun) -> None:
         self._node = node
-        self._r = r
-        self.from_nothing = r.context.from_nothing
-        self.context = replace(r.context, t0=r.context.t1)
-        self._operands = _Operands(node, r)
+        self._run = run
+        self.from_nothing = run.context.from_nothing
+        self.context = replace(run.context, t0=run.context.t1)
+        self._operands = _Operands(node, run)
         self._states = {variable.name: VariableState(self, variable) for variable in node.variables}
         self._readers = {variable.name: _readers(variable.name, node) for variable in node.variables}
         self._done = False
@@ -49,21 +48,21 @@ class Loop:
             for state in self._states.values():
                 state.store()
 
-    def updates(self, name: str, keys: Keys | None) -> Rows | None:
+    def updates(self, name: str, keys: Keys | None) -> Relation | None:
         """The variable's updates of all iterations so far."""
         return self._states[name].contents(keys)
 
-    def operand_delta(self, number: int) -> Rows | None:
+    def operand_delta(self, number: int) -> Relation | None:
         """The change of what does not recur."""
         return self._operands.delta(number)
 
-    def operand_contents(self, number: int, *, new: bool, keys: Keys | None) -> Rows | None:
+    def operand_contents(self, number: int, *, new: bool, keys: Keys | None) -> Relation | None:
         """The rows of what does not recur."""
         return self._operands.contents(number, new=new, keys=keys)
 
     def within(self, variable: Variable, event: Event) -> OperatorRun:
         """The run of the variable's source for one event."""
-        return self._r.within(self.context, variable.source, event)
+        return self._run.within(self.context, variable.source, event)
 
     def _next(self) -> int | None:
         found = (state.next for state in self._states.values())
@@ -89,7 +88,7 @@ class Loop:
                 self._states[reader.name].receive(rows, iteration + lag)
             state.commit(change)
 
-    def _require_an_end(self, variable: Variable, change: Rows, iteration: int) -> None:
+    def _require_an_end(self, variable: Variable, change: Relation, iteration: int) -> None:
         limit = self.context.recursion_limit if self._node.limit is None else self._node.limit
         if iteration < limit:
             return
@@ -102,17 +101,17 @@ class Loop:
             "Where it only needs more iterations, raise the model's dd_recursion_limit.",
         )
 
-    def _held(self, variable: Variable) -> Rows | None:
+    def _held(self, variable: Variable) -> Relation | None:
         rows = self._states[variable.name].contents(None)
         return None if rows is None else without_iteration(rows)
 
-    def change(self, name: str) -> Rows | None:
+    def change(self, name: str) -> Relation | None:
         """By how much the run has changed the variable at its fixed point."""
         self.run()
         rows = self._states[name].output.added()
         return None if rows is None else without_iteration(rows)
 
-    def contents(self, name: str, *, new: bool, keys: Keys | None) -> Rows | None:
+    def contents(self, name: str, *, new: bool, keys: Keys | None) -> Relation | None:
         """The variable at its fixed point."""
         if new:
             self.run()
@@ -124,40 +123,39 @@ class Loop:
 class _Operands:
     """What a recursion reads that does not recur."""
 
-    def __init__(self, node: Iterate, r: OperatorRun) -> None:
+    def __init__(self, node: Iterate, run: OperatorRun) -> None:
         self._operands = node.operands
-        self._r = r
-        self._whole: dict[int, Rows | None] = {}
+        self._run = run
+        self._whole: dict[int, Relation | None] = {}
 
-    def delta(self, number: int) -> Rows | None:
+    def delta(self, number: int) -> Relation | None:
         """Its change in the run."""
-        return self._all(number) if self._r.context.from_nothing else self._r.delta(self._operands[number])
+        return self._all(number) if self._run.context.from_nothing else self._run.delta(self._operands[number])
 
-    def contents(self, number: int, *, new: bool, keys: Keys | None) -> Rows | None:
+    def contents(self, number: int, *, new: bool, keys: Keys | None) -> Relation | None:
         """Its rows at the end of the run or before it."""
         node = self._operands[number]
-        from_nothing = self._r.context.from_nothing
+        from_nothing = self._run.context.from_nothing
         if (new and from_nothing) or (isinstance(node, Constant) and not from_nothing):
             rows = self._all(number)
             return rows if rows is None or keys is None or _needs_no(keys, rows) else keys.restricted(rows)
-        return self._r.contents(node, new=new, keys=keys)
+        return self._run.contents(node, new=new, keys=keys)
 
-    def _all(self, number: int) -> Rows | None:
+    def _all(self, number: int) -> Relation | None:
         """All of its rows; computed once, unless they only have to be read."""
         if number not in self._whole:
             node = self._operands[number]
-            rows = self._r.delta(node) if self._r.context.from_nothing else self._r.contents(node, new=True)
+            rows = self._run.delta(node) if self._run.context.from_nothing else self._run.contents(node, new=True)
             if rows is not None:
-                rows = self._r.context.localized(rows, limits.FOUND_ROWS)
-                is_read = id(node) in by_single_rows(node)
-                rows = rows if is_read or rows.local is not None else self._r.context.materialize(rows)
+                rows = rows.localized(limits.FOUND_ROWS)
+                rows = rows if id(node) in by_single_rows(node) or rows.is_at_hand else rows.materialized()
             self._whole[number] = rows
         return self._whole[number]
 
 
-def _needs_no(keys: Keys, rows: Rows) -> bool:
+def _needs_no(keys: Keys, rows: Relation) -> bool:
     """Whether a restriction is not worth its time: the rows are joined by the keys anyway."""
-    return keys.advisory and (not isinstance(rows.source, Local) or keys.table is None)
+    return keys.advisory and not (rows.is_at_hand and keys.at_hand)
 
 
 def _readers(name: str, node: Iterate) -> list[tuple[Variable, int]]:
@@ -169,8 +167,8 @@ def _readers(name: str, node: Iterate) -> list[tuple[Variable, int]]:
     return found
 
 
-def _counted(rows: Rows | None) -> str:
+def _counted(rows: Relation | None) -> str:
     if rows is None:
         return "nothing"
-    n = rows.frame.count() if rows.local is None else rows.local.num_rows
+    n = rows.num_rows()
     return f"{n:,} row{'' if n == 1 else 's'}"

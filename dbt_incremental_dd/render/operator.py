@@ -8,10 +8,10 @@ from typing import Protocol
 from dbt_incremental_dd.differential.iterate import Iterate, Variable
 from dbt_incremental_dd.differential.join import DeltaJoin, Path
 from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render.context import Context
-from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.probes import Probes
-from dbt_incremental_dd.render.rows import Rows
 
 
 class OperatorRun(Protocol):
@@ -25,16 +25,16 @@ class OperatorRun(Protocol):
     def probes(self) -> Probes:
         """What the run has found by key."""
 
-    def delta(self, node: Node) -> Rows | None:
+    def delta(self, node: Node) -> Relation | None:
         """The node's delta; None if nothing below it changed."""
 
-    def small_delta(self, node: Node) -> Rows | None:
+    def small_delta(self, node: Node) -> Relation | None:
         """The node's delta, kept because it will be read several times."""
 
-    def delta_at_hand(self, node: Node, limit: int | None = None) -> Rows | None:
+    def delta_at_hand(self, node: Node, limit: int | None = None) -> Relation | None:
         """The node's delta, on the driver if it has at most ``limit`` rows."""
 
-    def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Rows | None:
+    def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Relation | None:
         """The node's contents at the end of the interval (``new``) or at its start, restricted to ``keys``."""
 
     def paths(self, node: DeltaJoin) -> tuple[Path, ...]:
@@ -50,10 +50,10 @@ class OperatorRun(Protocol):
 class Operator(Protocol):
     """The renderer of one kind of node: a module with these two functions."""
 
-    def delta(self, node: Node, r: OperatorRun) -> Rows | None:
+    def delta(self, node: Node, run: OperatorRun) -> Relation | None:
         """The change of the operator's output over ``(t0, t1]``; None if it is certainly empty."""
 
-    def contents(self, node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
+    def contents(self, node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
         """The operator's output as of ``t1`` (``new``) or ``t0``, restricted to ``keys``; None: empty."""
 
 
@@ -67,19 +67,19 @@ class Recursion(Protocol):
     def run(self) -> None:
         """Brings all variables to their fixed point, once. Raises RecursionLimit, TooCostly."""
 
-    def change(self, name: str) -> Rows | None:
+    def change(self, name: str) -> Relation | None:
         """By how much the run has changed the variable at its fixed point."""
 
-    def contents(self, name: str, *, new: bool, keys: Keys | None) -> Rows | None:
+    def contents(self, name: str, *, new: bool, keys: Keys | None) -> Relation | None:
         """The variable at its fixed point."""
 
-    def updates(self, name: str, keys: Keys | None) -> Rows | None:
+    def updates(self, name: str, keys: Keys | None) -> Relation | None:
         """The variable's updates of all iterations so far."""
 
-    def operand_delta(self, number: int) -> Rows | None:
+    def operand_delta(self, number: int) -> Relation | None:
         """The change of what does not recur."""
 
-    def operand_contents(self, number: int, *, new: bool, keys: Keys | None) -> Rows | None:
+    def operand_contents(self, number: int, *, new: bool, keys: Keys | None) -> Relation | None:
         """The rows of what does not recur."""
 
     def within(self, variable: Variable, event: Event) -> OperatorRun:
@@ -94,4 +94,4 @@ class Event:
     recursion: Recursion
     outside: bool = False
     name: str = ""
-    change: Rows | None = None
+    change: Relation | None = None

@@ -1,38 +1,31 @@
-"""The order of rows in a top-k."""
+"""The rows of a top-k: those whose copies come, in its order, after ``offset`` others and before ``limit`` more."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from pyspark.sql import Window as W
-from pyspark.sql import functions as F
-
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.groups import TopGroups
 from dbt_incremental_dd.differential.top import KeptTop
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Order
+from dbt_incremental_dd.relation.engine import Running
+from dbt_incremental_dd.relation.relation import Relation
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-_RANK = "dd_rank"
+BEFORE = "dd_before"
+"""How many rows come before a row and its copies."""
 
 
-def ordering(node: TopGroups | KeptTop) -> Sequence[Column]:
+def ordering(node: TopGroups | KeptTop) -> list[Order]:
     """The operator's order, then its ties."""
-    directed = [_directed(F.expr(o.expr.sql), o.descending, o.nulls_first) for o in node.order]
-    return [*directed, *(F.col(id).asc_nulls_first() for id in node.ties)]
+    return [*node.order, *(Order(Expr.column(id), descending=False, nulls_first=True) for id in node.ties)]
 
 
-def _directed(column: Column, descending: bool, nulls_first: bool) -> Column:
-    if descending:
-        return column.desc_nulls_first() if nulls_first else column.desc_nulls_last()
-    return column.asc_nulls_first() if nulls_first else column.asc_nulls_last()
-
-
-def top(node: TopGroups | KeptTop, frame: DataFrame) -> DataFrame:
-    """In each group the rows that are asked for, of rows without diffs."""
-    numbered = frame.withColumn(_RANK, F.row_number().over(W.partitionBy(*node.keys).orderBy(*ordering(node))))
-    inside = F.col(_RANK) > node.offset
-    if node.limit is not None:
-        inside = inside & (F.col(_RANK) <= node.offset + node.limit)
-    return numbered.where(inside).drop(_RANK)
+def top(node: TopGroups | KeptTop, rows: Relation) -> Relation:
+    """In each group of a multiset the rows that are asked for."""
+    ranked = rows.running(node.keys, ordering(node), [Running(BEFORE, Expr.column(DIFF))])
+    end = f"{BEFORE} + {DIFF}"
+    last = end if node.limit is None else f"least({end}, {node.offset + node.limit}L)"
+    count = Expr(f"{last} - greatest({BEFORE}, {node.offset}L)")
+    found = ranked.map([(id, Expr.column(id)) for id in node.columns], count).filter(Expr(f"{DIFF} > 0"))
+    return replace(found, positive=True, consolidated=rows.consolidated)

@@ -1,178 +1,156 @@
-"""Grouped aggregation by accumulators."""
+"""Grouped aggregation by accumulators.
+
+The law: a group's sums change by the sums of its input's change; its output changes from what the old sums give to what
+the new ones do. Extremes are kept as values beside the sums (``extremes``).
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Node
-from dbt_incremental_dd.render.extremes import any_of, seen, with_extremes
-from dbt_incremental_dd.render.keys import Keys, keys_of, null_safe
-from dbt_incremental_dd.render.outputs import FIRST, NEW, OLD, SECOND, compared, in_out, multiplicity, sum_types
-from dbt_incremental_dd.render.reduce_at_once import reduce_at_once
-from dbt_incremental_dd.render.reduce_local import beside_former, difference, finished, summed, with_values
-from dbt_incremental_dd.render.rows import Rows, positive
+from dbt_incremental_dd.relation.engine import Branch, Measure
+from dbt_incremental_dd.relation.keys import Keys, keys_of
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.render.extremes import seen, with_extremes
+from dbt_incremental_dd.render.outputs import NEW, OLD, in_out, multiplicity, new_outputs, old_outputs, sum_types
 from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from dbt_incremental_dd.render.operator import OperatorRun
 
+_FORMER, _WAS, _IS, _SAME = "dd_former_", "dd_was", "dd_is", "dd_same"
 
-def delta(node: Node, r: OperatorRun) -> Rows | None:
+
+def delta(node: Node, run: OperatorRun) -> Relation | None:
     """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
     assert isinstance(node, Accumulate)
-    source = r.delta_at_hand(node.input, limits.TASK_ROWS)
-    if source is None:
-        return _first_global_row(node, r)
-    sums = r.context.inner.of(node.sums)
-    change = summed(node, source)
-    at_once = reduce_at_once(node, r, source) if change is None else None
-    if at_once is not None:
-        change, answer = at_once
-        sums.append(change, r.context.at)
-        return answer
-    change = _stored_change(node, r, source) if change is None else sums.append(change, r.context.at)
-    if change.estimate == 0:
-        return _first_global_row(node, r)
-    if r.context.from_nothing and not node.extremes:
-        return _finished(node, change)
-    keys = keys_of(change, node.keys)
-    before = None if r.context.from_nothing else sums.contents(new=False, keys=keys if node.keys else None)
-    merged = beside_former(node, change, before) or replace(change, source=_merge(node, change, before))
+    change = run.delta_at_hand(node.input, limits.TASK_ROWS)
+    if change is None:
+        return _first_global_row(node, run)
+    state, from_nothing = run.context.inner.of(node.sums), run.context.from_nothing
+    sums = summed(node, change)
+    # Where the groups are known before they are summed, one query gives all that is to be known of them.
+    at_once = change.groups_by(node.keys) and not sums.is_at_hand and not from_nothing and not node.extremes
+    if not at_once:
+        sums = sums.localized(limits.LOCAL_ROWS if from_nothing else limits.FOUND_ROWS)
+        sums = sums.materialized() if node.extremes else sums
+        stored = state.append(sums, run.context.at)
+        sums = sums if node.extremes else stored
+        if sums.is_empty:
+            return _first_global_row(node, run)
+        if from_nothing and not node.extremes:
+            return finished(node, sums)
+    keys = keys_of(change if at_once else sums, node.keys)
+    before = None if from_nothing else state.contents(new=False, keys=keys if node.keys else None)
+    wide = _beside_former(node, sums, before)
     if node.extremes:
-        merged = with_extremes(node, r, merged, keys, inserts_only=source.positive)
-    local = difference(node, merged, r.context.from_nothing)
-    return local or Rows(_difference(node, r, merged.frame), 2 * change.estimate, consolidated=True)
+        wide = with_extremes(node, run, wide, keys, change)
+    wide = _compared(node, wide, from_nothing)
+    if at_once:
+        wide = wide.localized(limits.FOUND_ROWS)
+        state.append(wide, run.context.at)
+    return _difference(node, wide)
 
 
-def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
     """The outputs of the stored accumulators."""
     assert isinstance(node, Accumulate)
     if new:
-        r.delta(node)
+        run.delta(node)
     below = keys.only(node.keys) if keys and set(keys.columns) & set(node.keys) else None
-    stored = r.context.inner.of(node.sums).contents(new=new, keys=below)
-    if stored is None or (node.global_row and stored.local is not None and stored.local.num_rows == 0):
-        return _empty_global_row(node, r)
-    rows = _finished(node, _whole(node, r, stored, new, below))
-    rows = rows if stored.local is None else r.context.localized(rows, limits.FOUND_ROWS)
+    stored = run.context.inner.of(node.sums).contents(new=new, keys=below)
+    if stored is None or (node.global_row and stored.is_at_hand and stored.is_empty):
+        return _empty_global_row(node, run)
+    rows = finished(node, _whole(node, run, stored, new, below))
+    rows = rows.localized(limits.FOUND_ROWS) if stored.is_at_hand else rows
     if keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
     return keys.restricted(rows)
 
 
-def _whole(node: Accumulate, r: OperatorRun, sums: Rows, new: bool, keys: Keys | None) -> Rows:
-    """Stored accumulators with the extremes of their groups."""
-    rows = sums
-    if node.global_row and sums.local is None:
-        rows = replace(sums, source=_one_row(node, sums.frame))
-    if node.values is None:
-        return rows
-    values = r.context.inner.of(node.values).contents(new=new, keys=keys)
-    local = with_values(node, rows, values)
-    return local or replace(rows, source=_join_values(node, rows.frame, positive(values).frame if values else None))
-
-
-def _change(node: Accumulate, source: Rows) -> Rows:
+def summed(node: Accumulate, change: Relation) -> Relation:
     """The input's delta summed by group: keys, ``dd_diff``, accumulators, and the extremes in and out."""
-    sums = [F.expr(f"coalesce(sum({DIFF}), 0L)").alias(DIFF)]
-    sums += [F.expr(f"CAST(coalesce({a.delta}, 0) AS {a.dtype})").alias(a.name) for a in node.accumulators]
-    extremes = [column for e in node.extremes for column in seen(e)]
-    grouped = source.frame.groupBy(*node.keys).agg(*sums, *extremes)
-    touched = [F.col(name) != 0 for name in node.sums.diffs]
-    touched += [F.col(in_out(kind, e)).isNotNull() for e in node.extremes for kind in ("in", "out")]
-    if not source.positive:
-        grouped = grouped.where(any_of(touched))
-    return Rows(grouped, source.estimate if node.keys else 1, consolidated=True)
+    sums = [Measure(DIFF, "sum", Expr.column(DIFF), "BIGINT")]
+    sums += [Measure(a.name, "sum", Expr(a.value), a.dtype) for a in node.accumulators]
+    grouped = change.group_by(node.keys, [*sums, *(m for e in node.extremes for m in seen(e))])
+    if change.positive:
+        return grouped
+    touched = [f"{m.name} <> 0" for m in sums]
+    touched += [f"{in_out(kind, e)} IS NOT NULL" for e in node.extremes for kind in ("in", "out")]
+    return grouped.filter(Expr(" OR ".join(touched)))
 
 
-def _stored_change(node: Accumulate, r: OperatorRun, source: Rows) -> Rows:
-    """The input's delta summed by group, and its sums stored; as they are read from there, where nothing else is
-    needed of them."""
-    change = _change(node, source)
-    sums = r.context.inner.of(node.sums)
-    if node.extremes:
-        change = r.context.materialize(change)
-        sums.append(change, r.context.at)
-        return change
-    # A delta that is not small may well be one of a few groups.
-    limit = limits.LOCAL_ROWS if r.context.from_nothing else limits.FOUND_ROWS
-    return sums.append(r.context.localized(change, limit), r.context.at)
+def finished(node: Accumulate, sums: Relation) -> Relation:
+    """The outputs of whole accumulators, extremes beside them."""
+    outputs = [(id, Expr.column(id)) for id in node.keys] + [(id, Expr(sql)) for id, sql in node.outputs]
+    rows = sums.map(outputs, Expr(multiplicity(node, DIFF)))
+    rows = rows if node.global_row else rows.filter(Expr(f"{DIFF} > 0"))
+    return replace(rows, estimate=sums.estimate, positive=True, consolidated=True)
 
 
-def _merge(node: Accumulate, change: Rows, before: Rows | None) -> DataFrame:
-    """The change with, for each sum, its old value beside it (0 where the group is new).
-
-    Grouped once more instead of joined: of few rows nothing is then sorted or sent.
-    """
+def _beside_former(node: Accumulate, sums: Relation, before: Relation | None) -> Relation:
+    """The sums' change with each sum's old value beside it (``dd_old_<name>``), 0 where the group is new."""
     types = sum_types(node)
     if before is None:
-        return change.frame.select("*", *(F.lit(0).cast(dtype).alias(OLD + name) for name, dtype in types.items()))
-    old = before.frame.select(*node.keys, *(F.col(name).alias(OLD + name) for name in types))
-    both = change.frame.unionByName(old, allowMissingColumns=True)
-    if change.estimate + before.estimate <= limits.TASK_ROWS:
-        both = both.coalesce(1)
-    own = (name for name in change.frame.columns if name not in node.keys)
-    new = (F.expr(f"any_value(`{name}`, true)").alias(name) for name in own)
-    former = (
-        F.expr(f"CAST(coalesce(any_value(`{OLD + name}`, true), 0) AS {kind})").alias(OLD + name)
-        for name, kind in types.items()
-    )
-    return both.groupBy(*node.keys).agg(*new, *former).where(F.col(DIFF).isNotNull())
+        return sums.extend([(OLD + name, Expr(f"CAST(0 AS {dtype})")) for name, dtype in types.items()])
+    found = sums.lookup(before, node.keys, [(_FORMER + name, name) for name in types], of_groups=True)
+    return found.extend([(OLD + n, Expr(f"coalesce({_FORMER}{n}, CAST(0 AS {t}))")) for n, t in types.items()])
 
 
-def _difference(node: Accumulate, r: OperatorRun, merged: DataFrame) -> DataFrame:
-    """For each group the new output row, and the old one negated, unless they are equal."""
-    rows = r.context.spark.sql(compared(node, r.context.view(merged), r.context.from_nothing))
-    ids = [id for id, _ in node.outputs]
-    new = ", ".join([*(f"`{NEW}{id}` AS `{id}`" for id in ids), f"{FIRST} AS {DIFF}"])
-    old = ", ".join([*(f"`{OLD}{id}` AS `{id}`" for id in ids), f"{SECOND} AS {DIFF}"])
-    exploded = rows.selectExpr(*node.keys, f"explode(array(struct({new}), struct({old}))) AS dd_row")
-    exploded = exploded.where(f"dd_row.{DIFF} <> 0")
-    return exploded.selectExpr(*node.keys, *(f"dd_row.`{id}` AS `{id}`" for id in ids), f"dd_row.{DIFF} AS {DIFF}")
+def _compared(node: Accumulate, wide: Relation, from_nothing: bool) -> Relation:
+    """With new and old outputs, how often the group's row is there and was, and whether it is the same."""
+    old, new = old_outputs(node), new_outputs(node)
+    wide = wide.extend([*new, *old])
+    same = " AND ".join(f"{NEW}{id} <=> {OLD}{id}" for id, _ in node.outputs) or "TRUE"
+    is_ = multiplicity(node, f"({OLD}{DIFF} + {DIFF})")
+    was = "0L" if from_nothing else multiplicity(node, f"{OLD}{DIFF}")
+    return wide.extend([(_IS, Expr(is_)), (_WAS, Expr(was)), (_SAME, Expr(same))])
 
 
-def _finished(node: Accumulate, sums: Rows) -> Rows:
-    """The outputs of whole accumulators."""
-    local = finished(node, sums)
-    if local is not None:
-        return local
-    outputs = [f"{sql} AS {id}" for id, sql in node.outputs]
-    frame = sums.frame.selectExpr(*node.keys, *outputs, f"{multiplicity(node, DIFF)} AS {DIFF}").where(f"{DIFF} > 0")
-    return Rows(frame, sums.estimate, positive=True, consolidated=True)
+def _difference(node: Accumulate, wide: Relation) -> Relation:
+    """For each group the new output row, and the old one negated; one that stays as it is counts as the new one."""
+    keys, ids = [(id, id) for id in node.keys], [id for id, _ in node.outputs]
+    first = Expr(f"CASE WHEN {_SAME} THEN {_IS} - {_WAS} ELSE {_IS} END")
+    second = Expr(f"CASE WHEN {_SAME} THEN 0L ELSE -{_WAS} END")
+    branches = [
+        Branch([*keys, *((id, NEW + id) for id in ids)], first),
+        Branch([*keys, *((id, OLD + id) for id in ids)], second),
+    ]
+    return replace(wide.unpivot(branches), consolidated=True)
 
 
-def _first_global_row(node: Accumulate, r: OperatorRun) -> Rows | None:
+def _whole(node: Accumulate, run: OperatorRun, sums: Relation, new: bool, keys: Keys | None) -> Relation:
+    """Stored accumulators with the extremes of their groups."""
+    rows = sums if sums.is_at_hand or not node.global_row else _one_row(node, sums)
+    if node.values is None:
+        return rows
+    values = run.context.inner.of(node.values).contents(new=new, keys=keys)
+    if values is None:
+        return rows.extend([(id, Expr(f"CAST(NULL AS {dtype})")) for id, dtype in node.extreme_types])
+    return rows.lookup(values.multiset(), node.keys, [(e.id, e.id) for e in node.extremes], of_groups=True)
+
+
+def _one_row(node: Accumulate, sums: Relation) -> Relation:
+    """The accumulators of everything, zeros where nothing is left."""
+    return sums.group_by((), [Measure(name, "sum", Expr(name), dtype) for name, dtype in sum_types(node).items()])
+
+
+def _first_global_row(node: Accumulate, run: OperatorRun) -> Relation | None:
     """Without GROUP BY there is a row from the first time on, also over nothing."""
-    return _empty_global_row(node, r) if r.context.from_nothing else None
+    return _empty_global_row(node, run) if run.context.from_nothing else None
 
 
-def _empty_global_row(node: Accumulate, r: OperatorRun) -> Rows | None:
+def _empty_global_row(node: Accumulate, run: OperatorRun) -> Relation | None:
     if not node.global_row:
         return None
-    zeros = ", ".join(f"0L AS {name}" for name in node.sums.diffs)
-    nulls = "".join(f", CAST(NULL AS {dtype}) AS {id}" for id, dtype in node.extreme_types)
-    frame = r.context.spark.sql(f"SELECT {zeros}{nulls}")
-    return _finished(node, Rows(frame, 1))
-
-
-def _one_row(node: Accumulate, frame: DataFrame) -> DataFrame:
-    """The accumulators of everything, zeros where nothing is left."""
-    sums = (F.expr(f"CAST(coalesce(sum({n}), 0) AS {t})").alias(n) for n, t in sum_types(node).items())
-    return frame.groupBy().agg(*sums)
-
-
-def _join_values(node: Accumulate, frame: DataFrame, values: DataFrame | None) -> DataFrame:
-    """Accumulators with their groups' extremes beside them."""
-    if values is None:
-        nulls = (F.expr(f"CAST(NULL AS {dtype})").alias(id) for id, dtype in node.extreme_types)
-        return frame.select("*", *nulls)
-    renamed = {id: f"dd_key_{id}" for id in node.keys}
-    values = values.select(*(F.col(id).alias(name) for id, name in renamed.items()), *(e.id for e in node.extremes))
-    return frame.join(values, null_safe(renamed), "left").drop(*renamed.values())
+    zeros = [(name, Expr(f"CAST(0 AS {dtype})")) for name, dtype in sum_types(node).items() if name != DIFF]
+    nulls = [(id, Expr(f"CAST(NULL AS {dtype})")) for id, dtype in node.extreme_types]
+    nothing = Relation.one(run.context.workspace, [*zeros, *nulls]).map(
+        [(name, Expr.column(name)) for name, _ in (*zeros, *nulls)], Expr("0L")
+    )
+    return finished(node, nothing)

@@ -18,6 +18,8 @@ from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
 from dbt_incremental_dd.logical.recursion import Bound
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render import (
     bound,
     constant,
@@ -32,11 +34,9 @@ from dbt_incremental_dd.render import (
     within,
 )
 from dbt_incremental_dd.render.context import Context
-from dbt_incremental_dd.render.keys import Keys
 from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
-from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.render.statistics import LogStatistics
 from dbt_incremental_dd.trace import limits
 
@@ -50,8 +50,8 @@ class Renderer:
         """What it is that changes, inside of a recursion."""
         self._root = root
         self._shared = shared(root)
-        self._deltas: dict[int, Rows | None] = {}
-        self._contents: dict[tuple[int, bool], Rows | None] = {}
+        self._deltas: dict[int, Relation | None] = {}
+        self._contents: dict[tuple[int, bool], Relation | None] = {}
         self._kept: set[int] = set()
         self._paths: dict[int, tuple[Path, ...]] = {}
         self._loops: dict[int, Loop] = {}
@@ -68,7 +68,7 @@ class Renderer:
         inside._paths = self._paths
         return inside
 
-    def run(self) -> Rows | None:
+    def run(self) -> Relation | None:
         """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
         rows = self.delta(self._root)
         for node in each_once(self._root):
@@ -78,7 +78,7 @@ class Renderer:
             self.probes.arrangements.advance()
         return rows
 
-    def delta(self, node: Node) -> Rows | None:
+    def delta(self, node: Node) -> Relation | None:
         """The node's delta; None where nothing below it changed. Computed once, and kept where several read it."""
         if id(node) not in self._deltas:
             self._deltas[id(node)] = _renderer(node).delta(node, self)
@@ -100,15 +100,15 @@ class Renderer:
             self._loops[id(node)] = Loop(node, self)
         return self._loops[id(node)]
 
-    def small_delta(self, node: Node) -> Rows | None:
+    def small_delta(self, node: Node) -> Relation | None:
         """The node's delta, computed once and kept, because it will be read several times."""
         rows = self.delta(node)
         if rows is not None and id(node) not in self._kept:
-            self._deltas[id(node)] = self.context.materialize(rows)
+            self._deltas[id(node)] = rows.materialized()
             self._kept.add(id(node))
         return self._deltas[id(node)]
 
-    def delta_at_hand(self, node: Node, limit: int | None = None) -> Rows | None:
+    def delta_at_hand(self, node: Node, limit: int | None = None) -> Relation | None:
         """The node's delta, on the driver where it is small (``limit``), to be put together with what its keys find."""
         rows = self.delta(node)
         limit = limits.LOCAL_ROWS if limit is None else limit
@@ -123,7 +123,7 @@ class Renderer:
         stores_output = isinstance(node, StoredOutput) and isinstance(node.old, State)
         return stores_output or (isinstance(node, Accumulate) and self.context.from_nothing)
 
-    def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Rows | None:
+    def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Relation | None:
         """The node's contents: nothing at all at the start of an interval from nothing, its delta at the end of it."""
         if not new and self.context.from_nothing:
             return None
@@ -134,13 +134,13 @@ class Renderer:
             return self._whole(node, new)
         return _renderer(node).contents(node, self, new, keys)
 
-    def _whole(self, node: Node, new: bool) -> Rows | None:
+    def _whole(self, node: Node, new: bool) -> Relation | None:
         """All contents of what several operators read: those of one full join over another are asked for twice by
         each of them, so that what lies below many would be computed as often as 2 to the power of their number."""
         if (id(node), new) not in self._contents:
             rows = _renderer(node).contents(node, self, new, None)
             is_little = rows is not None and rows.estimate <= limits.TASK_ROWS
-            self._contents[id(node), new] = self.context.localized(rows) if rows is not None and is_little else rows
+            self._contents[id(node), new] = rows.localized() if rows is not None and is_little else rows
         return self._contents[id(node), new]
 
 

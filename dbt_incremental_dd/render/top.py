@@ -2,123 +2,101 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import Window as W
-from pyspark.sql import functions as F
-
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.top import KeptTop
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Node
-from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.local_top import BEFORE, answer_locally, updated_locally
-from dbt_incremental_dd.render.ranked import ordering, top
-from dbt_incremental_dd.render.rows import Rows, consolidated, expanded, negated, plus, positive
+from dbt_incremental_dd.relation.engine import Measure, Running
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.relation import Relation, negated, plus
+from dbt_incremental_dd.render.ranked import BEFORE, ordering, top
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.local import Local
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
-_WAS = "dd_was_kept"
+_WAS, _LEFT = "dd_was_kept", "dd_kept_from_here"
 
 
-def delta(node: Node, r: OperatorRun) -> Rows | None:
+def delta(node: Node, run: OperatorRun) -> Relation | None:
     """The kept rows' new answer minus their old one."""
     assert isinstance(node, KeptTop)
-    change = r.delta(node.input) if r.context.from_nothing else r.small_delta(node.input)
+    from_nothing = run.context.from_nothing
+    change = run.delta(node.input) if from_nothing else run.small_delta(node.input)
     if change is None:
         return None
-    old = None if r.context.from_nothing else r.context.inner.of(node.kept).contents(new=False)
-    was_complete = not r.context.from_nothing and _is_complete(node, r)
-    found = None if r.context.from_nothing else _updated(node, r, change, old, was_complete)
+    old = None if from_nothing else run.context.inner.of(node.kept).contents(new=False)
+    was_complete = not from_nothing and _is_complete(node, run)
+    found = None if from_nothing else _updated(node, change, old, was_complete)
     if found is None:
-        found = _first(node, r, change if r.context.from_nothing else r.contents(node.input, new=True))
+        found = _first(node, change if from_nothing else run.contents(node.input, new=True))
     new, is_complete = found
     moved = plus([new, negated(old)])
     if moved is not None:
-        r.context.inner.of(node.kept).append(r.context.brought(consolidated(moved)), r.context.at)
+        run.context.inner.of(node.kept).append(moved.consolidate().brought(), run.context.at)
     if is_complete != was_complete:
-        r.context.inner.of(node.complete).append(_one(r, is_complete - was_complete), r.context.at)
+        mark = Relation.one(run.context.workspace, []).map([], Expr("1L" if is_complete else "-1L"))
+        run.context.inner.of(node.complete).append(mark, run.context.at)
     answer = plus([_answer(node, new), negated(_answer(node, old))])
-    return None if answer is None else consolidated(answer)
+    return None if answer is None else answer.consolidate()
 
 
-def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
     """The answer of the kept rows."""
     assert isinstance(node, KeptTop)
     if new:
-        r.delta(node)
-    rows = _answer(node, r.context.inner.of(node.kept).contents(new=new))
+        run.delta(node)
+    rows = _answer(node, run.context.inner.of(node.kept).contents(new=new))
     return rows if rows is None or keys is None else keys.restricted(rows)
 
 
-def _answer(node: KeptTop, kept: Rows | None) -> Rows | None:
-    if kept is None:
-        return None
-    local = answer_locally(node, kept)
-    if local is not None:
-        return local
-    frame = top(node, expanded(kept)).withColumn(DIFF, F.lit(1).cast("bigint"))
-    return Rows(frame, min(kept.estimate, node.limit), positive=True)
+def _answer(node: KeptTop, kept: Relation | None) -> Relation | None:
+    return None if kept is None else top(node, kept.multiset())
 
 
-def _first(node: KeptTop, r: OperatorRun, source: Rows | None) -> tuple[Rows | None, bool]:
+def _first(node: KeptTop, source: Relation | None) -> tuple[Relation | None, bool]:
     """As many rows as are to be kept, of all; and whether these are all."""
     if source is None:
         return None, True
     most = node.needed + limits.KEPT_ROWS
-    frame = positive(source).frame.orderBy(*ordering(node)).limit(most)
-    kept = r.context.brought(Rows(frame, most, positive=True))
+    kept = source.multiset().first(ordering(node), most).brought()
     return kept, kept.estimate < most
 
 
 def _updated(
-    node: KeptTop, r: OperatorRun, change: Rows, old: Rows | None, complete: bool
-) -> tuple[Rows | None, bool] | None:
+    node: KeptTop, change: Relation, old: Relation | None, complete: bool
+) -> tuple[Relation | None, bool] | None:
     """The kept rows with the change, and whether they are all; None where that takes the whole input.
 
     Of the change only what comes before the last kept row is known to follow the kept ones, unless all are kept.
     """
-    if change.local is None:
+    if not change.is_at_hand:
         return None
-    local = updated_locally(node, change, old, complete)
-    if local is not None:
-        return _within(node, Rows(local, local.table.num_rows), complete)
-    frame = change.frame.withColumn(_WAS, F.lit(0))
-    if old is not None:
-        frame = frame.unionByName(old.frame.withColumn(_WAS, F.lit(1))).coalesce(1)
-    frame = frame.groupBy(*node.columns).agg(F.sum(DIFF).alias(DIFF), F.max(_WAS).alias(_WAS))
-    in_order = W.orderBy(*ordering(node))
-    frame = frame.withColumn("dd_rank", F.row_number().over(in_order))
-    last = F.max(F.when(F.col(_WAS) == 1, F.col("dd_rank"))).over(W.partitionBy())
-    frame = frame.withColumn("dd_last", last).where(F.lit(complete) | (F.col("dd_rank") <= F.col("dd_last")))
-    running = F.sum(DIFF).over(in_order.rowsBetween(W.unboundedPreceding, W.currentRow))
-    frame = frame.where(F.col(DIFF) > 0).withColumn(BEFORE, running - F.col(DIFF))
-    few = change.estimate + (old.estimate if old else 0)
-    found = r.context.brought(Rows(frame.select(*node.columns, DIFF, BEFORE), few))
-    return _within(node, found, complete)
-
-
-def _within(node: KeptTop, found: Rows, complete: bool) -> tuple[Rows | None, bool] | None:
-    table = found.local
-    assert table is not None
-    if not complete and (pc.sum(table[DIFF]).as_py() or 0) < node.needed:
+    order, kept = ordering(node), _with_change(node, change, old)
+    if not complete:
+        from_here = Running(_LEFT, Expr.column(_WAS), through=True)
+        kept = kept.running((), [item.reversed for item in order], [from_here]).filter(Expr(f"{_LEFT} > 0"))
+    kept = kept.filter(Expr(f"{DIFF} > 0")).running((), order, [Running(BEFORE, Expr.column(DIFF))]).brought()
+    if not complete and kept.count() < node.needed:
         return None
-    kept = table.filter(pc.less(table[BEFORE], node.needed + limits.KEPT_ROWS)).drop_columns([BEFORE])
-    schema = found.schema.select((*node.columns, DIFF))
-    assert isinstance(found.source, Local)
-    rows = Rows(Local(found.source.spark, kept, schema), kept.num_rows, positive=True, consolidated=True)
-    return rows, complete and kept.num_rows == table.num_rows
+    first = kept.filter(Expr(f"{BEFORE} < {node.needed + limits.KEPT_ROWS}L"))
+    found = replace(first.columns(node.columns), positive=True, consolidated=True)
+    return found, complete and first.estimate == kept.estimate
 
 
-def _is_complete(node: KeptTop, r: OperatorRun) -> bool:
-    rows = r.context.inner.of(node.complete).contents(new=False)
-    return rows is not None and bool(r.context.brought(rows).estimate)
+def _with_change(node: KeptTop, change: Relation, old: Relation | None) -> Relation:
+    """The rows of both, and whether each was kept."""
+    marked = [change.columns(node.columns).extend([(_WAS, Expr("0L"))])]
+    marked += [old.columns(node.columns).extend([(_WAS, Expr("1L"))])] if old is not None else []
+    both = plus(marked)
+    assert both is not None
+    measures = [Measure(DIFF, "sum", Expr.column(DIFF), "BIGINT"), Measure(_WAS, "max", Expr.column(_WAS), "BIGINT")]
+    return both.group_by(node.columns, measures)
 
 
-def _one(r: OperatorRun, diff: int) -> Rows:
-    table = pa.table({DIFF: pa.array([diff], pa.int64())})
-    return Rows(Local(r.context.spark, table, Schema((DIFF_COLUMN,))), 1)
+def _is_complete(node: KeptTop, run: OperatorRun) -> bool:
+    rows = run.context.inner.of(node.complete).contents(new=False)
+    return rows is not None and not rows.brought().is_empty

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.differential.groups import WindowGroups
 from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render import groups
 from dbt_incremental_dd.render.growth import Growing
-from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 contents = groups.contents
 
 
-def delta(node: Node, r: OperatorRun) -> Rows | None:
+def delta(node: Node, run: OperatorRun) -> Relation | None:
     """The affected partitions' new rows minus their old ones."""
     assert isinstance(node, WindowGroups)
-    if node.growth is None or r.context.from_nothing:
-        return groups.delta(node, r)
-    change = r.small_delta(node.input)
+    if node.growth is None or run.context.from_nothing:
+        return groups.delta(node, run)
+    change = run.small_delta(node.input)
     if change is None:
         return None
-    growing = Growing(node, r, change)
+    growing = Growing(node, run, change)
     tails = growing.stored()
     grown = growing.extended(tails)
     rest = change if grown is None else grown.rest
     known = plus([negated(tails), grown.tails if grown else None])
     if known is not None:
-        growing.store(consolidated(known))
-    recomputed = None if rest is None else groups.moved(node, r, groups.restriction(node, rest))
-    return groups.kept(node, r, plus([recomputed, grown.answer if grown else None]))
+        growing.store(known.consolidate())
+    recomputed = None if rest is None else groups.moved(node, run, groups.restriction(node, rest))
+    return groups.kept(node, run, plus([recomputed, grown.answer if grown else None]))

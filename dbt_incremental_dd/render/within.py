@@ -6,26 +6,21 @@ what the event adds to it, joined with all that was there before; its contents a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.differential.iterate import ITERATION, Operand, Reading
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Node
-from dbt_incremental_dd.render.keys import Keys
-from dbt_incremental_dd.render.rows import Rows, plus
-from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.relation import Relation, plus
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import Event, OperatorRun
 
 
-def delta(node: Node, r: OperatorRun) -> Rows | None:
+def delta(node: Node, run: OperatorRun) -> Relation | None:
     """What the event adds."""
-    event = r.event
+    event = run.event
     assert event is not None
     if isinstance(node, Operand):
         return event.recursion.operand_delta(node.number) if event.outside else None
@@ -33,9 +28,9 @@ def delta(node: Node, r: OperatorRun) -> Rows | None:
     return _seen(node, _change(node, event))
 
 
-def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows | None:
+def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
     """The updates of all iterations, with the event or without it."""
-    event = r.event
+    event = run.event
     assert event is not None
     if isinstance(node, Operand):
         return event.recursion.operand_contents(node.number, new=new or not event.outside, keys=keys)
@@ -50,24 +45,15 @@ def contents(node: Node, r: OperatorRun, new: bool, keys: Keys | None) -> Rows |
     return _seen(node, plus([event.recursion.updates(node.variable, keys), change]))
 
 
-def _change(node: Reading, event: Event) -> Rows | None:
+def _change(node: Reading, event: Event) -> Relation | None:
     """What changes in the variable that is read."""
     return event.change if node.variable == event.name else None
 
 
-def _seen(node: Reading, rows: Rows | None) -> Rows | None:
+def _seen(node: Reading, rows: Relation | None) -> Relation | None:
     """A variable's updates under the reading's ids, ``lag`` iterations later."""
     if rows is None:
         return None
     if node.lag:
-        rows = _later(rows, node.lag)
-    return rows.renamed([*node.outputs, (node.iteration, ITERATION)])
-
-
-def _later(rows: Rows, lag: int) -> Rows:
-    local = rows.source
-    if not isinstance(local, Local):
-        return replace(rows, source=local.withColumn(ITERATION, F.col(ITERATION) + lag))
-    place = local.table.column_names.index(ITERATION)
-    table = local.table.set_column(place, ITERATION, pc.add(local.table[ITERATION], pa.scalar(lag, pa.int64())))
-    return replace(rows, source=local.with_table(table))
+        rows = rows.update([(ITERATION, Expr(f"{ITERATION} + {node.lag}L"))])
+    return rows.select([*node.outputs, (node.iteration, ITERATION)])

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import ContractError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.runtime.constraints import Constrained, enforce, require_meaning
 from dbt_incremental_dd.runtime.contract import proven, require_columns
 from dbt_incremental_dd.runtime.output import Batch, discard, schema_with_diff
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.strategy import Current
-from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.manifest import visible_schema
-from dbt_incremental_dd.trace.read import updates
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext
@@ -54,7 +53,7 @@ def hold_batch(
     request: ModelRequest,
     current: Current,
     schema: Schema,
-    change: Rows | None,
+    change: Relation | None,
     batch: Batch,
     beside_stored: bool,
 ) -> None:
@@ -65,9 +64,9 @@ def hold_batch(
     contract = request.config.contract
     if contract is None or not contract.constraints:
         return
-    if change is not None and change.local is None:  # computed once, for the files
-        written = updates(run.spark, current.place.trace_uri, batch.files, schema_with_diff(schema))
-        change = Rows(written, total_rows(batch.files)) if batch.files else None
+    if change is not None and not change.is_at_hand:  # computed once, for the files
+        written = read(change.workspace, current.place.trace_uri, batch.files, schema_with_diff(schema), most=0)
+        change = written if batch.files else None
     relation = Constrained(run.spark, run.storage, request.name, schema, current.log if beside_stored else None)
     try:
         enforce(relation, contract.constraints, proven(current.manifest.get("contract")), change)

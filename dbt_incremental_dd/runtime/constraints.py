@@ -7,11 +7,10 @@ rows of the keys that it adds to; only where a constraint is new, at all rows, o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -24,22 +23,22 @@ from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.relations import NotParsed
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.now import uses_now
-from dbt_incremental_dd.render.keys import Keys, keys_of
-from dbt_incremental_dd.render.rows import Rows, consolidated, filtered, plus
+from dbt_incremental_dd.relation.keys import Keys, keys_of
+from dbt_incremental_dd.relation.relation import Relation, plus
+from dbt_incremental_dd.relation.stored import read
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.runtime.contract import Constraint
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import Local, find_local
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.read import quoted, struct, updates
+from dbt_incremental_dd.trace.read import struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SHOWN = 5
-"""Rows that an error names."""
+"""Relation that an error names."""
 _LONGEST = 60
 """Characters of a value that it shows."""
 
@@ -59,7 +58,12 @@ class Constrained:
         """For each column a name that any expression can have."""
         return {column.name: f"c{number}" for number, column in enumerate(self.schema)}
 
-    def updates(self, columns: Sequence[str], keys: Keys | None = None) -> Rows | None:
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Where its rows are computed."""
+        return Workspace(self.spark, self.storage)
+
+    def updates(self, columns: Sequence[str], keys: Keys | None = None) -> Relation | None:
         """What is stored of some columns, by id; of the rows that ``keys`` admits."""
         if self.log is None:
             return None
@@ -69,19 +73,14 @@ class Constrained:
         if not files:
             return None
         wanted = Schema((*(c for c in self.schema if c.name in columns), DIFF_COLUMN))
-        is_probed = bool(values) or total_rows(files) <= limits.FOUND_ROWS
-        if keys is not None and keys.table is not None and is_probed and is_readable(wanted):
-            table = find_local(self.storage, self.log.uri, files, wanted, values)
-            if table is not None:
-                rows = Rows(Local(self.spark, table, wanted), table.num_rows)
-                return keys.restricted(rows.renamed(list(names.items())))
-        frame = updates(self.spark, self.log.uri, files, wanted)
-        frame = frame.select(*(quoted(name).alias(id) for id, name in names.items()), F.col(DIFF))
-        return Rows(keys.semi_join(frame) if keys else frame, total_rows(files))
+        is_probed = keys is not None and keys.at_hand and (values or total_rows(files) <= limits.FOUND_ROWS)
+        most = limits.PROBED_ROWS if is_probed else 0
+        rows = read(self.workspace, self.log.uri, files, wanted, most=most, values=values).select(list(names.items()))
+        return rows if keys is None else keys.restricted(rows)
 
 
 def enforce(
-    relation: Constrained, constraints: Iterable[Constraint], proven: frozenset[Constraint], change: Rows | None
+    relation: Constrained, constraints: Iterable[Constraint], proven: frozenset[Constraint], change: Relation | None
 ) -> None:
     """Raises ContractError where the relation's rows, with the ``change`` (by column names), violate a constraint.
 
@@ -95,14 +94,12 @@ def enforce(
     if new:
         total = plus([relation.updates(relation.schema.names), named])
         if total is not None:
-            _enforce(relation, new, consolidated(total), beside_stored=False)
+            _enforce(relation, new, total.consolidate(), beside_stored=False)
 
 
-def _by_ids(relation: Constrained, rows: Rows) -> Rows:
+def _by_ids(relation: Constrained, rows: Relation) -> Relation:
     """The rows with their columns by id."""
-    if rows.local is not None:
-        return rows.renamed([(id, name) for name, id in relation.ids.items()])
-    return rows.mapped(rows.frame.select(*(quoted(name).alias(id) for name, id in relation.ids.items()), F.col(DIFF)))
+    return rows.select([(id, name) for name, id in relation.ids.items()])
 
 
 def require_meaning(relation: Constrained, constraints: Iterable[Constraint]) -> None:
@@ -140,14 +137,14 @@ def _wrong(relation: Constrained, constraint: Constraint, why: str) -> ConfigErr
     )
 
 
-def _enforce(relation: Constrained, constraints: Sequence[Constraint], rows: Rows, beside_stored: bool) -> None:
+def _enforce(relation: Constrained, constraints: Sequence[Constraint], rows: Relation, beside_stored: bool) -> None:
     added = _above(rows, 0)
     of_rows = [constraint for constraint in constraints if constraint.type != "unique"]
     if of_rows:
         violations = [_violation(relation, constraint) for constraint in of_rows]
-        found = _first(filtered(added, Expr(" OR ".join(f"({violation.sql})" for violation in violations))))
+        found = _first(added.filter(Expr(" OR ".join(f"({violation.sql})" for violation in violations))))
         for constraint, violation in zip(of_rows, violations, strict=True) if found else ():
-            wrong = _first(filtered(added, violation))
+            wrong = _first(added.filter(violation))
             if wrong:
                 raise _violated(relation, constraint, "rows", wrong)
     for constraint in constraints:
@@ -172,25 +169,22 @@ def _violation(relation: Constrained, constraint: Constraint) -> Expr:
     return Expr(f"NOT ({Expr.of(condition.substitute(by).tree).sql})")
 
 
-def _twice(relation: Constrained, constraint: Constraint, rows: Rows, beside_stored: bool) -> Rows:
+def _twice(relation: Constrained, constraint: Constraint, rows: Relation, beside_stored: bool) -> Relation:
     """The keys that have more than one row. Of stored rows those of keys that come to have more are read."""
     ids = _ids(relation, constraint)
     present = Expr(" AND ".join(f"{id} IS NOT NULL" for id in ids))
-    sums = _above(consolidated(filtered(rows, present).renamed([(id, id) for id in ids])), 0)
-    if beside_stored and (sums.local is None or sums.local.num_rows):
+    sums = _above(rows.filter(present).columns(ids).consolidate(), 0)
+    if beside_stored and not sums.is_empty:
         names = {id: name for name, id in relation.ids.items()}
         total = plus([sums, relation.updates([names[id] for id in ids], keys_of(sums, ids))])
         assert total is not None
-        sums = consolidated(total)
+        sums = total.consolidate()
     return _above(sums, 1)
 
 
-def _above(rows: Rows, count: int) -> Rows:
+def _above(rows: Relation, count: int) -> Relation:
     """The rows of which there come to be more than so many."""
-    if isinstance(rows.source, Local):
-        table = rows.source.table
-        return replace(rows, source=rows.source.with_table(table.filter(pc.greater(table[DIFF], count))))
-    return replace(rows, source=rows.source.where(F.col(DIFF) > count))
+    return rows.filter(Expr(f"{DIFF} > {count}L"))
 
 
 def _ids(relation: Constrained, constraint: Constraint) -> tuple[str, ...]:
@@ -198,11 +192,11 @@ def _ids(relation: Constrained, constraint: Constraint) -> tuple[str, ...]:
     return tuple(relation.ids[column.name] for column in columns if column is not None)
 
 
-def _first(rows: Rows) -> list[dict[str, Any]]:
+def _first(rows: Relation) -> list[dict[str, Any]]:
     """One more than are shown, at most."""
-    if rows.local is not None:
-        return list(rows.local.slice(0, _SHOWN + 1).to_pylist())
-    return [row.asDict() for row in rows.frame.limit(_SHOWN + 1).collect()]
+    table = rows.first((), _SHOWN + 1).brought().table
+    assert table is not None
+    return list(table.arrow.to_pylist())
 
 
 def _violated(relation: Constrained, constraint: Constraint, what: str, found: list[dict[str, Any]]) -> ContractError:

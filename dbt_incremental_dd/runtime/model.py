@@ -13,11 +13,12 @@ from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import NotParsed
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
-from dbt_incremental_dd.render.rows import Rows
 from dbt_incremental_dd.runtime.agreement import hold_batch, hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.costs import Costs
@@ -186,7 +187,7 @@ class _Work:
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
             change = output_delta(context, self._compiled, rows, subtract)
-            change = None if change is None else context.localized(change)
+            change = None if change is None else change.localized()
             batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._order)
             beside_stored = strategy == "delta" or subtract
             hold_batch(run, self._request, self._current, self._compiled.schema, change, batch, beside_stored)
@@ -195,7 +196,7 @@ class _Work:
             log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
             reached("model: committed")
         finally:
-            context.close()
+            context.workspace.close()
         self._publish(log, batch)
         reached("model: published")
         return Outcome(
@@ -209,7 +210,7 @@ class _Work:
             notes=tuple(self._notes(strategy)),
         )
 
-    def _rows(self, context: Context, strategy: Strategy) -> Rows | None:
+    def _rows(self, context: Context, strategy: Strategy) -> Relation | None:
         plan = self._compiled.plan
         if strategy != "recompute":
             return Renderer(context, plan.root).run()
@@ -228,11 +229,11 @@ class _Work:
     def _context(self, anew: bool) -> Context:
         versions = self._current.manifest.get("inner", {})
         report = self._run.report
-        inner = InnerTraces(self._run.spark, self._current.place, versions, anew, report)
+        workspace = Workspace(self._run.spark, self._run.storage)
+        inner = InnerTraces(workspace, self._current.place, versions, anew, report)
         output = None if self._current.log is None else (self._current.log, self._compiled.schema)
         return Context(
-            self._run.spark,
-            self._run.storage,
+            workspace,
             BEGINNING if anew else self._current.position.as_of,
             self._t1,
             self._at,

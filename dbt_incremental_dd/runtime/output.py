@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.relation.relation import Relation, negated, plus
+from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
-from dbt_incremental_dd.render.rows import Rows, consolidated, negated, plus
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.local import Local, read_local
-from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.read import quoted, updates
-from dbt_incremental_dd.trace.write import remove_files, write_arrow, write_spark
+from dbt_incremental_dd.trace.write import remove_files
 
 
 @dataclass(frozen=True)
@@ -40,31 +35,28 @@ def stored_names(schema: Schema) -> Schema:
     return Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
 
 
-def output_delta(context: Context, compiled: Compiled, rows: Rows | None, subtract: bool) -> Rows | None:
+def output_delta(context: Context, compiled: Compiled, rows: Relation | None, subtract: bool) -> Relation | None:
     """The rows under the output's names and types; with ``subtract``, minus what the output holds."""
     named = None
     if rows is not None:
-        pairs = zip(compiled.plan.root.columns, compiled.plan.names, compiled.schema, strict=True)
-        named = replace(rows.renamed([(name, id) for id, name, _ in pairs]), consolidated=rows.consolidated)
+        pairs = [(name, id) for id, name in zip(compiled.plan.root.columns, compiled.plan.names, strict=True)]
+        named = replace(rows.select(pairs), consolidated=rows.consolidated)
     if not subtract:
         positive_anyway = named is not None and named.positive and context.from_nothing
-        return named if named is None or positive_anyway else consolidated(named)
-    named = None if named is None else context.localized(named)
+        return named if named is None or positive_anyway else named.consolidate()
+    named = None if named is None else named.localized()
     change = plus([named, negated(_stored(context, named))])
-    return None if change is None else consolidated(change)
+    return None if change is None else change.consolidate()
 
 
-def _stored(context: Context, beside: Rows | None) -> Rows | None:
+def _stored(context: Context, beside: Relation | None) -> Relation | None:
     """What the output holds; on the driver if what it is put together with is there, too."""
     assert context.output is not None
     log, schema = context.output
-    wanted, count = schema_with_diff(schema), total_rows(log.files)
     if not log.files:
         return None
-    if count <= limits.FOUND_ROWS and is_readable(wanted) and (beside is None or beside.local is not None):
-        table = read_local(context.storage, log.uri, log.files, wanted)
-        return Rows(Local(context.spark, table, wanted), count)
-    return Rows(updates(context.spark, log.uri, log.files, wanted), count)
+    most = limits.FOUND_ROWS if beside is None or beside.is_at_hand else 0
+    return read(context.workspace, log.uri, log.files, schema_with_diff(schema), most=most)
 
 
 def schema_with_diff(schema: Schema) -> Schema:
@@ -92,42 +84,21 @@ def arranged(request: ModelRequest, schema: Schema) -> tuple[str, ...]:
 
 
 def write_batch(
-    context: Context, place: Place, schema: Schema, change: Rows | None, t: Time, arranged_by: tuple[str, ...]
+    context: Context, place: Place, schema: Schema, change: Relation | None, t: Time, arranged_by: tuple[str, ...]
 ) -> Batch:
     """Writes the change as files of the model's trace, stamped ``t``; nothing is visible yet."""
     if change is None:
         return Batch((), 0, 0)
-    stored = stored_names(schema)
     bounded = tuple(c.name for c in schema if c.type in BOUNDED_TYPES)[:16]
-    change = context.localized(change)
-    if change.local is not None:
-        return _write_local(context, place, stored, change.local, t, bounded, arranged_by)
-    frame = change.frame.select(*(quoted(c.name) for c in schema), F.lit(t).cast("bigint").alias(TIME), F.col(DIFF))
-    if arranged_by:
-        frame = frame.repartitionByRange(*map(quoted, arranged_by)).sortWithinPartitions(*map(quoted, arranged_by))
-    files = write_spark(context.storage, place.trace_uri, frame, bounded, is_arranged=bool(arranged_by))
-    added, removed = count_stored(context.storage, place.trace_uri, files)
+    change = change.localized()
+    files = write(change, place.trace_uri, stored_names(schema), t, bounded=bounded, sort_by=arranged_by)
+    if change.table is not None:
+        added, removed = count(change.table.arrow[DIFF])
+    else:
+        added, removed = count_stored(context.storage, place.trace_uri, files)
     return Batch(files, added, removed)
 
 
 def discard(storage: Storage, place: Place, batch: Batch) -> None:
     """Removes the files of a batch that is not to be committed."""
     remove_files(storage, place.trace_uri, batch.files)
-
-
-def _write_local(
-    context: Context,
-    place: Place,
-    stored: Schema,
-    table: pa.Table,
-    t: Time,
-    bounded: tuple[str, ...],
-    arranged_by: tuple[str, ...],
-) -> Batch:
-    if table.num_rows == 0:
-        return Batch((), 0, 0)
-    if arranged_by:
-        table = table.sort_by([(name, "ascending") for name in arranged_by])
-    table = table.append_column(TIME, pa.array([t] * table.num_rows, pa.int64())).select(list(stored.names))
-    added, removed = count(table[DIFF])
-    return Batch((write_arrow(context.storage, place.trace_uri, table, stored, bounded),), added, removed)

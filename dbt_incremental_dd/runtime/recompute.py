@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
-from pyspark.sql import functions as F
-
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate
@@ -23,19 +21,17 @@ from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound
-from dbt_incremental_dd.render.rows import Rows, expanded
+from dbt_incremental_dd.relation.query import answer, view
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.runtime.request import Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
-from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only
-from dbt_incremental_dd.trace.local import Local, read_local
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.read import no_rows, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from dbt_incremental_dd.render.context import Context, InputInterval
 
 _ORDER_FREE = {
@@ -82,22 +78,22 @@ def _breaks_ties(node: Node) -> bool:
     return isinstance(node, TopGroups | KeptTop)
 
 
-def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Rows:
+def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Relation:
     """The answer as of the run's time, under the ids of the plan's root."""
     text, keys = template(with_run_time(sql, inputs), inputs)
-    views = [context.view(_contents(context, context.inputs[inputs[key].collection])) for key in keys]
-    frame = context.spark.sql(bind_now(text, context.t1).format(*views)).toDF(*plan.root.columns)
+    views = [_view(context, context.inputs[inputs[key].collection]) for key in keys]
     former = total_rows(context.output[0].files) if context.output else 0
-    return Rows(frame.withColumn(DIFF, F.lit(1).cast("bigint")), former + 1, positive=True)
+    bound = bind_now(text, context.t1).format(*views)
+    return answer(context.workspace, bound, plan.root.columns, estimate=former + 1)
 
 
-def _contents(context: Context, read: InputInterval) -> DataFrame:
-    """An input's rows at the end of its interval; few ones are summed up on the driver, so that Spark only reads."""
-    files = between(read.log.files, BEGINNING, read.t1)
-    stored = Schema((*read.schema.columns, TIME_COLUMN, DIFF_COLUMN))
-    if not files or total_rows(files) > limits.TASK_ROWS or not is_readable(stored):
-        return contents(context.spark, read.log, read.schema, read.t1)
-    table = read_local(context.storage, read.log.uri, files, stored)
-    table = table.filter(pc.less_equal(table[TIME], read.t1)).drop_columns([TIME])
-    rows = Local(context.spark, table, Schema((*read.schema.columns, DIFF_COLUMN)))
-    return expanded(Rows(rows, table.num_rows, positive=inserts_only(files)))
+def _view(context: Context, source: InputInterval) -> str:
+    """A view of an input's rows at the end of its interval; few ones are summed up on the driver, so that Spark only
+    reads."""
+    files = between(source.log.files, BEGINNING, source.t1)
+    if not files:
+        return context.workspace.view(no_rows(context.spark, struct(source.schema)))
+    stored = Schema((*source.schema.columns, TIME_COLUMN, DIFF_COLUMN))
+    rows = read(context.workspace, source.log.uri, files, stored, most=limits.TASK_ROWS)
+    rows = in_interval(rows, files, BEGINNING, source.t1).columns(source.schema.names)
+    return view(replace(rows, positive=inserts_only(files)))

@@ -22,13 +22,12 @@ from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.relations import parse
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
-from dbt_incremental_dd.render.rows import Rows, expanded
 from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.position import Position, position
 from dbt_incremental_dd.trace.read import consolidate, in_interval, no_rows, struct, updates
 
@@ -132,7 +131,9 @@ def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFram
         return no_rows(spark, struct(schema))
     stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
     frame = in_interval(updates(spark, log.uri, files, stored), files, BEGINNING, t).drop(TIME)
-    return expanded(Rows(frame, total_rows(files), positive=inserts_only(files)))
+    frame = frame if inserts_only(files) else consolidate(frame)
+    copies = F.explode(F.expr(f"array_repeat(0, CAST({DIFF} AS INT))"))
+    return frame.withColumn("dd_copy", copies).drop("dd_copy", DIFF)
 
 
 def _compare(name: str, t: Time, answer: DataFrame, stored: DataFrame, seconds: float) -> Verification:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,12 @@ from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.errors import ColumnsError, ConfigError, ContractError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import INTEGER, LONG, STRING
-from dbt_incremental_dd.render.rows import Rows
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.runtime.constraints import Constrained, enforce
 from dbt_incremental_dd.runtime.contract import Constraint, Contract
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.log import Commit, Log
 from dbt_incremental_dd.trace.write import write_arrow
 from tests.engine.test_runs import jobs_of
@@ -100,11 +101,12 @@ def test_small_changes_are_checked_without_spark(tmp_path: Path) -> None:
             table = pa.table(dict(zip((*columns, DIFF), zip(*change, strict=True), strict=True)), _arrow(schema))
             after = rows + Counter(new)
             after.subtract(gone)
-            found = Local(NoSpark(), table, Schema((*schema.columns, DIFF_COLUMN)))  # type: ignore[arg-type]
+            workspace = Workspace(NoSpark(), place.storage)  # type: ignore[arg-type]
+            found = Relation.of(workspace, table, Schema((*schema.columns, DIFF_COLUMN)))
             relation = Constrained(NoSpark(), place.storage, "s.m", schema, log)  # type: ignore[arg-type]
             indexes = [columns.index(name.lower()) for name in wanted.columns]
             try:
-                enforce(relation, [wanted], frozenset([wanted]), Rows(found, table.num_rows, consolidated=True))
+                enforce(relation, [wanted], frozenset([wanted]), replace(found, consolidated=True))
                 is_kept = True
             except ContractError as error:
                 is_kept = False

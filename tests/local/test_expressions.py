@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,17 @@ import pytest
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import parse
 from dbt_incremental_dd.local.expressions import evaluate, truth
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.render.rows import Rows, filtered
-from dbt_incremental_dd.trace.local import Local
+from dbt_incremental_dd.relation.constants import SparkConstants
+from dbt_incremental_dd.relation.workspace import local_frame
 from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_MOMENT = datetime.datetime(2026, 6, 1, 9, 30, tzinfo=datetime.UTC)
 VALUES: dict[str, tuple[str, list[Any]]] = {
     "c1": ("integer", [None, 0, 1, -1, 2**31 - 1, -(2**31)]),
     "c2": ("long", [None, 0, 1, 2**63 - 1, -(2**63)]),
@@ -32,6 +36,7 @@ VALUES: dict[str, tuple[str, list[Any]]] = {
     "c8": ("date", [None, datetime.date(1970, 1, 1), datetime.date(1993, 7, 1), datetime.date(1582, 10, 4)]),
     "c9": ("boolean", [None, True, False]),
     "c10": ("double", [None, 0.0, float("nan")]),
+    "c11": ("timestamp", [None, _MOMENT, _MOMENT + datetime.timedelta(microseconds=1), _MOMENT.replace(year=1582)]),
 }
 CONSTANTS = {
     "number": [
@@ -50,6 +55,7 @@ CONSTANTS = {
     "string": ["'a'", "''", "'ab'", "concat('a', 'b')", "'A' COLLATE UTF8_LCASE", "NULL", "1"],
     "date": ["DATE '1993-07-01'", "CAST('1993-04-01' AS DATE) + INTERVAL '3' MONTH", "'1993-07-01'", "NULL"],
     "boolean": ["TRUE", "FALSE", "NULL"],
+    "moment": ["TIMESTAMP '2026-06-01 09:30:00'", "DATE '2026-06-01'", "NULL", "coalesce(c11, c11)"],
 }
 PATTERNS = [
     "'a%'",
@@ -69,13 +75,19 @@ PATTERNS = [
     "'a/%' ESCAPE '/'",
 ]
 KINDS = {"number": ["c1", "c2", "c3", "c4", "c5", "c10"], "string": ["c6", "c7"], "date": ["c8"], "boolean": ["c9"]}
+KINDS["moment"] = ["c11"]
 
 
 def table(rng: random.Random, rows: int, of: dict[str, tuple[str, list[Any]]] = VALUES) -> pa.Table:
     """Rows of every value, and of every pair of values now and then."""
     data = {name: [rng.choice(values) for _ in range(rows)] for name, (_, values) in of.items()}
     types = {"integer": pa.int32(), "long": pa.int64(), "short": pa.int16(), "string": pa.string()}
-    types |= {"date": pa.date32(), "boolean": pa.bool_(), "double": pa.float64()}
+    types |= {
+        "timestamp": pa.timestamp("us", "UTC"),
+        "date": pa.date32(),
+        "boolean": pa.bool_(),
+        "double": pa.float64(),
+    }
     types |= {"decimal(12,2)": pa.decimal128(12, 2), "decimal(18,6)": pa.decimal128(18, 6)}
     return pa.table({name: pa.array(data[name], types[kind]) for name, (kind, _) in VALUES.items()})
 
@@ -99,22 +111,16 @@ def predicate(rng: random.Random, depth: int = 2) -> str:
 def test_it_is_spark_s_answer(spark: SparkSession) -> None:
     rng = random.Random(1)
     schema = Schema(tuple(Column(name, parse(kind)) for name, (kind, _) in VALUES.items()))
-    local = Local(spark, table(rng, 200), schema)
+    local, constants = Table(table(rng, 200), schema), SparkConstants(spark)
     predicates = [predicate(rng) for _ in range(400)]
-    found = {i: truth(local, Expr(text)) for i, text in enumerate(predicates)}
-    here = {i: mask.to_pylist() for i, mask in found.items() if mask is not None}
-    answer = local.frame.selectExpr(*(f"{predicates[i]} AS p{i}" for i in here)).toArrow()
+    here = {}
+    for i, text in enumerate(predicates):
+        with suppress(NotExact):
+            here[i] = truth(local, Expr(text), constants).to_pylist()
+    answer = local_frame(spark, local).selectExpr(*(f"{predicates[i]} AS p{i}" for i in here)).toArrow()
     for i, mask in here.items():
         assert mask == answer[f"p{i}"].to_pylist(), predicates[i]
     assert len(here) > 150
-
-
-def test_rows_are_filtered_where_they_are(spark: SparkSession) -> None:
-    rows = Rows(Local(spark, table(random.Random(2), 50), Schema((*map(_column, VALUES),))), 50)
-    kept = filtered(rows, Expr("c6 = 'a' OR c1 > 0"))
-    assert kept.local is not None
-    assert kept.local.num_rows == kept.estimate == rows.frame.where("c6 = 'a' OR c1 > 0").count() > 0
-    assert filtered(rows, Expr("reverse(c6) = 'A'")).local is None
 
 
 SMALL: dict[str, tuple[str, list[Any]]] = {
@@ -128,6 +134,7 @@ SMALL: dict[str, tuple[str, list[Any]]] = {
     "c8": ("date", VALUES["c8"][1]),
     "c9": ("boolean", [None, True, False]),
     "c10": ("double", [None, 0.0, 1.5]),
+    "c11": ("timestamp", [None, _MOMENT, _MOMENT.replace(year=1969)]),
 }
 OPERANDS = [
     "c1",
@@ -202,6 +209,8 @@ def word(rng: random.Random, depth: int) -> str:
         "c8",
         "c9 AND c1 = 1",
         "nvl(c8, c8)",
+        "greatest(c11, c11)",
+        "CASE WHEN c9 THEN c11 END",
     ]
     return rng.choice(shapes)
 
@@ -210,18 +219,17 @@ def word(rng: random.Random, depth: int) -> str:
 @pytest.mark.parametrize("make", [number, word], ids=["numbers", "words"])
 def test_values_and_types_are_spark_s(spark: SparkSession, make: Any, values: dict[str, tuple[str, list[Any]]]) -> None:
     rng = random.Random(3)
-    local = Local(
-        spark, table(rng, 60, values), Schema(tuple(Column(name, parse(kind)) for name, (kind, _) in values.items()))
-    )
+    schema = Schema(tuple(Column(name, parse(kind)) for name, (kind, _) in values.items()))
+    local = Table(table(rng, 60, values), schema)
     texts = list(dict.fromkeys(make(rng, 2) for _ in range(500)))
-    found = {text: evaluate(local, Expr(text)) for text in texts}
+    found = {text: _evaluated(spark, local, text) for text in texts}
     here = {text: value for text, value in found.items() if value is not None}
-    frame = local.frame.selectExpr(*(f"{text} AS p{i}" for i, text in enumerate(here)))
+    frame = local_frame(spark, local).selectExpr(*(f"{text} AS p{i}" for i, text in enumerate(here)))
     answer = frame.toArrow()
     for i, (text, value) in enumerate(here.items()):
         assert value.type == schema_of(frame.schema).columns[i].type, text
         assert value.data.to_pylist() == answer[f"p{i}"].to_pylist(), text
-        assert Local(spark, pa.table({"v": value.data}), Schema((Column("v", value.type),))).table.num_rows == 60
+        assert Table(pa.table({"v": value.data}), Schema((Column("v", value.type),))).num_rows == 60
     assert len(here) > len(texts) // (3 if values is SMALL else 5)
 
 
@@ -229,8 +237,15 @@ def test_values_and_types_are_spark_s(spark: SparkSession, make: Any, values: di
     "text", ["c2 + 1L", "-c2", "c1 / c3", "CAST(c2 AS INT)", "upper(c6)", "c4 / c1", "c10 IS TRUE"]
 )
 def test_what_may_be_an_error_is_left_to_spark(spark: SparkSession, text: str) -> None:
-    rows = Local(spark, table(random.Random(2), 50), Schema((*map(_column, VALUES),)))
-    assert evaluate(rows, Expr(text)) is None
+    assert _evaluated(spark, Table(table(random.Random(2), 50), Schema((*map(_column, VALUES),))), text) is None
+
+
+def _evaluated(spark: SparkSession, rows: Table, text: str) -> Value | None:
+    """The value on the driver; None where it is left to Spark."""
+    try:
+        return evaluate(rows, Expr(text), SparkConstants(spark))
+    except NotExact:
+        return None
 
 
 def _column(name: str) -> Column:
@@ -241,5 +256,6 @@ def test_a_session_with_other_rules_is_asked(spark: SparkSession) -> None:
     other = spark.newSession()
     other.conf.set("spark.sql.decimalOperations.allowPrecisionLoss", "false")
     schema = Schema((*map(_column, VALUES),))
-    assert evaluate(Local(spark, table(random.Random(2), 5), schema), Expr("c9 AND c9")) is not None
-    assert evaluate(Local(other, table(random.Random(2), 5), schema), Expr("c9 AND c9")) is None
+    rows = Table(table(random.Random(2), 5), schema)
+    assert _evaluated(spark, rows, "c9 AND c9") is not None
+    assert _evaluated(other, rows, "c9 AND c9") is None

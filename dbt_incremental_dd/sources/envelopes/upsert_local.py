@@ -16,7 +16,10 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, Column, Schema
 from dbt_incremental_dd.core.types import BINARY
 from dbt_incremental_dd.local.expressions import truth
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.sources.envelopes.envelope import POSITION, EnvelopeInput
 from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.poll_result import FILE, GONE, ORDER
@@ -30,7 +33,7 @@ from dbt_incremental_dd.trace.arrow import (
     sorted_values,
 )
 from dbt_incremental_dd.trace.files import matching
-from dbt_incremental_dd.trace.local import Local, consolidate_local, find_local, lookup_local, member_mask
+from dbt_incremental_dd.trace.local import consolidate_local, find_local, lookup_local, member_mask
 from dbt_incremental_dd.trace.log import Log
 
 _DELETED = "dd_deleted"
@@ -210,8 +213,11 @@ def _deleted(batch: EnvelopeInput, local: pa.Table) -> pa.ChunkedArray | None:
     gone = local[GONE] if GONE in local.column_names else nothing
     if not condition:
         return gone
-    found = truth(Local(batch.spark, local, batch.records.schema), Expr(condition))
-    return None if found is None else pc.or_(gone, pc.fill_null(found, False))
+    try:
+        found = truth(Table(local, batch.records.schema), Expr(condition), SparkConstants(batch.spark))
+    except NotExact:
+        return None
+    return pc.or_(gone, pc.fill_null(found, False))
 
 
 def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:

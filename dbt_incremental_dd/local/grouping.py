@@ -1,0 +1,81 @@
+"""Groups of rows on the driver, and what sums, minima and maxima are of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import LONG, Decimal, Type
+from dbt_incremental_dd.local.table import Table, require_plain
+from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered
+
+_ALL = "dd_all"
+"""The key of the one group of everything."""
+_LONG = 2**63
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What ``function`` (sum, min, max) makes of a group's values; ``type`` is the result's."""
+
+    name: str
+    function: str
+    value: Value
+    type: Type
+
+
+def grouped(table: Table, keys: Sequence[str], measures: Sequence[Measured]) -> Table:
+    """The keys, and each measure of each group; a sum of nothing is 0. Raises NotExact."""
+    require_plain(table, keys)
+    rows = table.arrow.select(list(keys)) if keys else pa.table({_ALL: pa.repeat(0, table.num_rows)})
+    by, how = rows.column_names, []
+    for measure in measures:
+        rows = rows.append_column(measure.name, _summable(measure.value) if _is_sum(measure) else _ordered(measure))
+        how.append((measure.name, measure.function))
+    try:
+        found = rows.group_by(by, use_threads=False).aggregate(how)
+        columns = {id: found[id] for id in keys}
+        columns |= {m.name: _result(found[f"{m.name}_{m.function}"], m) for m in measures}
+    except pa.ArrowException as error:  # a type that it does not order, a sum that does not fit
+        raise NotExact(str(error)) from error
+    if not keys and not table.num_rows:
+        columns = {m.name: _of_nothing(m) for m in measures}
+    schema = (*table.schema.select(tuple(keys)), *(Column(m.name, m.type) for m in measures))
+    return Table(pa.table(columns), Schema(schema))
+
+
+def _is_sum(measure: Measured) -> bool:
+    return measure.function == "sum"
+
+
+def _summable(value: Value) -> pa.ChunkedArray:
+    """Values whose sum does not overflow, however they are grouped."""
+    bounds = pc.min_max(value.data).as_py()
+    most = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0)) * len(value.data)
+    if value.type == LONG and most < _LONG:
+        return value.data
+    if not isinstance(value.type, Decimal) or most >= 10 ** (38 - value.type.scale):
+        raise NotExact("sums that may overflow")
+    return pc.cast(value.data, pa.decimal128(38, value.type.scale))
+
+
+def _ordered(measure: Measured) -> pa.ChunkedArray:
+    if not is_ordered(Schema((Column(measure.name, measure.value.type),))):
+        raise NotExact(f"an order of {measure.value.type}")
+    return measure.value.data
+
+
+def _result(values: pa.ChunkedArray, measure: Measured) -> pa.ChunkedArray:
+    values = pc.fill_null(values, pa.scalar(0).cast(values.type)) if _is_sum(measure) else values
+    return values.cast(arrow_type(measure.type))
+
+
+def _of_nothing(measure: Measured) -> pa.Array:
+    return pa.array([0 if _is_sum(measure) else None], pa.int64() if _is_sum(measure) else None).cast(
+        arrow_type(measure.type)
+    )

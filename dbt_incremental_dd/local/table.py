@@ -1,0 +1,157 @@
+"""Rows on the driver: Arrow tables with Spark's types, and what is computed of them by their columns' equality.
+
+NULL equals NULL throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.schema import DIFF, Column, Schema
+from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.local.value import NotExact
+from dbt_incremental_dd.trace.arrow import is_plain, is_readable, typed
+
+
+class Table:
+    """``arrow`` has the columns of ``schema``, each in the one Arrow type that its Spark type has."""
+
+    __slots__ = ("__weakref__", "arrow", "schema")
+
+    def __init__(self, arrow: pa.Table, schema: Schema) -> None:
+        self.schema = schema
+        self.arrow: pa.Table = typed(arrow, schema)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are, whatever their diffs."""
+        return int(self.arrow.num_rows)
+
+    def type(self, name: str) -> Type:
+        """A column's type."""
+        return self.schema.select((name,)).columns[0].type
+
+    def replaced(self, arrow: pa.Table) -> Table:
+        """Other rows with the same columns."""
+        return Table(arrow, self.schema)
+
+    def select(self, pairs: Sequence[tuple[str, str]]) -> Table:
+        """The columns (name, source)."""
+        types = {column.name: column.type for column in self.schema}
+        schema = Schema(tuple(Column(name, types[source]) for name, source in pairs))
+        arrow = self.arrow.select([source for _, source in pairs]).rename_columns([name for name, _ in pairs])
+        return Table(arrow, schema)
+
+    def with_column(self, name: str, values: pa.ChunkedArray | pa.Array, type: Type) -> Table:
+        """One more column."""
+        return Table(self.arrow.append_column(name, values), Schema((*self.schema.columns, Column(name, type))))
+
+    def filter(self, mask: pa.ChunkedArray | pa.Array) -> Table:
+        """The rows for which the mask is true."""
+        return self.replaced(self.arrow.filter(mask))
+
+    def take(self, places: pa.Array) -> Table:
+        """The rows at these places."""
+        return self.replaced(self.arrow.take(places))
+
+
+def row_numbers(count: int) -> pa.Array:
+    """0, 1, 2, ...: BIGINT."""
+    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count)), 1)
+
+
+def require_plain(table: Table, columns: Sequence[str]) -> None:
+    """Raises NotExact for columns whose values Arrow and Spark do not find equal alike."""
+    if not is_plain(table.schema.select(tuple(columns))):
+        raise NotExact("keys of a type whose equality Arrow has otherwise")
+
+
+def distinct(table: Table, columns: Sequence[str]) -> Table:
+    """The different values that the columns have. Raises NotExact."""
+    require_plain(table, columns)
+    arrow = table.arrow.select(list(columns))
+    if columns:
+        arrow = arrow.group_by(list(columns), use_threads=False).aggregate([])
+    return Table(arrow, table.schema.select(tuple(columns)))
+
+
+def places(table: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Array:
+    """For each row of ``table`` the place of the row of ``other`` with the same keys, or NULL.
+
+    ``other`` has each key at most once.
+    """
+    wanted, known = _codes(table, other, keys)
+    return pc.index_in(wanted, value_set=known)
+
+
+def lookup(table: pa.Table, other: pa.Table, keys: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """For each row of ``table``, ``columns`` of the row of ``other`` with the same keys; NULLs where there is none."""
+    return other.select(list(columns)).take(places(table, other, keys))
+
+
+def group_numbers(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """The number of each row's group: rows that are equal in ``columns``, in the order in which they first come."""
+    return _codes(table, table.slice(0, 0), columns)[0]
+
+
+def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
+    """For each row, whether ``keys`` has a row with the same ``columns``."""
+    if len(columns) == 1:
+        return pc.is_in(table[columns[0]], value_set=keys[columns[0]].combine_chunks())
+    rows, wanted = _codes(table, keys, columns)
+    return pa.chunked_array([pc.is_in(rows, value_set=wanted)])
+
+
+def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+    """A number for each row of either table; rows have the same one if they are equal in ``columns``."""
+    sizes = (table.num_rows, other.num_rows)
+    codes = tuple(pa.repeat(pa.scalar(0, pa.int64()), size) for size in sizes)
+    for name in columns:
+        pair = tuple(part[name].combine_chunks() for part in (table, other))
+        values = pc.unique(pa.chunked_array(pair))
+        found = (pc.index_in(part, value_set=values).cast(pa.int64()) for part in pair)
+        both = [pc.add(pc.multiply(code, len(values)), place) for code, place in zip(codes, found, strict=True)]
+        dense = pc.unique(pa.chunked_array(both))
+        codes = tuple(pc.index_in(code, value_set=dense).cast(pa.int64()) for code in both)
+    return codes[0], codes[1]
+
+
+def consolidate(table: Table, diffs: Sequence[str] = (DIFF,)) -> Table:
+    """Sums the diffs of equal rows and drops rows whose diffs are all zero. Raises NotExact for nested types."""
+    if not is_readable(table.schema):
+        raise NotExact("nested columns are not grouped by Arrow")
+    return table.replaced(consolidate_arrow(table.arrow, diffs))
+
+
+def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
+    """The same of flat types, for whoever has no schema. As with Spark, NaN equals NaN, and -0.0 becomes 0.0."""
+    data = [name for name in table.column_names if name not in diffs]
+    table = _normalized(table)
+    types = {name: table.schema.field(name).type for name in diffs}
+    if data:
+        summed = table.group_by(data, use_threads=False).aggregate([(name, "sum") for name in diffs])
+        summed = summed.rename_columns([n.removesuffix("_sum") if n not in data else n for n in summed.column_names])
+    else:
+        totals = {name: pa.array([pc.sum(table[name]).as_py() or 0], types[name]) for name in diffs}
+        summed = pa.table(totals)
+    columns = [summed[name].cast(types[name]) if name in types else summed[name] for name in table.column_names]
+    summed = pa.table(dict(zip(table.column_names, columns, strict=True)))
+    kept = None
+    for name in diffs:
+        nonzero = pc.not_equal(summed[name], pa.scalar(0).cast(types[name]))
+        kept = nonzero if kept is None else pc.or_(kept, nonzero)
+    return summed if kept is None else summed.filter(kept)
+
+
+def _normalized(table: pa.Table) -> pa.Table:
+    """The table with one NaN and one zero only, because Arrow groups floats by their bits."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            values = pc.add(table.column(index), pa.scalar(0.0, field.type))
+            one_nan = pc.if_else(pc.is_nan(values), pa.scalar(math.nan, field.type), values)
+            table = table.set_column(index, field.name, one_nan)
+    return table

@@ -1,0 +1,126 @@
+"""The driver's engine: eager, by Arrow. It raises NotExact wherever Spark might answer otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce as fold
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG
+from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.local.expressions import evaluate, truth
+from dbt_incremental_dd.local.grouping import Measured, grouped
+from dbt_incremental_dd.local.joining import joined
+from dbt_incremental_dd.local.ordering import in_order, running_sums
+from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_plain, row_numbers
+from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.windows import with_windows
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Order
+from dbt_incremental_dd.logical.sql_types import type_of
+from dbt_incremental_dd.relation.engine import Branch, Kind, Measure, Outputs, Pairs, Running, Side
+
+
+class ArrowEngine:
+    """Of tables on the driver. ``constants``: what expressions without columns are."""
+
+    def __init__(self, constants: Constants) -> None:
+        self._constants = constants
+
+    def select(self, rows: Table, pairs: Pairs) -> Table:
+        return rows.select(pairs)
+
+    def map(self, rows: Table, outputs: Outputs) -> Table:
+        values = {name: self._value(rows, expr) for name, expr in outputs}
+        schema = Schema(tuple(Column(name, value.type) for name, value in values.items()))
+        return Table(pa.table({name: value.data for name, value in values.items()}), schema)
+
+    def extend(self, rows: Table, outputs: Outputs) -> Table:
+        values = [(name, self._value(rows, expr)) for name, expr in outputs]
+        return fold(lambda made, column: made.with_column(column[0], column[1].data, column[1].type), values, rows)
+
+    def filter(self, rows: Table, predicate: Expr) -> Table:
+        return rows.filter(truth(rows, predicate, self._constants))
+
+    def union(self, parts: Sequence[Table], *, is_little: bool) -> Table:
+        names = parts[0].schema.names
+        if any(set(part.schema.columns) != set(parts[0].schema.columns) for part in parts):
+            raise NotExact("columns of several types")
+        return parts[0].replaced(pa.concat_tables([part.arrow.select(list(names)) for part in parts]))
+
+    def consolidate(self, rows: Table, diffs: Sequence[str]) -> Table:
+        return consolidate(rows, diffs)
+
+    def group_by(self, rows: Table, keys: Sequence[str], measures: Sequence[Measure]) -> Table:
+        found = [
+            Measured(m.name, m.function, evaluate(rows, m.value, self._constants), type_of(m.dtype)) for m in measures
+        ]
+        return grouped(rows, keys, found)
+
+    def join(
+        self,
+        left: Table,
+        right: Table,
+        kind: Kind,
+        equalities: Sequence[Equality],
+        residual: Sequence[Expr],
+        broadcast: Side | None,
+    ) -> Table:
+        return joined(left, right, kind, equalities, residual, self._constants)
+
+    def restrict(self, rows: Table, keys: Table, columns: Sequence[str], *, inside: bool, is_small: bool) -> Table:
+        require_plain(rows, columns)
+        if rows.schema.select(tuple(columns)) != keys.schema.select(tuple(columns)):
+            raise NotExact("keys of other types")
+        mask = member_mask(rows.arrow, keys.arrow, columns)
+        return rows.filter(mask if inside else pc.invert(mask))
+
+    def lookup(self, rows: Table, other: Table, keys: Sequence[str], columns: Pairs, *, is_little: bool) -> Table:
+        require_plain(rows, keys)
+        if rows.schema.select(tuple(keys)) != other.schema.select(tuple(keys)):
+            raise NotExact("keys of other types")
+        found = lookup(rows.arrow, other.arrow, keys, list(dict.fromkeys(source for _, source in columns)))
+        return fold(lambda made, pair: made.with_column(pair[0], found[pair[1]], other.type(pair[1])), columns, rows)
+
+    def running(self, rows: Table, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]) -> Table:
+        values = [(s.name, evaluate(rows, s.value, self._constants), s.through) for s in sums]
+        return running_sums(rows, keys, order, values)
+
+    def window(self, rows: Table, functions: Outputs) -> Table:
+        return with_windows(rows, functions, self._constants)
+
+    def generate(self, rows: Table, call: str, outputs: Sequence[str], *, outer: bool) -> Table:
+        raise NotExact(call)
+
+    def unpivot(self, rows: Table, branches: Sequence[Branch]) -> Table:
+        parts = []
+        for branch in branches:
+            diffs = self._value(rows, branch.diff)
+            part = rows.select(branch.columns).arrow.append_column(DIFF, diffs.data.cast(pa.int64()))
+            parts.append(part.filter(pc.not_equal(part[DIFF], 0)))
+        schema = Schema((*rows.select(branches[0].columns).schema.columns, DIFF_COLUMN))
+        return Table(pa.concat_tables(parts), schema)
+
+    def copies(self, rows: Table, number: str) -> Table:
+        counts = pc.abs(rows.arrow[DIFF])
+        ends = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(counts).combine_chunks()])
+        copies = row_numbers(ends[-1].as_py())
+        parents = pc.list_parent_indices(pa.LargeListArray.from_arrays(ends, copies))
+        numbers = pc.add(pc.subtract(copies, ends.take(parents)), 1)
+        return rows.take(parents).with_column(number, numbers, LONG)
+
+    def aggregate(self, rows: Table, keys: Sequence[str], outputs: Outputs) -> Table:
+        raise NotExact("any aggregates")
+
+    def first(self, rows: Table, order: Sequence[Order], count: int) -> Table:
+        return rows.replaced(in_order(rows, order).arrow.slice(0, count))
+
+    def _value(self, rows: Table, expr: Expr) -> Value:
+        """A column as it is, whatever its type; else what Arrow evaluates."""
+        name = expr.as_column
+        if name is not None:
+            return Value(rows.arrow[name], rows.type(name))
+        return evaluate(rows, expr, self._constants)

@@ -1,0 +1,360 @@
+"""A relation: a collection of updates on its way through a plan, on the driver where it is small, else in Spark."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
+from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.value import NotExact
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Order
+from dbt_incremental_dd.relation.engine import Branch, Engine, Kind, Measure, Outputs, Pairs, Running, Side
+from dbt_incremental_dd.relation.workspace import Workspace, if_few
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.read import quote_name, schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LOG = logging.getLogger(__name__)
+"""Tells at DEBUG why something is left to Spark."""
+_DIFF = Expr.column(DIFF)
+_COPY = "dd_copy"
+_CHUNKS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Updates of one time: columns by name, and ``dd_diff``. What is computed of it is said in ``engine.Engine``.
+
+    ``estimate``: about how many rows at most. ``positive``: every diff is >= 1. ``consolidated``: no two rows are
+    equal. An operation is the driver's where all of its operands are there and Arrow's answer is Spark's; any other
+    is Spark's.
+    """
+
+    workspace: Workspace
+    rows: Table | DataFrame
+    estimate: int
+    positive: bool = False
+    consolidated: bool = False
+
+    @staticmethod
+    def of(workspace: Workspace, arrow: pa.Table, schema: Schema, *, positive: bool = False) -> Relation:
+        """Rows that are on the driver."""
+        return Relation(workspace, Table(arrow, schema), arrow.num_rows, positive=positive)
+
+    @staticmethod
+    def one(workspace: Workspace, outputs: Outputs) -> Relation:
+        """One row, of constants."""
+        nothing = Table(pa.table({DIFF: pa.array([1], pa.int64())}), Schema((DIFF_COLUMN,)))
+        return Relation(workspace, nothing, 1, positive=True, consolidated=True).map(outputs)
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows in Spark."""
+        return self.workspace.frame(self.rows) if isinstance(self.rows, Table) else self.rows
+
+    @property
+    def table(self) -> Table | None:
+        """The rows on the driver, if they are there: for whoever writes or shows them."""
+        return self.rows if isinstance(self.rows, Table) else None
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether the rows are known: an operation on them alone needs no job."""
+        return isinstance(self.rows, Table)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is known to have no rows: on the driver, or where it has been counted."""
+        return self.estimate == 0
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.rows.schema if isinstance(self.rows, Table) else schema_of(self.rows.schema)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, ``dd_diff`` among them."""
+        return self.rows.schema.names if isinstance(self.rows, Table) else tuple(self.rows.columns)
+
+    def groups_by(self, keys: Sequence[str]) -> bool:
+        """Whether the values of these columns are known, and equal on the driver as they are in Spark."""
+        return isinstance(self.rows, Table) and is_plain(self.rows.schema.select(tuple(keys)))
+
+    def has_null(self, column: str) -> bool:
+        """Whether a column is known to hold NULL."""
+        return isinstance(self.rows, Table) and self.rows.arrow[column].null_count > 0
+
+    # Of rows one by one.
+
+    def select(self, pairs: Pairs) -> Relation:
+        """The columns (name, source) and ``dd_diff``; equal rows may become of different ones."""
+        pairs = [*pairs, (DIFF, DIFF)]
+        keeps_all = self.consolidated and {source for _, source in pairs} >= set(self.names)
+        rows = self._apply(lambda engine, rows: engine.select(rows, pairs))
+        return self._made(rows, positive=self.positive, consolidated=keeps_all)
+
+    def columns(self, names: Sequence[str]) -> Relation:
+        """Those columns and ``dd_diff``."""
+        return self.select([(name, name) for name in names])
+
+    def map(self, outputs: Outputs, diff: Expr = _DIFF) -> Relation:
+        """Each row's values; ``diff``: its multiplicity from now on."""
+        sources = [(name, expr.as_column) for name, expr in outputs]
+        plain = [(name, source) for name, source in sources if source is not None]
+        if len(plain) == len(sources) and diff is _DIFF:
+            return self.select(plain)
+        outputs = [*outputs, (DIFF, diff)]
+        rows = self._apply(lambda engine, rows: engine.map(rows, outputs))
+        return self._made(rows, positive=self.positive and diff is _DIFF)
+
+    def extend(self, outputs: Outputs) -> Relation:
+        """The rows with further columns."""
+        rows = self._apply(lambda engine, rows: engine.extend(rows, outputs))
+        return self._made(rows, positive=self.positive, consolidated=self.consolidated)
+
+    def update(self, outputs: Outputs) -> Relation:
+        """The rows with other values in some columns."""
+        changed = dict(outputs)
+        names = [name for name in self.names if name != DIFF]
+        return self.map([(name, changed.get(name, Expr(quote_name(name)))) for name in names])
+
+    def filter(self, predicate: Expr) -> Relation:
+        """The rows for which the predicate is true."""
+        rows = self._apply(lambda engine, rows: engine.filter(rows, predicate))
+        return self._made(rows, positive=self.positive, consolidated=self.consolidated)
+
+    def with_diff(self, diff: Expr) -> Relation:
+        """The rows, with other diffs; those of 0 are left out."""
+        names = [(name, Expr(quote_name(name))) for name in self.names if name != DIFF]
+        changed = self.map(names, diff).filter(Expr(f"{DIFF} <> 0"))
+        return replace(changed, consolidated=self.consolidated)
+
+    def negate(self) -> Relation:
+        """All diffs negated."""
+        if isinstance(self.rows, Table):
+            arrow = self.rows.arrow
+            place = arrow.column_names.index(DIFF)
+            rows = self.rows.replaced(arrow.set_column(place, DIFF, pc.negate(arrow[DIFF])))
+            return replace(self, rows=rows, positive=False)
+        names = [(name, Expr(quote_name(name))) for name in self.names if name != DIFF]
+        negated = self.workspace.in_spark.map(self.rows, [*names, (DIFF, Expr(f"-{DIFF}"))])
+        return replace(self, rows=negated, positive=False)
+
+    def once(self) -> Relation:
+        """Each row of a multiset with a diff of 1."""
+        return replace(self.with_diff(Expr("1L")), positive=True)
+
+    def generate(self, call: str, outputs: Sequence[str], *, outer: bool) -> Relation:
+        """For each row those that a generator makes of it."""
+        rows = self._apply(lambda engine, rows: engine.generate(rows, call, outputs, outer=outer))
+        return self._made(rows, positive=self.positive)
+
+    def unpivot(self, branches: Sequence[Branch]) -> Relation:
+        """For each row one row a branch, but for those with a diff of 0."""
+        rows = self._apply(lambda engine, rows: engine.unpivot(rows, branches))
+        return self._made(rows, estimate=len(branches) * self.estimate)
+
+    # Of all rows.
+
+    def consolidate(self, diffs: Sequence[str] = (DIFF,)) -> Relation:
+        """The same updates, equal rows summed and zeros dropped."""
+        if self.consolidated:
+            return self
+        rows = self._apply(lambda engine, rows: engine.consolidate(rows, diffs))
+        return replace(self, rows=rows, consolidated=True)
+
+    def multiset(self) -> Relation:
+        """The same rows with diffs of at least 1: of contents, whose diffs are the sums of updates."""
+        return self if self.positive else replace(self.consolidate(), positive=True)
+
+    def copies(self, number: str) -> Relation:
+        """Each row as often as its diff's absolute value, numbered from 1; diffs stay."""
+        rows = self._apply(lambda engine, rows: engine.copies(rows, number))
+        return self._made(rows, positive=self.positive)
+
+    def expand(self) -> Relation:
+        """Each row of a multiset as often as it counts, with a diff of 1."""
+        rows = self.multiset()
+        if rows.table is not None and pc.all(pc.equal(rows.table.arrow[DIFF], 1)).as_py() is not False:
+            return rows
+        names = [name for name in rows.names if name != DIFF]
+        once = rows.copies(_COPY).columns(names).with_diff(Expr("1L"))
+        return replace(once, positive=True)
+
+    def aggregate(self, keys: Sequence[str], outputs: Outputs) -> Relation:
+        """Each group's keys, and any aggregates of its rows, each of which counts once; with a diff of 1."""
+        rows = self._apply(lambda engine, rows: engine.aggregate(rows, keys, [*outputs, (DIFF, Expr("1L"))]))
+        return self._made(rows, positive=True, consolidated=True)
+
+    def first(self, order: Sequence[Order], count: int) -> Relation:
+        """The first rows in that order, at most so many; each counts once, whatever its diff."""
+        rows = self._apply(lambda engine, rows: engine.first(rows, order, count))
+        return self._made(rows, estimate=count, positive=self.positive, consolidated=self.consolidated)
+
+    def num_rows(self) -> int:
+        """How many rows there are, whatever their diffs."""
+        return self.rows.num_rows if isinstance(self.rows, Table) else self.rows.count()
+
+    def count(self) -> int:
+        """The sum of all diffs."""
+        total = self.group_by((), [Measure("dd_count", "sum", Expr(DIFF), "BIGINT")]).localized().table
+        assert total is not None
+        return int(total.arrow["dd_count"][0].as_py())
+
+    def group_by(self, keys: Sequence[str], measures: Sequence[Measure]) -> Relation:
+        """Each group's keys and measures; ``dd_diff`` is among these, if it is to be there."""
+        rows = self._apply(lambda engine, rows: engine.group_by(rows, keys, measures))
+        return self._made(rows, estimate=self.estimate if keys else 1, consolidated=True)
+
+    def distinct(self, keys: Sequence[str]) -> Relation:
+        """The different values of some columns, each once."""
+        return replace(self.group_by(keys, [_ONE]), positive=True)
+
+    def running(self, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]) -> Relation:
+        """The rows with running sums beside them, in that order within equal keys."""
+        rows = self._apply(lambda engine, rows: engine.running(rows, keys, order, sums))
+        return self._made(rows, positive=self.positive, consolidated=self.consolidated)
+
+    def window(self, functions: Outputs) -> Relation:
+        """The rows with values of window functions beside them; each row counts once."""
+        rows = self._apply(lambda engine, rows: engine.window(rows, functions))
+        return self._made(rows, positive=self.positive)
+
+    # Of two relations.
+
+    def join(
+        self, other: Relation, kind: Kind, equalities: Sequence[Equality], residual: Sequence[Expr] = ()
+    ) -> Relation:
+        """The rows that match, or do not; the other side is a multiset unless ``kind`` is inner."""
+        other = other if kind == "inner" else other.multiset()
+        sides = self._side(other, kind)
+        rows = self._apply(
+            lambda engine, left, right: engine.join(left, right, kind, equalities, residual, sides), other
+        )
+        estimate = self.estimate if kind in ("semi", "anti") else max(self.estimate, other.estimate)
+        return self._made(rows, estimate=estimate, positive=self.positive and other.positive)
+
+    def _side(self, other: Relation, kind: Kind) -> Side | None:
+        """The smaller side is broadcast if it may be."""
+        if self.estimate <= limits.BROADCAST_ROWS and kind == "inner" and self.estimate <= other.estimate:
+            return "left"
+        return "right" if other.estimate <= limits.BROADCAST_ROWS else None
+
+    def restrict(self, keys: Relation, columns: Sequence[str], *, inside: bool = True) -> Relation:
+        """The rows whose columns are, or are not, among the keys; NULL equals NULL."""
+        is_small = keys.estimate <= limits.BROADCAST_ROWS
+        rows = self._apply(
+            lambda engine, rows, others: engine.restrict(rows, others, columns, inside=inside, is_small=is_small), keys
+        )
+        return self._made(rows, positive=self.positive, consolidated=self.consolidated)
+
+    def lookup(self, other: Relation, keys: Sequence[str], columns: Pairs, *, of_groups: bool = False) -> Relation:
+        """The rows, with columns (name, source) of the row of ``other`` with the same keys beside them, or NULLs.
+
+        ``other`` has each key at most once; with ``of_groups`` this relation does, too.
+        """
+        is_little = of_groups and self.estimate + other.estimate <= limits.TASK_ROWS
+        rows = self._apply(
+            lambda engine, rows, others: engine.lookup(rows, others, keys, columns, is_little=is_little), other
+        )
+        return self._made(rows, positive=self.positive, consolidated=self.consolidated)
+
+    # Where it is.
+
+    def localized(self, limit: int | None = None) -> Relation:
+        """The same rows, computed and on the driver if they are few (``limit``); otherwise as they were."""
+        limit = limits.LOCAL_ROWS if limit is None else limit
+        if isinstance(self.rows, Table) or self.estimate > limit:
+            return self
+        few = if_few(self.rows, limit)
+        if few is None:
+            return replace(self, estimate=limit + 1)
+        return replace(self, rows=few, estimate=few.num_rows)
+
+    def brought(self) -> Relation:
+        """The same rows on the driver, if they are not more than estimated: of what is known to be little."""
+        return self.localized(max(self.estimate, limits.FOUND_ROWS))
+
+    def materialized(self) -> Relation:
+        """The same rows computed once: on the driver where they are few, else in scratch files."""
+        found = self.localized()
+        if isinstance(found.rows, Table):
+            return found
+        frame, count = self.workspace.stored(found.rows)
+        return replace(found, rows=frame, estimate=count)
+
+    def compact(self) -> Relation:
+        """The same rows, in one piece if they are on the driver in many: each look at them takes time for each."""
+        if isinstance(self.rows, Table) and self.rows.arrow.column(0).num_chunks > _CHUNKS:
+            return replace(self, rows=self.rows.replaced(self.rows.arrow.combine_chunks()))
+        return self
+
+    def in_ranges(self, column: str, parts: int) -> Relation:
+        """The same rows, those in Spark in so many ranges of a column: each becomes a file."""
+        return self if isinstance(self.rows, Table) else replace(self, rows=self.rows.repartitionByRange(parts, column))
+
+    def split_by(self, column: str) -> dict[Any, Relation]:
+        """The rows of each value of a column of integers."""
+        found = self.materialized()
+        if isinstance(found.rows, Table):
+            values = pc.unique(found.rows.arrow[column]).to_pylist()
+            if len(values) == 1:
+                return {values[0]: found}
+        else:
+            values = [row[0] for row in found.rows.select(column).distinct().collect()]
+        return {value: found.filter(Expr(f"{column} = {value}L")) for value in sorted(values)}
+
+    def _apply(self, operation: Callable[..., Any], *others: Relation) -> Any:
+        """The one place where what the driver cannot do exactly is handed over to Spark."""
+        operands = (self, *others)
+        tables = [operand.rows for operand in operands if isinstance(operand.rows, Table)]
+        if len(tables) == len(operands):
+            engine: Engine[Table] = self.workspace.on_driver
+            try:
+                return operation(engine, *tables)
+            except NotExact as why:
+                _LOG.debug("for Spark: %s", why)
+        return operation(self.workspace.in_spark, *(operand.frame for operand in operands))
+
+    def _made(
+        self,
+        rows: Table | DataFrame,
+        *,
+        estimate: int | None = None,
+        positive: bool = False,
+        consolidated: bool = False,
+    ) -> Relation:
+        known = rows.num_rows if isinstance(rows, Table) else self.estimate if estimate is None else estimate
+        return Relation(self.workspace, rows, known, positive=positive, consolidated=consolidated)
+
+
+_ONE = Measure(DIFF, "max", Expr("1L"), "BIGINT")
+
+
+def plus(parts: Sequence[Relation | None]) -> Relation | None:
+    """The sum of several deltas over the same columns; None where all are empty."""
+    present = [part for part in parts if part is not None]
+    if len(present) < 2:
+        return present[0] if present else None
+    first, *others = present
+    estimate = sum(part.estimate for part in present)
+    is_little = estimate <= limits.TASK_ROWS
+    rows = first._apply(lambda engine, *rows: engine.union(rows, is_little=is_little), *others)
+    return first._made(rows, estimate=estimate, positive=all(part.positive for part in present))
+
+
+def negated(relation: Relation | None) -> Relation | None:
+    """All diffs negated; None of None."""
+    return None if relation is None else relation.negate()

@@ -1,0 +1,170 @@
+"""Spark's engine: lazy, by public DataFrame operations. Nothing is computed before its rows are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce as fold
+from operator import and_
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Order
+from dbt_incremental_dd.relation.engine import Branch, Kind, Measure, Outputs, Pairs, Running, Side
+from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_OTHER = "dd_diff_other"
+_KEY = "dd_key_"
+_HOW = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
+
+
+class SparkEngine:
+    """Of DataFrames."""
+
+    def select(self, rows: DataFrame, pairs: Pairs) -> DataFrame:
+        return rows.select(*(quoted(source).alias(name) for name, source in pairs))
+
+    def map(self, rows: DataFrame, outputs: Outputs) -> DataFrame:
+        return rows.select(*(F.expr(expr.sql).alias(name) for name, expr in outputs))
+
+    def extend(self, rows: DataFrame, outputs: Outputs) -> DataFrame:
+        return rows.select("*", *(F.expr(expr.sql).alias(name) for name, expr in outputs))
+
+    def filter(self, rows: DataFrame, predicate: Expr) -> DataFrame:
+        return rows.where(F.expr(predicate.sql))
+
+    def union(self, parts: Sequence[DataFrame], *, is_little: bool) -> DataFrame:
+        rows = fold(lambda one, other: one.unionByName(other), parts)
+        return rows.coalesce(1) if is_little else rows
+
+    def consolidate(self, rows: DataFrame, diffs: Sequence[str]) -> DataFrame:
+        return consolidate(rows, diffs)
+
+    def group_by(self, rows: DataFrame, keys: Sequence[str], measures: Sequence[Measure]) -> DataFrame:
+        if not measures:
+            return rows.select(*map(quoted, keys)).distinct()
+        return rows.groupBy(*map(quoted, keys)).agg(*(F.expr(_aggregate(m)).alias(m.name) for m in measures))
+
+    def join(
+        self,
+        left: DataFrame,
+        right: DataFrame,
+        kind: Kind,
+        equalities: Sequence[Equality],
+        residual: Sequence[Expr],
+        broadcast: Side | None,
+    ) -> DataFrame:
+        right = right.withColumnRenamed(DIFF, _OTHER)
+        ours = F.broadcast(left) if broadcast == "left" else left
+        theirs = F.broadcast(right) if broadcast == "right" else right
+        joined = ours.join(theirs, _condition(equalities, residual), _HOW[kind])
+        if kind in ("semi", "anti"):
+            return joined
+        times = F.col(_OTHER) if kind == "inner" else F.coalesce(F.col(_OTHER), F.lit(1).cast("bigint"))
+        return joined.withColumn(DIFF, F.col(DIFF) * times).drop(_OTHER)
+
+    def restrict(
+        self, rows: DataFrame, keys: DataFrame, columns: Sequence[str], *, inside: bool, is_small: bool
+    ) -> DataFrame:
+        other = keys.select(*(quoted(name).alias(_KEY + name) for name in columns))
+        other = F.broadcast(other) if is_small else other
+        return rows.join(other, _null_safe(columns), "left_semi" if inside else "left_anti")
+
+    def lookup(
+        self, rows: DataFrame, other: DataFrame, keys: Sequence[str], columns: Pairs, *, is_little: bool
+    ) -> DataFrame:
+        if is_little:
+            return _looked_up_in_one_task(rows, other, keys, columns)
+        beside = [quoted(source).alias(name) for name, source in columns]
+        named = other.select(*(quoted(name).alias(_KEY + name) for name in keys), *beside)
+        return rows.join(named, _null_safe(keys), "left").drop(*(_KEY + name for name in keys))
+
+    def running(
+        self, rows: DataFrame, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]
+    ) -> DataFrame:
+        by = Window.partitionBy(*map(quoted, keys)).orderBy(*map(_directed, order))
+        found = []
+        for s in sums:
+            frame = by.rowsBetween(Window.unboundedPreceding, Window.currentRow if s.through else -1)
+            found.append(F.coalesce(F.sum(F.expr(s.value.sql)).over(frame), F.lit(0).cast("bigint")).alias(s.name))
+        return rows.select("*", *found)
+
+    def window(self, rows: DataFrame, functions: Outputs) -> DataFrame:
+        return self.extend(rows, functions)
+
+    def generate(self, rows: DataFrame, call: str, outputs: Sequence[str], *, outer: bool) -> DataFrame:
+        aliases = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
+        return rows.selectExpr("*", f"{_outer(call) if outer else call} AS {aliases}")
+
+    def unpivot(self, rows: DataFrame, branches: Sequence[Branch]) -> DataFrame:
+        names = [name for name, _ in branches[0].columns]
+        common = [name for name in names if all((name, name) in branch.columns for branch in branches)]
+        own = [name for name in names if name not in common]
+        structs = []
+        for branch in branches:
+            sources = dict(branch.columns)
+            columns = [*(f"{quote_name(sources[name])} AS {quote_name(name)}" for name in own)]
+            structs.append(f"struct({', '.join([*columns, f'CAST({branch.diff.sql} AS BIGINT) AS {DIFF}'])})")
+        exploded = rows.selectExpr(*map(quote_name, common), f"explode(array({', '.join(structs)})) AS dd_row")
+        exploded = exploded.where(f"dd_row.{DIFF} <> 0")
+        columns = [quote_name(n) if n in common else f"dd_row.{quote_name(n)} AS {quote_name(n)}" for n in names]
+        return exploded.selectExpr(*columns, f"dd_row.{DIFF} AS {DIFF}")
+
+    def copies(self, rows: DataFrame, number: str) -> DataFrame:
+        return rows.withColumn(number, F.explode(F.expr(f"sequence(1L, abs({DIFF}))")))
+
+    def aggregate(self, rows: DataFrame, keys: Sequence[str], outputs: Outputs) -> DataFrame:
+        return rows.groupBy(*map(quoted, keys)).agg(*(F.expr(expr.sql).alias(name) for name, expr in outputs))
+
+    def first(self, rows: DataFrame, order: Sequence[Order], count: int) -> DataFrame:
+        return (rows.orderBy(*map(_directed, order)) if order else rows).limit(count)
+
+
+def _outer(call: str) -> str:
+    name, rest = call.split("(", 1)
+    return call if name.strip().lower().endswith("_outer") else f"{name.strip()}_outer({rest}"
+
+
+def _aggregate(measure: Measure) -> str:
+    value = measure.value.sql
+    if measure.function == "sum":
+        return f"CAST(coalesce(sum({value}), 0) AS {measure.dtype})"
+    return f"{measure.function}({value})"
+
+
+def _condition(equalities: Sequence[Equality], residual: Sequence[Expr]) -> Column:
+    parts = [f"({e.left.sql}) {'<=>' if e.null_safe else '='} ({e.right.sql})" for e in equalities]
+    parts += [f"({predicate.sql})" for predicate in residual]
+    return F.expr(" AND ".join(parts)) if parts else F.lit(True)
+
+
+def _null_safe(columns: Sequence[str]) -> Column:
+    """Each of the columns equal to the one whose name has a prefix, NULL to NULL."""
+    return fold(and_, (quoted(name).eqNullSafe(quoted(_KEY + name)) for name in columns), F.lit(True))
+
+
+def _looked_up_in_one_task(rows: DataFrame, other: DataFrame, keys: Sequence[str], columns: Pairs) -> DataFrame:
+    """Grouped instead of joined: of few rows nothing is then sorted or sent."""
+    own = [name for name in rows.columns if name not in keys]
+    beside = [quoted(source).alias(name) for name, source in columns]
+    marked = rows.select("*", F.lit(True).alias("dd_here"))
+    both = marked.unionByName(other.select(*map(quoted, keys), *beside), allowMissingColumns=True).coalesce(1)
+    values = [*own, "dd_here", *(name for name, _ in columns)]
+    found = both.groupBy(*map(quoted, keys)).agg(
+        *(F.any_value(quoted(name), F.lit(True)).alias(name) for name in values)
+    )
+    return found.where("dd_here").select(*map(quoted, rows.columns), *(quoted(name) for name, _ in columns))
+
+
+def _directed(item: Order) -> Column:
+    column = F.expr(item.expr.sql)
+    if item.descending:
+        return column.desc_nulls_first() if item.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if item.nulls_first else column.asc_nulls_last()

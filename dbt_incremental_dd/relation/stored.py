@@ -1,0 +1,97 @@
+"""Relations from files and into files: what is small is read and written on the driver, without a Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.schema import TIME, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.local import read_local
+from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.read import quoted, updates
+from dbt_incremental_dd.trace.write import write_arrow, write_spark
+
+
+def read(
+    workspace: Workspace,
+    uri: str,
+    files: Sequence[DataFile],
+    schema: Schema,
+    *,
+    most: int,
+    values: Mapping[str, Sequence[Any]] | None = None,
+) -> Relation:
+    """The files' updates, with the columns of ``schema``; a column that a file lacks is NULL.
+
+    At most so many stored rows are read on the driver. ``values``: rows with other ones of these columns may be left
+    out. Raises OSError for a file that is not what was written.
+    """
+    count = total_rows(files)
+    if count <= most and is_readable(schema):
+        return Relation.of(workspace, read_local(workspace.storage, uri, files, schema, values), schema)
+    frame = updates(workspace.spark, uri, files, schema)
+    for name, wanted in (values or {}).items():
+        column = quoted(name)
+        if not wanted:
+            frame = frame.where(F.lit(False))
+        elif len(wanted) <= _LITERALS:
+            frame = frame.where(column.isin(list(wanted)))
+        else:
+            frame = frame.where(column.between(wanted[0], wanted[-1]))
+    return Relation(workspace, frame, count)
+
+
+_LITERALS = 32
+"""Values that a filter names one by one, so that readers skip row groups; of more it names the bounds."""
+
+
+def in_interval(rows: Relation, files: Iterable[DataFile], after: Time, up_to: Time) -> Relation:
+    """The updates with ``after < dd_time <= up_to``; a comparison that no file needs is left out."""
+    files = tuple(files)
+    conditions = []
+    if after > BEGINNING and any(file.first <= after for file in files):
+        conditions.append(f"{TIME} > {after}L")
+    if any(file.last > up_to for file in files):
+        conditions.append(f"{TIME} <= {up_to}L")
+    return rows.filter(Expr(" AND ".join(conditions))) if conditions else rows
+
+
+def write(
+    rows: Relation,
+    uri: str,
+    stored: Schema,
+    t: Time,
+    *,
+    bounded: Sequence[str],
+    sort_by: Sequence[str] = (),
+    by_ranges: bool = True,
+) -> tuple[DataFile, ...]:
+    """The rows as files of a trace with the columns of ``stored``, stamped ``t``, sorted by ``sort_by``.
+
+    ``by_ranges``: Spark's files are of disjoint ranges of these; else each is sorted by itself. Nothing is visible
+    before a commit names the files.
+    """
+    storage = rows.workspace.storage
+    if rows.table is not None:
+        table = rows.table.arrow
+        if not table.num_rows:
+            return ()
+        table = table.sort_by([(name, "ascending") for name in sort_by]) if sort_by else table
+        table = table.append_column(TIME, pa.repeat(pa.scalar(t, pa.int64()), table.num_rows)).select(
+            list(stored.names)
+        )
+        return (write_arrow(storage, uri, table, stored, bounded),)
+    frame = rows.frame.withColumn(TIME, F.lit(t).cast("bigint")).select(*map(quoted, stored.names))
+    if sort_by:
+        frame = frame.repartitionByRange(*map(quoted, sort_by)) if by_ranges else frame
+        frame = frame.sortWithinPartitions(*map(quoted, sort_by))
+    return write_spark(storage, uri, frame, bounded, is_arranged=bool(sort_by) or not by_ranges)

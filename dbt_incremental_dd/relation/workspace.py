@@ -1,0 +1,97 @@
+"""Where the relations of one run are computed: its Spark session, and what it leaves there until its end."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
+from dbt_incremental_dd.relation.constants import SparkConstants
+from dbt_incremental_dd.relation.spark_engine import SparkEngine
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.object_store import spark_uri
+from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
+from dbt_incremental_dd.trace.write import describe_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Workspace:
+    """``storage`` holds the scratch files."""
+
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+        self.spark = spark
+        self.storage = storage
+        self.in_spark = SparkEngine()
+        self._frames: WeakKeyDictionary[Table, DataFrame] = WeakKeyDictionary()
+        self._scratch: list[str] = []
+        self._views: list[str] = []
+
+    @cached_property
+    def on_driver(self) -> ArrowEngine:
+        """The engine of what is on the driver."""
+        return ArrowEngine(SparkConstants(self.spark))
+
+    def frame(self, table: Table) -> DataFrame:
+        """The table in Spark; made when it is first asked for."""
+        if table not in self._frames:
+            self._frames[table] = local_frame(self.spark, table)
+        return self._frames[table]
+
+    def view(self, frame: DataFrame) -> str:
+        """A temporary view of the frame, of a name that nobody else uses; dropped at the end of the run."""
+        name = f"dd_view_{uuid4().hex}"
+        frame.createOrReplaceTempView(name)
+        self._views.append(name)
+        return name
+
+    def stored(self, frame: DataFrame) -> tuple[DataFrame, int]:
+        """The frame, computed once into scratch files; and its rows."""
+        uri = self.storage.scratch("delta")
+        self._scratch.append(uri)
+        frame.write.parquet(spark_uri(uri))
+        files = describe_folder(self.storage, uri)
+        found = no_rows(self.spark, frame.schema)
+        if files:
+            found = self.spark.read.schema(frame.schema).parquet(*(spark_uri(f"{uri}/{file.path}") for file in files))
+        return found, sum(file.rows for file in files)
+
+    def close(self) -> None:
+        """Removes views and scratch files."""
+        for name in self._views:
+            self.spark.catalog.dropTempView(name)
+        for uri in self._scratch:
+            self.storage.remove(uri)
+        self._views.clear()
+        self._scratch.clear()
+
+
+def if_few(frame: DataFrame, limit: int) -> Table | None:
+    """The frame's rows, computed and brought to the driver; None where there are more than ``limit``, or more bytes
+    than the session lets a driver have."""
+    try:
+        found = frame.limit(limit + 1).toArrow()
+    except Exception as error:
+        if "maxResultSize" in str(error):
+            return None
+        raise
+    return Table(found, schema_of(frame.schema)) if found.num_rows <= limit else None
+
+
+def local_frame(spark: SparkSession, table: Table) -> DataFrame:
+    """A DataFrame of a driver-side table, with exactly the types of its schema, in one partition.
+
+    What is computed of one partition needs no exchange. The chunks are joined first, because Spark stops reading an
+    Arrow table at an empty chunk, without an error.
+    """
+    wanted = struct(table.schema)
+    if table.num_rows == 0:
+        return no_rows(spark, wanted)
+    made = spark.createDataFrame(table.arrow.combine_chunks()).coalesce(1)
+    if [f.dataType for f in made.schema] == [f.dataType for f in wanted]:
+        return made
+    return made.select(*(quoted(f.name).cast(f.dataType).alias(f.name) for f in wanted))

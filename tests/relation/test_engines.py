@@ -1,0 +1,194 @@
+"""Both engines answer alike: each primitive over the same rows, on the driver and in Spark."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import parse
+from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Order
+from dbt_incremental_dd.relation.engine import Branch, Measure, Running
+from dbt_incremental_dd.relation.keys import keys_of
+from dbt_incremental_dd.relation.relation import Relation, plus
+from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.trace.layout import Storage
+from tests.local.test_expressions import SMALL, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = Schema((*(Column(name, parse(kind)) for name, (kind, _) in SMALL.items()), DIFF_COLUMN))
+BY = Equality(Expr("c6"), Expr("d6"))
+ORDER = [
+    Order(Expr("c1"), descending=True, nulls_first=False),
+    Order(Expr("c6"), descending=False, nulls_first=True),
+    *(Order(Expr(id), descending=False, nulls_first=True) for id in ("c2", "c3", "c4", "c5", "c7", "c8", "c11")),
+]
+SUMS = [
+    Measure(DIFF, "sum", Expr(DIFF), "BIGINT"),
+    Measure("m1", "sum", Expr(f"CAST(c4 AS DECIMAL(20,2)) * CAST({DIFF} AS DECIMAL(10,0))"), "DECIMAL(37,2)"),
+    Measure("m2", "max", Expr("c8"), "DATE"),
+    Measure("m3", "min", Expr(f"CASE WHEN {DIFF} < 0 THEN c6 END"), "STRING"),
+    Measure("m4", "max", Expr("c11"), "TIMESTAMP"),
+]
+IDS = [id for id in SMALL if id not in ("c9", "c10")]
+"""Columns that Arrow orders as Spark does."""
+
+
+@pytest.fixture(scope="module")
+def workspace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return Workspace(spark, Storage(str(tmp_path_factory.mktemp("state"))))
+
+
+def rows(workspace: Workspace, seed: int, count: int = 120, *, of: str = "c", multiset: bool = False) -> Relation:
+    """Random rows, some of them equal; ``of``: what their columns are called by."""
+    rng = random.Random(seed)
+    made = table(rng, count, SMALL)
+    made = pa.concat_tables([made, made.slice(0, count // 4)])
+    diffs = [rng.choice([1, 1, 2, 3] if multiset else [-2, -1, 1, 1, 3]) for _ in range(made.num_rows)]
+    made = made.append_column(DIFF, pa.array(diffs, pa.int64()))
+    found = Relation.of(workspace, made, SCHEMA, positive=multiset)
+    return found.select([(name.replace("c", of), name) for name in SMALL])
+
+
+def in_spark(relation: Relation) -> Relation:
+    return replace(relation, rows=relation.frame)
+
+
+def contents(relation: Relation) -> tuple[list[tuple[str, str]], Counter[str]]:
+    """The columns with their types, and each row with the sum of its diffs; by name."""
+    names = sorted(name for name in relation.names if name != DIFF)
+    found = relation.localized().table
+    assert found is not None
+    counted: Counter[str] = Counter()
+    for row in found.arrow.to_pylist():
+        counted[str([row[name] for name in names])] += row.get(DIFF, 1)
+    types = {column.name: str(column.type) for column in found.schema}
+    return [(name, types[name]) for name in names], Counter({key: n for key, n in counted.items() if n})
+
+
+UNARY: dict[str, Callable[[Relation], Relation]] = {
+    "select": lambda r: r.select([("a", "c1"), ("b", "c1"), ("c", "c6")]),
+    "map": lambda r: r.map([("a", Expr("c1 + 1")), ("b", Expr("upper(c6)")), ("c", Expr("c9"))]),
+    "map of diffs": lambda r: r.map([("a", Expr("c7"))], Expr(f"CASE WHEN c1 > 0 THEN -{DIFF} ELSE {DIFF} END")),
+    "extend": lambda r: r.extend([("a", Expr("c4 * 2")), ("b", Expr("c1 IS NULL"))]),
+    "update": lambda r: r.update([("c1", Expr("coalesce(c1, 5)"))]),
+    "filter": lambda r: r.filter(Expr("c1 > 0 OR c6 = 'a'")),
+    "negate": lambda r: r.negate(),
+    "consolidate": lambda r: r.consolidate(),
+    "with_diff": lambda r: r.with_diff(Expr(f"CASE WHEN c9 THEN {DIFF} ELSE 0L END")),
+    "group_by": lambda r: r.columns(IDS).group_by(["c7", "c3"], SUMS),
+    "group_by everything": lambda r: r.columns(IDS).group_by([], SUMS),
+    "group_by of nothing": lambda r: r.filter(Expr("c1 < -100")).columns(IDS).group_by([], SUMS[1:]),
+    "distinct": lambda r: r.distinct(["c7", "c8"]),
+    "unpivot": lambda r: r.unpivot(
+        [
+            Branch([("k", "c1"), ("v", "c6")], Expr(f"CASE WHEN c1 > 0 THEN {DIFF} ELSE 0L END")),
+            Branch([("k", "c1"), ("v", "c7")], Expr(f"-{DIFF}")),
+        ]
+    ),
+    "running": lambda r: r.columns(IDS).consolidate().running(["c7"], ORDER, [Running("n", Expr(DIFF)), _THROUGH]),
+    "running of everything": lambda r: r.columns(IDS).consolidate().running([], ORDER, [_THROUGH]),
+    "copies": lambda r: r.copies("n"),
+    "restrict": lambda r: keys_of(r.filter(Expr("c1 > 0")), ("c6", "c8")).restricted(r),
+    "restrict to the others": lambda r: r.restrict(r.filter(Expr("c1 > 0")).distinct(["c1"]), ["c1"], inside=False),
+}
+_THROUGH = Running("m", Expr("CAST(c1 AS BIGINT)"), through=True)
+
+MULTISET: dict[str, Callable[[Relation], Relation]] = {
+    "expand": lambda r: r.expand(),
+    "once": lambda r: r.once(),
+    "window": lambda r: r.columns(IDS).expand().window([("w", Expr("sum(c1) OVER (PARTITION BY c7)"))]),
+    "first": lambda r: r.columns(IDS).consolidate().first(ORDER, 7),
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_of_updates(workspace: Workspace, name: str) -> None:
+    given = rows(workspace, 1)
+    here, there = UNARY[name](given), UNARY[name](in_spark(given))
+    assert here.is_at_hand
+    assert not there.is_at_hand
+    assert contents(here) == contents(there)
+    assert contents(here)[1]
+
+
+@pytest.mark.parametrize("name", MULTISET)
+def test_of_multisets(workspace: Workspace, name: str) -> None:
+    given = rows(workspace, 2, multiset=True)
+    here, there = MULTISET[name](given), MULTISET[name](in_spark(given))
+    assert here.is_at_hand
+    assert contents(here) == contents(there)
+    assert contents(here)[1]
+
+
+@pytest.mark.parametrize("kind", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("residual", ["", "c1 > d1", "c8 <= d8 AND d2 IS NOT NULL"])
+@pytest.mark.parametrize("by", [BY, Equality(Expr("upper(c6)"), Expr("upper(d6)"))], ids=["columns", "values"])
+def test_joins(workspace: Workspace, kind: Any, residual: str, by: Equality) -> None:
+    left, right = rows(workspace, 3, 40), rows(workspace, 4, 30, of="d", multiset=True)
+    predicates = [Expr(residual)] if residual else []
+    here = left.join(right, kind, [by], predicates)
+    there = in_spark(left).join(in_spark(right), kind, [by], predicates)
+    assert here.is_at_hand
+    assert contents(here) == contents(there)
+    assert contents(here)[1]
+
+
+@pytest.mark.parametrize("keys", [["c6"], ["c6", "c8"], []])
+@pytest.mark.parametrize("of_groups", [True, False])
+def test_lookups(workspace: Workspace, keys: list[str], of_groups: bool) -> None:
+    left = rows(workspace, 5).columns(IDS).group_by(keys, SUMS)
+    right = rows(workspace, 6, 12 if keys else 0).columns(IDS).group_by(keys, SUMS)
+    columns = [("found", "m2"), ("count", DIFF)]
+    here = left.lookup(right, keys, columns, of_groups=of_groups)
+    there = in_spark(left).lookup(in_spark(right), keys, columns, of_groups=of_groups)
+    assert here.is_at_hand
+    assert contents(here) == contents(there)
+
+
+def test_sums(workspace: Workspace) -> None:
+    one, other = rows(workspace, 7), rows(workspace, 8).select([(name, name) for name in reversed(SMALL)])
+    here, there, both = plus([one, other]), plus([in_spark(one), other]), plus([None, one, None])
+    assert here is not None
+    assert there is not None
+    assert here.is_at_hand
+    assert contents(here) == contents(there)
+    assert both is one
+    assert plus([None]) is None
+
+
+def test_what_the_driver_cannot_do_exactly_is_spark_s(workspace: Workspace) -> None:
+    given = rows(workspace, 9)
+    assert not given.filter(Expr("reverse(c6) = 'A'")).is_at_hand
+    assert not given.group_by(["c10"], SUMS[:1]).is_at_hand
+    assert not given.map([("a", Expr("c2 * 9223372036854775807L"))]).is_at_hand
+    doubles = [Measure("x", "max", Expr("c10"), "DOUBLE")]
+    assert not given.group_by(["c6"], doubles).is_at_hand
+
+
+def test_rows_are_split_by_a_column(workspace: Workspace) -> None:
+    given = rows(workspace, 10).extend([("i", Expr("CASE WHEN c9 THEN 3L ELSE 7L END"))])
+    for relation in (given, in_spark(given)):
+        parts = relation.split_by("i")
+        assert sorted(parts) == [3, 7]
+        total = plus(list(parts.values()))
+        assert total is not None
+        assert contents(total) == contents(given)
+
+
+def test_a_table_in_spark_has_the_types_of_its_schema(workspace: Workspace, tmp_path: Path) -> None:
+    given = rows(workspace, 11)
+    assert isinstance(given.rows, Table)
+    assert in_spark(given).schema == given.schema
