@@ -26,6 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.results import add_options, write
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.types import LONG, STRING
 
 EXAMPLE = Path(__file__).parents[1] / "example_project" / "wikirecent"
@@ -82,7 +83,7 @@ class View:
         self.place = Storage(str(root)).collection("shop.totals")
         self.schema = Schema((*visible.columns, TIME_COLUMN, DIFF_COLUMN))
         self.place.create(self.schema)
-        self.manifest = self.place.write_manifest({"kind": "model", "schema": visible.to_json()})
+        self.manifest = self.place.write_manifest(ModelManifest(schema=visible))
         self.round = 0
         self._commit(range(rows), [0], [1])
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_incremental_dd.render import get
+from dbt_incremental_dd.relation import stored
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
@@ -171,7 +171,7 @@ class _CountedFiles:
         self.files = 0
 
     def __enter__(self) -> _CountedFiles:
-        self._updates, self._read_local = get.updates, get.read_local
+        self._updates, self._read_local = stored.updates, stored.read_local
 
         def updates(spark, uri, files, schema):  # type: ignore[no-untyped-def]
             self.files += len(files)
@@ -181,11 +181,11 @@ class _CountedFiles:
             self.files += len(files) if keys is not None else 0
             return self._read_local(storage, uri, files, schema, keys)
 
-        get.updates, get.read_local = updates, read_local
+        stored.updates, stored.read_local = updates, read_local
         return self
 
     def __exit__(self, *_: object) -> None:
-        get.updates, get.read_local = self._updates, self._read_local
+        stored.updates, stored.read_local = self._updates, self._read_local
 
 
 if __name__ == "__main__":

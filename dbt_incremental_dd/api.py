@@ -10,17 +10,18 @@ import pyarrow as pa
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
+from dbt_incremental_dd.core.manifest import Manifest, SourceManifest, kind_of
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start, Subscription
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.declared import declare, declared
 from dbt_incremental_dd.trace.history import Entry, history
 from dbt_incremental_dd.trace.holds import Hold, holds
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.manifest import columns_of, retained
 from dbt_incremental_dd.trace.status import Reclaimable, Status, reclaimable, status
 from dbt_incremental_dd.trace.stored import changes, contents, log_of
 
@@ -88,9 +89,9 @@ class Database:
                 )
             return
         manifest = place.read_manifest(log.manifest)
-        if manifest.get("kind") != "source":
-            raise ConfigError(f"{place.name} is a {manifest.get('kind')}, not a source", "Name a source.")
-        if manifest.get("frontier", "auto") != "managed":
+        if not isinstance(manifest, SourceManifest):
+            raise ConfigError(f"{place.name} is a {kind_of(manifest)}, not a source", "Name a source.")
+        if manifest.frontier != "managed":
             raise ConfigError(
                 f"the frontier of {place.name} advances by itself with every run",
                 "Set `frontier: managed` among the source's settings, and run once, to advance it yourself.",
@@ -116,8 +117,9 @@ class Collection:
 
     @property
     def manifest(self) -> dict[str, object]:
-        """What the last commit belongs to: kind, SQL, inputs, ..."""
-        return self.place.read_manifest(self._log().manifest)
+        """What the last commit belongs to: kind, SQL, inputs, ... as it is stored."""
+        manifest = self._manifest()
+        return manifest.to_json() if manifest is not None else {}
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -136,7 +138,7 @@ class Collection:
     def reclaimable(self, retain_history: int | None = None) -> Reclaimable:
         """What compaction would gain under the collection's own window, or that (ms), and under what holds it back."""
         log = self._log()
-        retain = retained(self.manifest) if retain_history is None else retain_history
+        retain = (self._manifest() or Manifest()).retain_history if retain_history is None else retain_history
         return reclaimable(log, retain, holds(self.storage).get(self.name, ()))
 
     def status(self, held: Sequence[Hold] | None = None) -> Status:
@@ -192,6 +194,9 @@ class Collection:
     def place(self) -> Place:
         """Where it is stored."""
         return self.storage.collection(self.name)
+
+    def _manifest(self) -> Manifest | None:
+        return self.place.read_manifest(self._log().manifest)
 
     def _log(self) -> Log:
         return log_of(self.place)

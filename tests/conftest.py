@@ -43,6 +43,7 @@ SETTINGS = {
 
 
 LONGEST = (
+    "engine/test_fixtures_in_spark.py",
     "frontend/test_meaning.py",
     "engine/test_fixtures.py",
     "faults/test_bad_input.py",

@@ -15,6 +15,7 @@ from pyspark.sql.conversion import LocalDataToArrowConversion
 from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
@@ -141,7 +142,7 @@ class World:
         if changes:
             updates = _arrow(changes, struct(stored))
             files = (write_arrow(self.storage, place.trace_uri, updates, stored, tuple(schema.names)),)
-        manifest = place.write_manifest({"kind": "model", "schema": schema.to_json()})
+        manifest = place.write_manifest(ModelManifest(schema=schema))
         log.commit(Commit(add=files, upper=self.time + 1, manifest=manifest))
         self._pending[name] = []
 

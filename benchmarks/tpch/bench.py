@@ -14,6 +14,7 @@ from benchmarks.meter import Meter
 from benchmarks.tpch.feed import KEYS
 from benchmarks.tpch.refresh_feed import RefreshFeed, Where
 from benchmarks.tpch.run import QUERIES, sources
+from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -112,8 +113,8 @@ def _bytes(storage: Storage, name: str) -> int:
     log = place.log()
     if log is None:
         return 0
-    inner = place.read_manifest(log.manifest).get("inner", {})
-    logs = [log, *(place.inner(state).log_at(version) for state, version in inner.items())]
+    manifest = place.read_manifest(log.manifest) or Manifest()
+    logs = [log, *(place.inner(state).log_at(version) for state, version in manifest.inner.items())]
     return sum(file.bytes for log in logs for file in log.files)
 
 

@@ -19,10 +19,10 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.files import PROTOCOL, StoredFiles
 from dbt_incremental_dd.query.relation import contents_sql, empty_sql
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.duck_sql import identifier, literal, relation_name
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.stored import log_of
 from dbt_incremental_dd.untrusted.limits import BY_TIMEOUT, Limits, Running, Watch
 from dbt_incremental_dd.untrusted.reading import Reading, parsed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import ContractError
 from dbt_incremental_dd.core.schema import Schema
@@ -13,7 +13,7 @@ from dbt_incremental_dd.runtime.contract import proven, require_columns
 from dbt_incremental_dd.runtime.output import Batch, discard, schema_with_diff
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.strategy import Current
-from dbt_incremental_dd.trace.manifest import visible_schema
+from dbt_incremental_dd.trace.columns import visible_schema
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext
@@ -25,27 +25,27 @@ def hold_columns(run: RunContext, request: ModelRequest, current: Current, schem
     contract = request.config.contract
     if contract is None:
         return
-    log, text = current.log, current.manifest.get("contract")
-    if log is not None and text == contract.text and visible_schema(dict(current.manifest), log) == schema:
+    log, manifest = current.log, current.manifest
+    if log is not None and manifest.contract == contract.text and visible_schema(manifest, log) == schema:
         return
     require_columns(run.spark, request.name, contract, schema)
     require_meaning(Constrained(run.spark, run.storage, request.name, schema, None), contract.constraints)
 
 
-def hold_stored(run: RunContext, request: ModelRequest, current: Current, schema: Schema) -> dict[str, Any]:
-    """Holds what is stored to the contract where it is not yet; what the manifest then says of it, else nothing.
+def hold_stored(run: RunContext, request: ModelRequest, current: Current, schema: Schema) -> str:
+    """Holds what is stored to the contract where it is not yet. Returns the contract as the manifest then names it.
 
     Raises ColumnsError, ConfigError or ContractError where it does not keep to it.
     """
     contract = request.config.contract
     text = contract.text if contract else ""
-    if current.manifest.get("contract", "") == text:
-        return {}
+    if current.manifest.contract == text:
+        return text
     hold_columns(run, request, current, schema)
     if contract is not None:
         relation = Constrained(run.spark, run.storage, request.name, schema, current.log)
-        enforce(relation, contract.constraints, proven(current.manifest.get("contract")), None)
-    return {"contract": text}
+        enforce(relation, contract.constraints, proven(current.manifest.contract), None)
+    return text
 
 
 def hold_batch(
@@ -69,7 +69,7 @@ def hold_batch(
         change = written if batch.files else None
     relation = Constrained(run.spark, run.storage, request.name, schema, current.log if beside_stored else None)
     try:
-        enforce(relation, contract.constraints, proven(current.manifest.get("contract")), change)
+        enforce(relation, contract.constraints, proven(current.manifest.contract), change)
     except ContractError:
         discard(run.storage, current.place, batch)
         raise

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
 from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation, was_published
+from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.holds import Hold, holds, movable
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log
-from dbt_incremental_dd.trace.manifest import retained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,32 +49,30 @@ def compact(
 def _compact_one(
     spark: SparkSession, place: Place, log: Log, retain_history: int | None, held: tuple[Hold, ...]
 ) -> str:
-    manifest = place.read_manifest(log.manifest)
-    relation = stored_relation(place, manifest)
-    retain = retain_history if retain_history is not None else retained(manifest)
+    manifest = place.read_manifest(log.manifest) or Manifest()
+    relation = stored_relation(place, manifest) if isinstance(manifest, ModelManifest) else None
+    retain = retain_history if retain_history is not None else manifest.retain_history
     since, holders = movable(log, retain, held)
-    inner = _compact_inner(spark, place, manifest)
+    inner = _compact_inner(spark, place, manifest.inner)
     reached("compaction: states merged")
-    if inner != manifest.get("inner", {}):
-        log = log.commit(Commit(manifest=place.write_manifest({**manifest, "inner": inner})))
-    sorted_by = tuple(manifest.get("sorted_by", ()))
-    done = compact_trace(spark, place.storage, log, since, (DIFF,), sorted_by)
+    if inner != manifest.inner:
+        log = log.commit(Commit(manifest=place.write_manifest(replace(manifest, inner=inner))))
+    done = compact_trace(spark, place.storage, log, since, (DIFF,), manifest.sorted_by)
     reached("compaction: trace merged")
-    merged = merge_recent(place.storage, done.log, sorted_by)
+    merged = merge_recent(place.storage, done.log, manifest.sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
     if relation and was_published(place) and done.files_after != done.files_before:
-        schema = Schema.from_json(str(manifest["schema"]))
-        publish(Catalog(spark), place, relation, done.log, schema, False)
+        publish(Catalog(spark), place, relation, done.log, visible_schema(manifest, done.log), False)
     return _line(place.name, done, holders)
 
 
-def _compact_inner(spark: SparkSession, place: Place, manifest: Mapping[str, Any]) -> dict[str, int]:
+def _compact_inner(spark: SparkSession, place: Place, inner: Mapping[str, int]) -> dict[str, int]:
     """Merges the files of the operators' own traces; their versions afterwards, for the manifest.
 
     Only a trace that is where the manifest says: what lies beyond belongs to a run that has not committed.
     """
-    versions = dict(manifest.get("inner", {}))
-    for name, version in versions.items():
+    versions = dict(inner)
+    for name, version in inner.items():
         log = place.inner(name).log()
         if log is None or log.version != version or len(log.files) < INNER_FILES:
             continue

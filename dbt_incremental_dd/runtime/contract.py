@@ -55,10 +55,10 @@ class Contract:
         return json.dumps(asdict(self))
 
 
-def proven(text: object) -> frozenset[Constraint]:
+def proven(text: str) -> frozenset[Constraint]:
     """The constraints that stored rows keep to, by what the manifest says; none where it says nothing that is known."""
     try:
-        found = json.loads(str(text or "{}")).get("constraints", ())
+        found = json.loads(text or "{}").get("constraints", ())
         return frozenset(
             Constraint(one["type"], tuple(one["columns"]), one["expression"], one["name"]) for one in found
         )

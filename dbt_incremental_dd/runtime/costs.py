@@ -8,17 +8,16 @@ build. All three store the difference to what is stored, and nothing else.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from dbt_incremental_dd.core.manifest import ModelManifest, RecordedRun, RunKind
 from dbt_incremental_dd.runtime.request import Strategy
-
-Kind = Literal["build", "delta", "recompute"]
 
 QUICK_SECONDS = 0.5
 """Small deltas that take less are kept, whatever else would take. Read by attribute: it may be set."""
-_KEPT: Mapping[Kind, int] = {"build": 2, "delta": 12, "recompute": 3}
+_KEPT: Mapping[RunKind, int] = {"build": 2, "delta": 12, "recompute": 3}
 """Runs that are recorded."""
 _LOOKED_UP = 8
 """An update of a delta costs so many times what it costs in a build, until runs tell."""
@@ -39,22 +38,13 @@ _TIED = 100_000
 without a reason."""
 _PLANNED = 100_000
 """Updates that a query over all of them is through with while it is still being planned: of fewer it takes as long."""
-_UNTRIED: Mapping[Kind, int] = {"build": 2, "recompute": 4}
+_UNTRIED: Mapping[RunKind, int] = {"build": 2, "recompute": 4}
 """Then it is taken to be so many times as quick as the first build, which ran in a cold process."""
 
 
-@dataclass(frozen=True)
-class Spent:
-    """One run: updates that were new to it, all updates of its inputs then, and seconds up to its commit."""
-
-    kind: Kind
-    changed: int
-    total: int
-    seconds: float
-
-    def grown(self, total: int) -> float:
-        """Its seconds over inputs of ``total`` updates, if it read everything."""
-        return self.seconds * max(max(total, _PLANNED) / max(self.total, _PLANNED), 1)
+def _grown(run: RecordedRun, total: int) -> float:
+    """Its seconds over inputs of ``total`` updates, if it read everything."""
+    return run.seconds * max(max(total, _PLANNED) / max(run.total, _PLANNED), 1)
 
 
 @dataclass(frozen=True)
@@ -65,32 +55,29 @@ class Costs:
     recompute that left states behind.
     """
 
-    runs: tuple[Spent, ...]
+    runs: tuple[RecordedRun, ...]
     can_recompute: bool = False
     has_ties: bool = False
     behind: bool = False
 
     @staticmethod
-    def of(manifest: Mapping[str, Any]) -> Costs:
-        """As a model's manifest has them. Former versions wrote whether the run was a build."""
-        names: Mapping[Any, Kind] = {True: "build", False: "delta"}
-        runs = (Spent(names.get(kind, kind), *spent) for kind, *spent in manifest.get("runs", ()))
-        return Costs(tuple(runs), *(bool(manifest.get(name)) for name in ("can_recompute", "has_ties", "behind")))
+    def of(manifest: ModelManifest) -> Costs:
+        """As a model's manifest has them."""
+        return Costs(manifest.runs, bool(manifest.can_recompute), manifest.has_ties, manifest.behind)
 
-    def with_run(self, strategy: Strategy, changed: int, total: int, seconds: float) -> list[Sequence[Any]]:
+    def with_run(self, strategy: Strategy, changed: int, total: int, seconds: float) -> tuple[RecordedRun, ...]:
         """For the manifest: these and one more."""
-        kind: Kind = strategy if strategy == "delta" or strategy == "recompute" else "build"
-        runs = (*self.runs, Spent(kind, changed, total, round(seconds, 3)))
-        kept = (run for kind, count in _KEPT.items() for run in [run for run in runs if run.kind == kind][-count:])
-        return [[run.kind, run.changed, run.total, run.seconds] for run in kept]
+        kind: RunKind = strategy if strategy == "delta" or strategy == "recompute" else "build"
+        runs = (*self.runs, RecordedRun(kind, changed, total, round(seconds, 3)))
+        return tuple(run for kind, count in _KEPT.items() for run in [run for run in runs if run.kind == kind][-count:])
 
-    def _of_kind(self, kind: Kind) -> list[Spent]:
+    def _of_kind(self, kind: RunKind) -> list[RecordedRun]:
         return [run for run in self.runs if run.kind == kind]
 
     def build(self, total: int) -> float | None:
         """Seconds to build the model anew, as the last build did. Returns None if none is recorded."""
         builds = self._of_kind("build")
-        return builds[-1].grown(total) if builds else None
+        return _grown(builds[-1], total) if builds else None
 
     def may_recompute(self, total: int) -> bool:
         """Whether a recompute over inputs of ``total`` updates is one of the choices."""
@@ -98,7 +85,7 @@ class Costs:
 
     def recompute(self, total: int) -> float | None:
         """Seconds of the query alone. Returns None if it has not been tried."""
-        tried = [run.grown(total) for run in self._of_kind("recompute")]
+        tried = [_grown(run, total) for run in self._of_kind("recompute")]
         return statistics.median_low(tried) if tried else None
 
     def delta(self, changed: int) -> float | None:
@@ -115,7 +102,7 @@ class Costs:
     def _quickest_delta(self) -> float | None:
         return min((run.seconds for run in self._of_kind("delta")), default=None)
 
-    def _alike(self, changed: int) -> list[Spent]:
+    def _alike(self, changed: int) -> list[RecordedRun]:
         return [run for run in self._of_kind("delta") if _ALIKE * run.changed >= changed]
 
     def choose(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
@@ -145,7 +132,7 @@ class Costs:
         """Seconds of what can be done instead of a delta. What has not been tried is taken to be quicker than the
         first build, so that it is tried once."""
         may_recompute = self.may_recompute(total)
-        kind: Kind = "recompute" if may_recompute else "build"
+        kind: RunKind = "recompute" if may_recompute else "build"
         tried, build = self.recompute(total) if may_recompute else None, self.build(total)
         if tried is not None or build is None:
             return tried

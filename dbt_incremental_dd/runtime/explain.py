@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.manifest import ModelManifest, kind_of
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
@@ -35,12 +36,12 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
     """The plan as a tree; each input's updates, all and those that the next run reads as a delta; what is stored."""
     log, _ = require(storage, name)
     manifest = storage.collection(name).read_manifest(log.manifest)
-    if manifest.get("kind") != "model":
-        raise StateError(f"{name} is a {manifest.get('kind', 'collection')}, not a model", "Name a model.")
-    given = {key: require(storage, other) for key, other in manifest["inputs"].items()}
+    if not isinstance(manifest, ModelManifest):
+        raise StateError(f"{name} is a {kind_of(manifest)}, not a model", "Name a model.")
+    given = {key: require(storage, other) for key, other in manifest.inputs.items()}
     inputs = {key: Input(other.name, schema) for key, (other, schema) in given.items()}
-    require_safe(spark, storage.collection(name), str(manifest["sql"]), inputs)
-    compiled = compile_model(spark, name, str(manifest["sql"]), inputs)
+    require_safe(spark, storage.collection(name), manifest.sql, inputs)
+    compiled = compile_model(spark, name, manifest.sql, inputs)
     read = position(log, manifest).inputs
     lines = [f"{name} at {format_time(log.frontiers.last)}", explain(compiled.plan)]
     new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}

@@ -13,7 +13,7 @@ from dbt_incremental_dd.trace.layout import Storage
 
 def require_whole(storage: Storage, current: Current, with_states: bool = False, contents: bool = False) -> None:
     """Raises StateError where a file of the model is not there as it was written; ``contents``: files are read."""
-    states = current.manifest.get("inner", {}) if with_states else ()
+    states = current.manifest.inner if with_states else ()
     for log in (current.log, *(current.place.inner(name).log() for name in states)):
         damaged = damage(storage, log, contents) if log is not None else None
         if damaged is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.manifest import Change, ModelManifest, RecordedRun, rows_after
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
@@ -25,7 +26,7 @@ from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
 from dbt_incremental_dd.runtime.output import Batch, arranged, output_delta, stored_names, write_batch
-from dbt_incremental_dd.runtime.recompute import recomputed, told_of
+from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_recompute_next, recomputed
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
@@ -42,10 +43,10 @@ from dbt_incremental_dd.runtime.strategy import (
     stamp,
 )
 from dbt_incremental_dd.runtime.syntax import told_by_spark
+from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
-from dbt_incremental_dd.trace.manifest import change_of, visible_schema
 from dbt_incremental_dd.trace.position import Position
 from dbt_incremental_dd.trace.progress import progress
 
@@ -127,11 +128,10 @@ def _skip(
     were made."""
     log = current.log
     assert log is not None
-    schema = visible_schema(dict(current.manifest), log)
-    manifest = {**current.manifest, **hold_stored(run, request, current, schema)}
+    schema = visible_schema(current.manifest, log)
+    manifest = replace(current.manifest, contract=hold_stored(run, request, current, schema))
     if current.position.as_of < t1 <= current.last:
-        manifest.pop("position", None)
-        manifest |= Position(t1, {item.name: item.up_to for item in given}).entry(current.last)
+        manifest = replace(manifest, position=_position(t1, given).stored(current.last))
     is_other = manifest != current.manifest
     if t1 > current.last or is_other:
         reached("skip: before")
@@ -142,6 +142,10 @@ def _skip(
         publish(run.catalog, current.place, request.relation, log, schema, False, description)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)
+
+
+def _position(t1: Time, given: tuple[Given, ...]) -> Position:
+    return Position(t1, {item.name: item.up_to for item in given})
 
 
 class _Work:
@@ -220,17 +224,15 @@ class _Work:
     def _notes(self, strategy: Strategy) -> Iterator[str]:
         """What the user should change for runs to do less."""
         yield from hints(self._request.name, self._compiled.plan)
-        if strategy == "rebuild" and self._current.manifest["fingerprint"] != self._compiled.fingerprint:
-            former = str(self._current.manifest["sql"])
-            told = of_the_invocation(former, self._request.sql, self._run.invocation)
+        if strategy == "rebuild" and self._current.manifest.fingerprint != self._compiled.fingerprint:
+            told = of_the_invocation(self._current.manifest.sql, self._request.sql, self._run.invocation)
             if told:
                 yield told
 
     def _context(self, anew: bool) -> Context:
-        versions = self._current.manifest.get("inner", {})
         report = self._run.report
         workspace = Workspace(self._run.spark, self._run.storage)
-        inner = InnerTraces(workspace, self._current.place, versions, anew, report)
+        inner = InnerTraces(workspace, self._current.place, self._current.manifest.inner, anew, report)
         output = None if self._current.log is None else (self._current.log, self._compiled.schema)
         return Context(
             workspace,
@@ -255,36 +257,13 @@ class _Work:
         return math.inf if build is None else max(build, _PATIENCE)
 
     def _same_columns(self, log: Log) -> bool:
-        return self._current.is_built and visible_schema(dict(self._current.manifest), log) == self._compiled.schema
+        return self._current.is_built and visible_schema(self._current.manifest, log) == self._compiled.schema
 
     def _commit(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, reset: bool) -> Log:
         place = self._current.place
         stored = stored_names(self._compiled.schema)
         log = self._current.log or place.create(stored)
-        seconds = time.monotonic() - self._started
-        before = {} if reset else self._current.manifest
-        counts = (batch.added, batch.removed)
-        manifest = place.write_manifest(
-            {
-                **change_of(before, strategy, self._input_rows(strategy), counts, seconds),
-                "kind": "model",
-                "fingerprint": self._compiled.fingerprint,
-                "schema": self._compiled.schema.to_json(),
-                "relation": self._request.relation,
-                "sql": self._request.sql,
-                "inputs": {item.key: item.name for item in self._given},
-                **Position(self._t1, {item.name: item.up_to for item in self._given}).entry(self._at),
-                "inner": dict(inner),
-                "temporal": self._compiled.plan.is_temporal,
-                **told_of(self._compiled, self._current.manifest, strategy, self._fails_as_one),
-                "fallbacks": list(self._compiled.plan.fallbacks),
-                "retain_history": self._request.config.retain_history,
-                "unique_id": self._request.unique_id,
-                "runs": self._runs(strategy, seconds),
-                "sorted_by": list(self._order),
-                "contract": self._request.config.contract.text if self._request.config.contract else "",
-            }
-        )
+        manifest = place.write_manifest(self._manifest(batch, inner, strategy, reset))
         since = self._at if reset else None
         commit = Commit(
             add=batch.files,
@@ -298,14 +277,40 @@ class _Work:
         self._run.note(self._at)
         return committed
 
-    def _runs(self, strategy: Strategy, seconds: float) -> list[Sequence[Any]]:
+    def _manifest(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, reset: bool) -> ModelManifest:
+        request, compiled, before = self._request, self._compiled, self._current.manifest
+        contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
+        seconds = time.monotonic() - self._started
+        return ModelManifest(
+            schema=compiled.schema,
+            rows=rows_after(None if reset else before, batch.added, batch.removed),
+            change=Change(strategy, input_rows, batch.added, batch.removed, round(seconds, 3)),
+            retain_history=request.config.retain_history,
+            inner=inner,
+            sorted_by=self._order,
+            fingerprint=compiled.fingerprint,
+            relation=request.relation,
+            sql=request.sql,
+            inputs={item.key: item.name for item in self._given},
+            position=_position(self._t1, self._given).stored(self._at),
+            temporal=plan.is_temporal,
+            can_recompute=may_recompute_next(compiled, before, fails_as_one=self._fails_as_one),
+            has_ties=has_ties(plan),
+            behind=leaves_behind(strategy, plan),
+            fallbacks=plan.fallbacks,
+            unique_id=request.unique_id,
+            runs=self._runs(strategy, seconds),
+            contract=contract.text if contract else "",
+        )
+
+    def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:
         total = sum(total_rows(item.log.files) for item in self._given)
         return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
 
     def _publish(self, log: Log, batch: Batch) -> None:
         """Where nothing of the output changed its relations stay as they are."""
         place, relation, schema = self._current.place, self._request.relation, self._compiled.schema
-        anew = self._current.manifest.get("relation") != relation or not self._same_columns(log)
+        anew = self._current.manifest.relation != relation or not self._same_columns(log)
         description = self._request.config.description
         if anew or batch.files or not is_published(place, relation, log, schema, description):
             publish(self._run.catalog, place, relation, log, schema, anew, description)

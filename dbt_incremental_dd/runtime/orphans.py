@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, SourceManifest
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 
@@ -48,19 +48,20 @@ class Orphan:
 
 def orphans(storage: Storage, owners: Owners) -> tuple[Orphan, ...]:
     """All orphans under the state root: models first, then the sources that only they read."""
-    manifests = {place.name: (place, manifest) for place in storage.collections() if (manifest := _manifest(place))}
+    places = {place.name: place for place in storage.collections()}
+    manifests = {name: manifest for name, place in places.items() if (manifest := _manifest(place)) is not None}
+    models = {name: manifest for name, manifest in manifests.items() if isinstance(manifest, ModelManifest)}
     gone = {
-        name: Orphan(place, f"{manifest['unique_id']} is not a differential model of the project")
-        for name, (place, manifest) in manifests.items()
-        if manifest.get("kind") == "model" and owners.disowns(str(manifest.get("unique_id", "")), name)
+        name: Orphan(places[name], f"{model.unique_id} is not a differential model of the project")
+        for name, model in models.items()
+        if owners.disowns(model.unique_id, name)
     }
-    left = [manifest for name, (_, manifest) in manifests.items() if name not in gone]
-    read = {str(name) for manifest in left for name in dict(manifest.get("inputs", {})).values()}
-    once = {str(name) for orphan in gone for name in dict(manifests[orphan][1].get("inputs", {})).values()}
-    for name, (place, _) in manifests.items():
+    read = {source for name, model in models.items() if name not in gone for source in model.inputs.values()}
+    once = {source for name in gone for source in models[name].inputs.values()}
+    for name in manifests:
         source = name.removesuffix(_MALFORMED)
-        if source in once - read and _kind(manifests, source) == "source":
-            gone[name] = Orphan(place, "no model that is left reads it")
+        if source in once - read and isinstance(manifests.get(source), SourceManifest):
+            gone[name] = Orphan(places[name], "no model that is left reads it")
     return tuple(gone.values())
 
 
@@ -72,14 +73,10 @@ def remove_orphans(found: Collection[Orphan]) -> Iterator[str]:
         yield f"{orphan.place.name}: removed, because {orphan.why}"
 
 
-def _manifest(place: Place) -> Mapping[str, Any]:
-    """Empty if there is none that can be read: what is damaged is reported by whoever needs it."""
+def _manifest(place: Place) -> Manifest | None:
+    """None if there is none that can be read: what is damaged is reported by whoever needs it."""
     try:
         log = place.log()
-        return place.read_manifest(log.manifest) if log is not None else {}
+        return place.read_manifest(log.manifest) if log is not None else None
     except StateError:
-        return {}
-
-
-def _kind(manifests: Mapping[str, tuple[Place, Mapping[str, Any]]], name: str) -> str:
-    return str(manifests[name][1].get("kind", "")) if name in manifests else ""
+        return None

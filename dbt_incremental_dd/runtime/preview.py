@@ -16,8 +16,8 @@ from dbt_incremental_dd.runtime.contract import require_columns
 from dbt_incremental_dd.runtime.relation import no_rows_sql
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:

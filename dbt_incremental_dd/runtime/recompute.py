@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
@@ -42,18 +43,16 @@ _ORDER_FREE = {
 """Aggregates that are the same for rows in any order, but for the last digits of floats."""
 
 
-def told_of(compiled: Compiled, before: Mapping[str, Any], strategy: Strategy, fails_as_one: bool) -> dict[str, bool]:
-    """What a manifest says: whether the next run may be a recompute, and whether this one has left states behind.
+def may_recompute_next(compiled: Compiled, before: ModelManifest, *, fails_as_one: bool) -> bool:
+    """Whether the next run may be a recompute. ``before``: the former manifest. A query that Spark has once failed to
+    answer is not tried again."""
+    has_failed = before.fingerprint == compiled.fingerprint and before.can_recompute is False
+    return can_recompute(compiled.plan) and not fails_as_one and not has_failed
 
-    ``before``: the former manifest. A query that Spark has once failed to answer is not tried again.
-    """
-    has_failed = before.get("fingerprint") == compiled.fingerprint and before.get("can_recompute") is False
-    behind = strategy == "recompute" and any(stores(node) for node in each_once(compiled.plan.root))
-    return {
-        "can_recompute": can_recompute(compiled.plan) and not fails_as_one and not has_failed,
-        "has_ties": has_ties(compiled.plan),
-        "behind": behind,
-    }
+
+def leaves_behind(strategy: Strategy, plan: DifferentialPlan) -> bool:
+    """Whether a run leaves states of the plan behind."""
+    return strategy == "recompute" and any(stores(node) for node in each_once(plan.root))
 
 
 def can_recompute(plan: DifferentialPlan) -> bool:

@@ -11,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
@@ -27,11 +28,11 @@ from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.description import NOTHING, Description, pairs_of
 from dbt_incremental_dd.runtime.swap import table_aside
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.links import follow, forget, link_all, made, shows
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import quote_name
 
@@ -66,20 +67,20 @@ def changes_relation(relation: str) -> str:
     return f"{relation[:-1]}__changes`" if relation.endswith("`") else f"{relation}__changes"
 
 
-def stored_relation(place: Place, manifest: Mapping[str, Any]) -> str | None:
+def stored_relation(place: Place, manifest: ModelManifest) -> str | None:
     """The relation that the manifest names, quoted; None where it names none. Raises StateError where it is not the
     model's own."""
-    text = manifest.get("relation")
+    text = manifest.relation
     if not text:
         return None
-    parts = [quoted or plain for quoted, plain in _PARTS.findall(str(text))]
+    parts = [quoted or plain for quoted, plain in _PARTS.findall(text)]
     names = [part.replace("``", "`") for part in parts]
-    if not _RELATION.fullmatch(str(text)) or ".".join(names[-2:]).lower() != place.name:
+    if not _RELATION.fullmatch(text) or ".".join(names[-2:]).lower() != place.name:
         raise StateError(
-            f"the manifest of {place.name} names the relation {str(text)[:80]!r}, which is not its own",
+            f"the manifest of {place.name} names the relation {text[:80]!r}, which is not its own",
             f"Rebuild it with `dbt run --full-refresh --select {place.name.split('.')[-1]}`.",
         )
-    return str(text)
+    return text
 
 
 _PARTS = re.compile(r"`((?:[^`]|``)+)`|(\w+)")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import changes_relation, forget_published, publish, was_published
+from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.manifest import visible_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +33,8 @@ def release(spark: SparkSession, storage: Storage, name: str, relation: str) -> 
     standing = _view_text(spark, relation)
     if standing is None:
         log = place.log()
-        manifest = place.read_manifest(log.manifest) if log is not None else {}
-        if log is not None and manifest.get("kind") == "model":
+        manifest = place.read_manifest(log.manifest) if log is not None else None
+        if log is not None and isinstance(manifest, ModelManifest):
             publish(Catalog(spark), place, relation, log, visible_schema(manifest, log), True)
     elif changes not in standing:
         spark.sql(f"DROP VIEW IF EXISTS {changes}")

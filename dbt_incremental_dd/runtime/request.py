@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.relations import Relation, relations
 from dbt_incremental_dd.runtime.contract import Contract
 from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
 
 @dataclass(frozen=True)

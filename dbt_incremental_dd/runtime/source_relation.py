@@ -17,9 +17,9 @@ from dbt_incremental_dd.runtime.description import NOTHING
 from dbt_incremental_dd.runtime.relation import expect_published, is_published, no_rows_sql, publish, was_published
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.lock import writing
-from dbt_incremental_dd.trace.manifest import columns_of
 from dbt_incremental_dd.trace.read import schema_of
 
 if TYPE_CHECKING:

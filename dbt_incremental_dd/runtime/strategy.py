@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import ConfigError, StateError
+from dbt_incremental_dd.core.manifest import ModelManifest, kind_of
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, format_time
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.request import ModelRequest, Strategy
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
+from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.manifest import visible_schema
 from dbt_incremental_dd.trace.position import Position, position
 
 if TYPE_CHECKING:
@@ -50,13 +51,13 @@ class Current:
     """The model as it is stored: None and empty where it never was."""
 
     place: Place
-    log: Log | None
-    manifest: Mapping[str, Any]
+    log: Log | None = None
+    manifest: ModelManifest = field(default_factory=ModelManifest)
 
     @property
     def is_built(self) -> bool:
         """Whether there is an output to go on from."""
-        return self.log is not None and "fingerprint" in self.manifest
+        return self.log is not None and bool(self.manifest.fingerprint)
 
     @property
     def last(self) -> Time:
@@ -138,16 +139,18 @@ def current_of(run: RunContext, request: ModelRequest) -> Current:
     place = run.storage.collection(request.name)
     try:
         log = place.log()
-        manifest = place.read_manifest(log.manifest) if log else {}
+        manifest = place.read_manifest(log.manifest) if log else None
     except StateError as error:
         if not request.full_refresh:
             raise
         run.report(f"{request.name}: {error.message}; it is removed, and built anew")
         place.remove()
-        log, manifest = None, {}
-    if manifest and manifest.get("kind") != "model":
+        return Current(place)
+    if manifest is None:
+        return Current(place, log)
+    if not isinstance(manifest, ModelManifest):
         raise StateError(
-            f"{request.name} is stored as a {manifest.get('kind')}, and cannot be a model too",
+            f"{request.name} is stored as a {kind_of(manifest)}, and cannot be a model too",
             "Give the model another alias or schema, or remove its folder under state_root.",
         )
     return Current(place, log, manifest)
@@ -161,8 +164,8 @@ def choose(
         return "initial", "it is new"
     if request.full_refresh:
         return "rebuild", "a full refresh was asked for"
-    if current.manifest["fingerprint"] != mark:
-        if current.manifest["sql"] != request.sql:
+    if current.manifest.fingerprint != mark:
+        if current.manifest.sql != request.sql:
             return "rebuild", "its SQL has changed"
         return "rebuild", "the columns of an input, or a function that it calls, have changed"
     has_passed = t1 > current.position.as_of
@@ -175,7 +178,7 @@ def choose(
     if behind:
         return "rebuild", f"{behind[0].name} had gone back to {format_time(behind[0].began)}"
     changed = sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in given)
-    if not changed and not (has_passed and current.manifest.get("temporal")):
+    if not changed and not (has_passed and current.manifest.temporal):
         return "skip", ""
     total = sum(total_rows(item.log.files) for item in given)
     strategy = Costs.of(current.manifest).choose(changed, total)
@@ -187,7 +190,7 @@ def require_columns(request: ModelRequest, current: Current, wanted: Schema) -> 
     policy = request.config.columns
     if policy == "any" or current.log is None or not current.is_built:
         return
-    have = {c.name: c.type for c in visible_schema(dict(current.manifest), current.log)}
+    have = {c.name: c.type for c in visible_schema(current.manifest, current.log)}
     want = {c.name: c.type for c in wanted}
     changes = {
         "new": [name for name in want if name not in have and policy == "fixed"],

@@ -62,7 +62,7 @@ class _Vacuum:
         manifest = place.read_manifest(log.manifest)
         self._trace(log.uri, {file.path for file in log.files})
         self._entries(log, log.version)
-        inner = dict(manifest.get("inner", {}))
+        inner = manifest.inner if manifest is not None else {}
         kept = set()
         for name, version in inner.items():
             state = place.inner(name)
@@ -71,7 +71,7 @@ class _Vacuum:
             logs = [one for one in (newest, state.log_at(version)) if one is not None]
             self._trace(state.uri, {file.path for one in logs for file in one.files})
             if newest is not None:
-                self._entries(newest, int(version))
+                self._entries(newest, version)
         self._other_states(place, kept)
         self._manifests(place, log.manifest)
         return self.line(place.name)

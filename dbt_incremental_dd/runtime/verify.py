@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.manifest import ModelManifest, kind_of
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
@@ -65,18 +66,18 @@ def verify(spark: SparkSession, storage: Storage, models: list[str] | None = Non
 def _is_model(storage: Storage, name: str) -> bool:
     place = storage.collection(name)
     log = place.log()
-    return log is not None and place.read_manifest(log.manifest).get("kind") == "model"
+    return log is not None and isinstance(place.read_manifest(log.manifest), ModelManifest)
 
 
 def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verification:
     """Recomputes one model from its inputs' contents and compares. Raises StateError where that is not a model."""
     log, schema = require(storage, name)
     manifest = storage.collection(name).read_manifest(log.manifest)
-    if manifest.get("kind") != "model":
-        raise StateError(f"{name} is a {manifest.get('kind', 'collection')}, not a model", "Name a model.")
+    if not isinstance(manifest, ModelManifest):
+        raise StateError(f"{name} is a {kind_of(manifest)}, not a model", "Name a model.")
     t = log.frontiers.last
     views: list[str] = []
-    limits = _RECURSION if is_recursive(parse(str(manifest["sql"]))) else {}
+    limits = _RECURSION if is_recursive(parse(manifest.sql)) else {}
     before = {key: spark.conf.get(key, None) for key in limits}
     for key, value in limits.items():
         spark.conf.set(key, value)
@@ -99,20 +100,20 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
 
 
 def batch_answer(
-    spark: SparkSession, place: Place, manifest: dict[str, Any], read: Position, views: list[str]
+    spark: SparkSession, place: Place, manifest: ModelManifest, read: Position, views: list[str]
 ) -> DataFrame:
     """The model's SQL over its inputs' contents as it has read them. Temporary views are noted in ``views``. Raises
     StateError where the SQL is not to be trusted."""
-    given = {key: require(place.storage, name) for key, name in manifest["inputs"].items()}
+    given = {key: require(place.storage, name) for key, name in manifest.inputs.items()}
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
-    require_safe(spark, place, str(manifest["sql"]), inputs)
+    require_safe(spark, place, manifest.sql, inputs)
     names = {}
     for key, (log, schema) in given.items():
         log.frontiers.require(read.inputs[log.name], log.name)
         names[key] = f"dd_verify_{uuid4().hex}"
         contents(spark, log, schema, read.inputs[log.name]).createOrReplaceTempView(names[key])
         views.append(names[key])
-    sql = with_run_time(str(manifest["sql"]), inputs)
+    sql = with_run_time(manifest.sql, inputs)
     text, keys = template(sql, inputs)
     try:
         answer = spark.sql(bind_now(text, read.as_of).format(*(names[key] for key in keys)))

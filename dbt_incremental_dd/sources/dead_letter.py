@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.core.types import STRING
@@ -91,5 +92,5 @@ def _set_aside(place: Place, spec: SourceSpec, files: list[str | None], records:
     )
     added = write_arrow(place.storage, beside.trace_uri, table, _SET_ASIDE)
     repeated = tuple(file for file in log.files if file.first >= t)
-    manifest = beside.write_manifest({"kind": "malformed", "schema": Schema(_SET_ASIDE.columns[:2]).to_json()})
+    manifest = beside.write_manifest(Manifest(kind="malformed", schema=Schema(_SET_ASIDE.columns[:2])))
     log.commit(Commit(add=(added,), remove=repeated, upper=max(t + 1, log.frontiers.upper), manifest=manifest))

@@ -7,13 +7,14 @@ nothing visible, and the next one reads the same records again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
+from dbt_incremental_dd.core.manifest import Change, SourceManifest, kind_of, rows_after
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
@@ -27,13 +28,13 @@ from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
 from dbt_incremental_dd.trace.declared import declared
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
-from dbt_incremental_dd.trace.manifest import change_of
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
@@ -105,22 +106,22 @@ def _take_in(
     spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None], scope: RunScope
 ) -> Intake:
     log = place.log()
-    manifest = place.read_manifest(log.manifest) if log else {}
-    if manifest and manifest.get("kind") != "source":
+    manifest = place.read_manifest(log.manifest) if log else None
+    if manifest is not None and not isinstance(manifest, SourceManifest):
         raise StateError(
-            f"{spec.name} is stored as a {manifest.get('kind')}, and is now read as a source",
+            f"{spec.name} is stored as a {kind_of(manifest)}, and is now read as a source",
             "Remove its folder under state_root, or make it a differential model again.",
         )
-    if manifest and manifest.get("envelope") != spec.envelope.name:
+    if manifest is not None and manifest.envelope != spec.envelope.name:
         raise SourceError(
-            f"source {spec.name}: it was taken in with envelope {manifest['envelope']}, now it is {spec.envelope}",
+            f"source {spec.name}: it was taken in with envelope {manifest.envelope}, now it is {spec.envelope}",
             "Set the envelope back, or remove its folder under state_root to take it in anew.",
         )
     if spec.frontier == "managed":
-        t = min(t, _complete_up_to(place, log if manifest else None))
-    if log is not None and manifest and t < log.frontiers.upper:
-        return Intake(spec.name, log, Schema.from_json(str(manifest["schema"])), 0)
-    return _Intaking(spark, place, log if manifest else None, manifest, spec, t, report, scope).run()
+        t = min(t, _complete_up_to(place, log if manifest is not None else None))
+    if log is not None and manifest is not None and t < log.frontiers.upper:
+        return Intake(spec.name, log, visible_schema(manifest, log), 0)
+    return _Intaking(spark, place, log if manifest is not None else None, manifest, spec, t, report, scope).run()
 
 
 def _complete_up_to(place: Place, log: Log | None) -> Time:
@@ -149,7 +150,7 @@ class _Intaking:
         spark: SparkSession,
         place: Place,
         log: Log | None,
-        manifest: Mapping[str, Any],
+        manifest: SourceManifest | None,
         spec: SourceSpec,
         t: Time,
         report: Callable[[str], None],
@@ -159,25 +160,26 @@ class _Intaking:
         self._spark = spark
         self._place = place
         self._log = log
-        self._manifest = manifest
+        self._before = manifest
+        self._stored = manifest or SourceManifest()
         self._spec = spec
         self._settings = spec.settings
         """As the records' columns are spelt, once these are known."""
         self._t = t
         self._report = report
         self._started = time.monotonic()
-        self._pending = Pending(spark, place, spec, t, manifest.get("inner", {}).get(NODE))
+        self._pending = Pending(spark, place, spec, t, self._stored.inner.get(NODE))
 
     def run(self) -> Intake:
         """Reads what is new, makes it updates, and commits."""
         result = self._poll()
         if result is None and self._pending.is_due:
-            result = PollResult(self._pending.no_records(), self._manifest["progress"])
+            result = PollResult(self._pending.no_records(), self._stored.progress)
         if result is None:
             assert self._log is not None
             reached("source: nothing new")
             log = self._log.commit(Commit(upper=self._t + 1))
-            return Intake(self._spec.name, log, Schema.from_json(str(self._manifest["schema"])), 0)
+            return Intake(self._spec.name, log, visible_schema(self._stored, log), 0)
         what = f"taking in source {self._spec.name}"
         reached("source: arrived")
         try:
@@ -188,10 +190,8 @@ class _Intaking:
                 self._place.storage.remove(uri)
 
     def _poll(self) -> PollResult | None:
-        text = self._manifest.get("records")
-        stored = Schema.from_json(str(text)) if text else None
-        progress = self._manifest.get("progress", {})
-        request = PollRequest(self._spark, self._place, self._spec, progress, stored, self._log, self._scope)
+        progress, records = self._stored.progress, self._stored.records
+        request = PollRequest(self._spark, self._place, self._spec, progress, records, self._log, self._scope)
         return connector_of(self._spec).poll(request)
 
     def _take(self, result: PollResult) -> Intake:
@@ -199,7 +199,7 @@ class _Intaking:
         record_schema = records.schema.select(record_names(records))
         schema = self._visible(record_schema, result)
         split, all_columns = self._pending.split(records), records.schema
-        inner = dict(self._manifest.get("inner", {}))
+        inner = dict(self._stored.inner)
         batch = EnvelopeInput(
             spark=self._spark,
             name=self._spec.name,
@@ -221,13 +221,13 @@ class _Intaking:
         inner.update(change.finish())
         inner.update(self._pending.commit(split, all_columns))
         reached("source: states written")
-        manifest = {
-            **self._history(split.due, updates, files),
-            "schema": schema.to_json(),
-            "records": record_schema.to_json(),
-            "progress": dict(result.progress),
-            "inner": inner,
-        }
+        manifest = replace(
+            self._history(split.due, updates, files),
+            schema=schema,
+            records=record_schema,
+            progress=result.progress,
+            inner=inner,
+        )
         notes = "; ".join(n for n in (*result.notes, *change.notes, note) if n)
         if notes:
             self._report(f"source {self._spec.name}: {notes}")
@@ -237,23 +237,24 @@ class _Intaking:
         reached("source: confirmed")
         return Intake(self._spec.name, log, schema, total_rows(files), notes)
 
-    def _history(self, records: Records, updates: Records, files: tuple[DataFile, ...]) -> dict[str, Any]:
+    def _history(self, records: Records, updates: Records, files: tuple[DataFile, ...]) -> SourceManifest:
         """What the manifest says of the intake, whatever its records are."""
         local = updates.local
-        counts = (
+        added, removed = (
             count_stored(self._place.storage, self._place.trace_uri, files) if local is None else count(local[DIFF])
         )
         seconds = time.monotonic() - self._started
-        return {
-            "kind": "source",
-            **change_of(self._manifest, "delta" if self._manifest else "initial", _counted(records), counts, seconds),
-            "envelope": self._spec.envelope.name,
-            "frontier": self._spec.frontier,
-            "retain_history": self._spec.retain_history,
-            "sorted_by": self._sort_key,
-        }
+        strategy = "delta" if self._before is not None else "initial"
+        return SourceManifest(
+            rows=rows_after(self._before, added, removed),
+            change=Change(strategy, _counted(records), added, removed, round(seconds, 3)),
+            envelope=self._spec.envelope.name,
+            frontier=self._spec.frontier,
+            retain_history=self._spec.retain_history,
+            sorted_by=self._sort_key,
+        )
 
-    def _commit(self, files: tuple[DataFile, ...], stored: Schema, manifest: Mapping[str, Any]) -> Log:
+    def _commit(self, files: tuple[DataFile, ...], stored: Schema, manifest: SourceManifest) -> Log:
         log = self._log or self._place.create(stored)
         commit = Commit(
             add=files,

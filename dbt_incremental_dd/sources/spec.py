@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
 from dbt_incremental_dd.sources.envelopes.envelope import Envelope
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.secrets import resolved
 from dbt_incremental_dd.sources.setting import Read, Written, choice, duration, setting, setting_names
-from dbt_incremental_dd.trace.manifest import DEFAULT_RETAIN
 
 FILE_FORMATS = ("parquet", "json", "csv", "delta")
 

@@ -44,8 +44,9 @@ def logs_of(place: Place) -> Iterator[Log]:
     if log is None:
         return
     yield log
-    for name, version in dict(place.read_manifest(log.manifest).get("inner", {})).items():
-        yield place.inner(name).log_at(int(version))
+    manifest = place.read_manifest(log.manifest)
+    for name, version in manifest.inner.items() if manifest is not None else ():
+        yield place.inner(name).log_at(version)
 
 
 def damage(storage: Storage, log: Log, contents: bool = False) -> str | None:

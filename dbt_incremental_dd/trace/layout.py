@@ -21,20 +21,18 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import quote, unquote
 
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace import durable
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.manifest_form import flaw
 from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote, make_folder
 
-FORMAT_VERSION = 1
 DEFAULT_ROOT = ".dbt_incremental_dd"
 """The state root of a project that names none."""
 
@@ -196,37 +194,35 @@ class Place:
         """The place of an operator's own state."""
         return InnerPlace(self.storage, f"{self.name}#{node}", self.uri, node)
 
-    def read_manifest(self, number: int | None) -> dict[str, Any]:
-        """The manifest of that number; empty where there is none. Raises StateError where it is damaged."""
+    def read_manifest(self, number: int | None) -> Manifest | None:
+        """The manifest of that number; None where there is none. Raises StateError where it is damaged."""
         if number is None:
-            return {}
+            return None
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests/{number}.json")
         try:
             with filesystem.open_input_stream(path) as stream:
-                manifest = json.loads(stream.read())
-            wrong = flaw(manifest)
-            if wrong is not None:
-                raise ValueError(f"its entry {wrong} is none of this version's")
+                entries = json.loads(stream.read())
+            manifest = Manifest.from_json(entries)
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise StateError(
                 f"the manifest of {self.name} at {path} cannot be read: {error}",
                 f"Rebuild it with `dbt run --full-refresh --select {self.name.split('.')[-1]}`.",
             ) from error
-        if manifest.get("format") != FORMAT_VERSION:
+        if entries.get("format") != FORMAT_VERSION:
             raise StateError(
-                f"{self.name} was stored in format {manifest.get('format')}, this version reads {FORMAT_VERSION}",
+                f"{self.name} was stored in format {entries.get('format')}, this version reads {FORMAT_VERSION}",
                 "Use the version that wrote it, or rebuild it with `dbt run --full-refresh`.",
             )
-        return dict(manifest)
+        return manifest
 
-    def write_manifest(self, manifest: Mapping[str, Any]) -> int:
+    def write_manifest(self, manifest: Manifest) -> int:
         """Stores a manifest and returns its number; it counts once a commit names it."""
         number = time.time_ns()
         reached("manifest: before")
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests")
         make_folder(filesystem, path)
         with filesystem.open_output_stream(f"{path}/{number}.json") as out:
-            out.write(json.dumps({"format": FORMAT_VERSION, **manifest}, sort_keys=True).encode())
+            out.write(json.dumps(manifest.to_json(), sort_keys=True).encode())
         durable.note(f"{self.uri}/manifests/{number}.json")
         reached("manifest: written")
         return number

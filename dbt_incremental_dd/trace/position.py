@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, StoredPosition
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.trace.log import Log
 
@@ -21,21 +21,21 @@ class Position:
     as_of: Time = BEGINNING
     inputs: Mapping[str, Time] = field(default_factory=dict)
 
-    def entry(self, at: Time) -> dict[str, Any]:
-        """For the manifest of the version that is stamped ``at``; nothing where all is at that time."""
+    def stored(self, at: Time) -> StoredPosition | None:
+        """For the manifest of the version that is stamped ``at``; None where all is at that time."""
         others = {name: t for name, t in self.inputs.items() if t != self.as_of}
         if self.as_of == at and not others:
-            return {}
-        return {"position": {"at": at, "as_of": self.as_of, "inputs": others}}
+            return None
+        return StoredPosition(at, self.as_of, others)
 
 
-def position(log: Log, manifest: Mapping[str, Any]) -> Position:
-    """Where a collection is. An entry counts for the time that it was written for only: after that, inputs without
-    news have moved the frontier."""
+def position(log: Log, manifest: Manifest | None) -> Position:
+    """Where a collection is. What is stored counts for the time that it was written for only: after that, inputs
+    without news have moved the frontier."""
     last = log.frontiers.last
-    stored = manifest.get("position", {})
-    if stored.get("at") != last:
-        stored = {}
-    as_of, others = stored.get("as_of", last), stored.get("inputs", {})
-    names = set(manifest.get("inputs", {}).values())
-    return Position(as_of, {name: others.get(name, as_of) for name in names})
+    if not isinstance(manifest, ModelManifest):
+        return Position(last)
+    stored = manifest.position
+    if stored is None or stored.at != last:
+        stored = StoredPosition(last, last, {})
+    return Position(stored.as_of, {name: stored.inputs.get(name, stored.as_of) for name in manifest.inputs.values()})

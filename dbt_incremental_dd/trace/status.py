@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.holds import Hold, movable
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.manifest import retained
 
 
 @dataclass(frozen=True)
@@ -49,25 +49,26 @@ class Status:
         return self.upper - 1
 
 
-def status(log: Log, manifest: Mapping[str, Any], held: Sequence[Hold]) -> Status:
+def status(log: Log, manifest: Manifest | None, held: Sequence[Hold]) -> Status:
     """By its log, its manifest and the holds on it."""
-    retain = retained(manifest)
+    found = manifest or Manifest()
+    retain, model = found.retain_history, found if isinstance(found, ModelManifest) else ModelManifest()
     _, holders = movable(log, retain, held)
     return Status(
         name=log.name,
-        kind=str(manifest.get("kind", "?")),
+        kind=found.kind or "?",
         since=log.frontiers.since,
         upper=log.frontiers.upper,
-        rows=manifest.get("rows"),
+        rows=found.rows,
         updates=total_rows(log.files),
         files=len(log.files),
         bytes=sum(file.bytes for file in log.files),
         retain=retain,
         reclaimable=reclaimable(log, retain, held),
         held_back_by=holders[0].by if holders else "",
-        fallbacks=tuple(manifest.get("fallbacks", ())),
-        inputs=tuple(sorted(set(dict(manifest.get("inputs", {})).values()))),
-        change=dict(manifest.get("change", {})),
+        fallbacks=model.fallbacks,
+        inputs=tuple(sorted(set(model.inputs.values()))),
+        change=asdict(found.change) if found.change is not None else {},
     )
 
 

@@ -11,11 +11,11 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.trace.arrow import PARQUET, nullable
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.damage import damaged, require_readable
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Place
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.manifest import columns_of
 
 
 def log_of(place: Place) -> Log:

@@ -17,6 +17,7 @@ from airflow_differential.readiness import Calls, FilesExist
 from airflow_differential.sensors import CollectionFrontierSensor, CompactionSensor, SourceFrontierSensor
 from airflow_differential.times import milliseconds
 from airflow_differential.triggers import ConditionTrigger, FrontierEventTrigger, FrontierTrigger, ReclaimableTrigger
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.trace.layout import Storage
@@ -33,7 +34,7 @@ def stored(root: Path, upper: int, rows: int = 0) -> None:
     times = pa.array([upper - 1] * rows, pa.int64())
     table = pa.table({"k": times, "dd_time": times, "dd_diff": pa.array([1] * rows, pa.int64())})
     files = (write_arrow(place.storage, place.trace_uri, table, log.schema),) if rows else ()
-    log.commit(Commit(add=files, upper=upper, manifest=place.write_manifest({"kind": "model"})))
+    log.commit(Commit(add=files, upper=upper, manifest=place.write_manifest(ModelManifest())))
 
 
 async def first(trigger: Any, seconds: float = 20) -> Any:

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import SessionError
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime import session
@@ -48,7 +49,7 @@ def test_dbt_says_it_in_a_line(no_java: None, tmp_path: Path, capsys: pytest.Cap
 def test_dbt_dd_says_it_in_a_line(no_java: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = Storage(str(tmp_path)).collection("s.m")
     schema = Schema((Column("k", LONG),))
-    manifest = place.write_manifest({"kind": "model", "schema": schema.to_json()})
+    manifest = place.write_manifest(ModelManifest(schema=schema))
     place.create(schema).commit(Commit(upper=5, manifest=manifest))
     for command in (["verify"], ["explain", "m"], ["compact"]):
         assert main(["--state-root", str(tmp_path), *command]) == 1

@@ -14,6 +14,7 @@ import yaml
 
 from dbt_incremental_dd.cli import main, verbs
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
@@ -36,7 +37,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(made.folder)
     place = Storage(str(made.folder / ".dbt_incremental_dd")).collection("s.m")
     schema = Schema((Column("k", LONG),))
-    manifest = place.write_manifest({"kind": "model", "schema": schema.to_json()})
+    manifest = place.write_manifest(ModelManifest(schema=schema))
     place.create(schema).commit(Commit(upper=FIRST + 1, since=FIRST, manifest=manifest))
     return made
 

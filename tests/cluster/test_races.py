@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.errors import CommitConflict
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.trace.layout import Storage
@@ -36,7 +37,7 @@ def _write(root: str, options: dict[str, str], writer: str, moment: Any, results
         row = {"writer": [writer], "round": [number], "dd_time": [upper], "dd_diff": [1]}
         types = pa.schema([("writer", "string"), ("round", "int64"), ("dd_time", "int64"), ("dd_diff", "int64")])
         file = write_arrow(place.storage, place.trace_uri, pa.table(row, types), SCHEMA)
-        manifest = place.write_manifest({"kind": "model", "schema": Schema(SCHEMA.columns[:2]).to_json()})
+        manifest = place.write_manifest(ModelManifest(schema=Schema(SCHEMA.columns[:2])))
         moment.wait(60)
         try:
             log.commit(Commit(add=(file,), upper=upper + 1, manifest=manifest))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.types import LONG
 
 _BIN = Path(sys.executable).parent
@@ -38,7 +39,7 @@ def test_reading_starts_no_jvm(tmp_path: Path) -> None:
     place = Storage(str(tmp_path)).collection("s.m")
     schema = Schema((Column("k", LONG),))
     log = place.create(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))
-    log.commit(Commit(upper=5, manifest=place.write_manifest({"kind": "model", "schema": schema.to_json()})))
+    log.commit(Commit(upper=5, manifest=place.write_manifest(ModelManifest(schema=schema))))
     environment = {**os.environ, "PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
     status = subprocess.run(
         [_BIN / "dbt-dd", "--state-root", tmp_path, "status"],

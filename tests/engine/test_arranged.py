@@ -62,8 +62,8 @@ def test_rows_stay_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytes
         place = world.storage.collection(f"{world.schema}.{name}")
         log = place.log()
         assert log is not None
-        inner = place.read_manifest(log.manifest)["inner"]
-        assert any(state.startswith("by.") for state in inner), name
+        manifest = place.read_manifest(log.manifest)
+        assert manifest is not None and any(state.startswith("by.") for state in manifest.inner), name
 
 
 def test_it_is_read_instead_of_the_input(

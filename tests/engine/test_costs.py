@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, RecordedRun, RunKind
 from dbt_incremental_dd.runtime import costs as choice
-from dbt_incremental_dd.runtime.costs import Costs, Kind, Spent
+from dbt_incremental_dd.runtime.costs import Costs
 
 
 @pytest.fixture(autouse=True)
@@ -16,23 +17,23 @@ def quick_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "QUICK_SECONDS", 0.5)
 
 
-def recorded(*runs: tuple[Kind, int, int, float]) -> Costs:
+def recorded(*runs: tuple[RunKind, int, int, float]) -> Costs:
     """Runs as a manifest has them, of a model whose query cannot be run as one."""
-    return Costs.of({"runs": [list(run) for run in runs]})
+    return Costs(tuple(RecordedRun(*run) for run in runs))
 
 
-def small(*runs: tuple[Kind, float]) -> Costs:
+def small(*runs: tuple[RunKind, float]) -> Costs:
     """The same of 100 changed updates each, among 50,000, of a model whose query can."""
     return replace(recorded(*((kind, 100, 50_000, seconds) for kind, seconds in runs)), can_recompute=True)
 
 
-BUILT: tuple[Kind, int, int, float] = ("build", 1_000_000, 1_000_000, 10.0)
+BUILT: tuple[RunKind, int, int, float] = ("build", 1_000_000, 1_000_000, 10.0)
 
 
 def test_half_of_everything_is_built_anew_where_nothing_is_known() -> None:
-    assert Costs.of({}).choose(600_000, 1_000_000) == "rebuild"
-    assert Costs.of({}).choose(400_000, 1_000_000) == "delta"
-    assert Costs.of({}).choose(9_000, 9_000) == "delta"
+    assert Costs(()).choose(600_000, 1_000_000) == "rebuild"
+    assert Costs(()).choose(400_000, 1_000_000) == "delta"
+    assert Costs(()).choose(9_000, 9_000) == "delta"
 
 
 def test_until_deltas_tell_an_update_costs_eight_times_one_of_a_build() -> None:
@@ -112,21 +113,22 @@ def test_a_build_grows_with_its_inputs() -> None:
 def test_the_last_builds_and_recomputes_and_the_latest_deltas_are_kept() -> None:
     costs = recorded(BUILT)
     for seconds in range(20):
-        costs = Costs.of({"runs": costs.with_run("delta", 5, 1_000, float(seconds))})
-        costs = Costs.of({"runs": costs.with_run("recompute", 5, 1_000, float(seconds))})
-    costs = Costs.of({"runs": costs.with_run("rebuild", 7, 2_000, 3.0)})
+        costs = Costs(costs.with_run("delta", 5, 1_000, float(seconds)))
+        costs = Costs(costs.with_run("recompute", 5, 1_000, float(seconds)))
+    costs = Costs(costs.with_run("rebuild", 7, 2_000, 3.0))
     assert costs.build(2_000) == 3.0
     assert costs.recompute(1_000) == 18.0
     assert [run.seconds for run in costs.runs] == [10.0, 3.0, *map(float, range(8, 20)), 17.0, 18.0, 19.0]
 
 
 def test_former_versions_recorded_whether_a_run_was_a_build() -> None:
-    costs = Costs.of({"runs": [[True, 9, 9, 2.0], [False, 9, 9, 1.0]]})
-    assert [run.kind for run in costs.runs] == ["build", "delta"]
+    manifest = Manifest.from_json({"kind": "model", "runs": [[True, 9, 9, 2.0], [False, 9, 9, 1.0]]})
+    assert isinstance(manifest, ModelManifest)
+    assert [run.kind for run in Costs.of(manifest).runs] == ["build", "delta"]
 
 
 def test_all_estimates_are_told() -> None:
-    assert Costs.of({}).told(1, 2) == "Cost: no run is recorded yet"
+    assert Costs(()).told(1, 2) == "Cost: no run is recorded yet"
     told = recorded(BUILT, ("delta", 100, 1_000_000, 0.5)).told(100, 1_000_000)
     assert "100 changed updates by a delta about 0.5 s (1 recorded)" in told
     assert told.endswith("by a build of 1,000,000 about 10.0 s; next: a delta")
@@ -139,7 +141,9 @@ def test_all_estimates_are_told() -> None:
 
 def test_a_history_of_a_few_thousand_updates_makes_no_query_slower() -> None:
     """Rows that change in every run, over a few rounds: five times the updates, and a query that takes as long."""
-    costs = Costs((Spent("build", 4_000, 4_000, 2.5), Spent("delta", 8_500, 12_500, 6.0)), can_recompute=True)
+    costs = Costs(
+        (RecordedRun("build", 4_000, 4_000, 2.5), RecordedRun("delta", 8_500, 12_500, 6.0)), can_recompute=True
+    )
     assert costs.choose(8_400, 21_000) == "recompute"
     assert costs.build(21_000) == 2.5
     assert costs.build(200_000) == 5.0

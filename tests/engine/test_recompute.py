@@ -13,6 +13,7 @@ import pytest
 import sqlglot
 
 from dbt_incremental_dd.core import points
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.state import OutputState
@@ -111,8 +112,8 @@ def _changes_only_what_changed(world: World, forced: Forced) -> None:
     outcome = world.step()["by_day"]
     assert (outcome.rows_added, outcome.rows_removed) == (1, 0)
     assert "recomputed: quicker than a delta" in outcome.message
-    _, manifest = _stored(world, "by_day")
-    assert manifest["behind"] and not manifest["inner"]
+    manifest = _stored(world, "by_day")
+    assert manifest.behind and not manifest.inner
     assert "next: " in Costs.of(manifest).told(1, 10) and "states are behind" in Costs.of(manifest).told(1, 10)
 
 
@@ -126,7 +127,7 @@ def _can_be_ended_anywhere(world: World, forced: Forced, stopped: list[str]) -> 
         with pytest.raises(KeyboardInterrupt):
             world.step()
         stopped.clear()
-        assert _stored(world, "by_day")[1]["behind"] is behind
+        assert _stored(world, "by_day").behind is behind
         forced.only = "delta"
         world.insert("a", [(date(2024, 3, 4), "y", 2.5, 1)])
         assert world.step()["by_day"].strategy == ("rebuild" if behind else "delta")
@@ -192,16 +193,18 @@ def test_a_query_that_spark_does_not_answer_is_built_by_its_plan_and_not_tried_a
     assert world.step()["m"].strategy == "rebuild"
     world.check()
     forced.only = None
-    assert not Costs.of(_stored(world, "m")[1]).can_recompute
+    assert not Costs.of(_stored(world, "m")).can_recompute
     world.insert("a", some_rows(random.Random(4), 2))
     world.step()
-    assert not Costs.of(_stored(world, "m")[1]).can_recompute
+    assert not Costs.of(_stored(world, "m")).can_recompute
 
 
 def _failing(spark: SparkSession) -> Any:
     spark.sql("select raise_error('no')").collect()
 
 
-def _stored(world: World, name: str) -> tuple[Any, dict[str, Any]]:
+def _stored(world: World, name: str) -> ModelManifest:
     log, _ = require(world.storage, f"{world.schema}.{name}")
-    return log, dict(world.storage.collection(log.name).read_manifest(log.manifest))
+    manifest = world.storage.collection(log.name).read_manifest(log.manifest)
+    assert isinstance(manifest, ModelManifest)
+    return manifest

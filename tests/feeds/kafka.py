@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.sources.intake import Intake, take_in
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
 from tests.servers.jars import jars
@@ -87,8 +87,7 @@ class Reader:
         place = self.storage.collection(name)
         log = place.log()
         assert log is not None
-        schema = Schema.from_json(place.read_manifest(log.manifest)["schema"])
-        frame = contents(self.spark, log, schema, log.frontiers.last)
+        frame = contents(self.spark, log, columns_of(place, log), log.frontiers.last)
         return Counter(key(tuple(row)) for row in frame.collect())
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 import dbt_incremental_dd
+from dbt_incremental_dd.core.manifest import SourceManifest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.trace.layout import Storage
@@ -83,7 +84,9 @@ class Feed:
         place = self.storage.collection(f"public.{name}")
         log = place.log()
         assert log is not None
-        return dict(place.read_manifest(log.manifest)["progress"])
+        manifest = place.read_manifest(log.manifest)
+        assert isinstance(manifest, SourceManifest)
+        return dict(manifest.progress)
 
     def slot(self) -> tuple[Any, ...]:
         """The name and the confirmed position of the slot."""

@@ -10,8 +10,8 @@ import pytest
 
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.verify import contents
+from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.manifest import visible_schema
 from tests.lake.conftest import VERSION
 from tests.oracle import Table, World, difference
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from dbt_incremental_dd.core.errors import FrontierError, QueryError
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING, Decimal
 from dbt_incremental_dd.query.engine import Engine
@@ -110,7 +111,7 @@ def test_collections_that_come_and_change_and_go(stored: Stored, tmp_path: Path)
     wider = Schema((Column("k", LONG), Column("v", STRING), Column("w", Decimal(5, 2)), TIME_COLUMN, DIFF_COLUMN))
     place = Storage(str(tmp_path)).collection("other.kept")
     log = place.create(wider)
-    manifest = place.write_manifest({"kind": "model", "schema": Schema(wider.columns[:3]).to_json()})
+    manifest = place.write_manifest(ModelManifest(schema=Schema(wider.columns[:3])))
     log.commit(Commit(upper=50, manifest=manifest))
     with pytest.raises(QueryError, match="may be any of"):
         session.select("select * from kept")

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, Sourc
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.intake import Intake, take_in
+from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -52,12 +53,10 @@ class Reader:
         place = self.storage.collection("s.t")
         log = place.log()
         assert log is not None
-        from dbt_incremental_dd.core.schema import Schema
-
         manifest = place.read_manifest(log.manifest)
-        frame = contents(self.spark, log, Schema.from_json(manifest["schema"]), log.frontiers.last)
+        frame = contents(self.spark, log, visible_schema(manifest, log), log.frontiers.last)
         found = Counter(tuple(row) for row in frame.collect())
-        assert manifest["rows"] == found.total()
+        assert manifest is not None and manifest.rows == found.total()
         return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.trace.layout import Storage
@@ -37,7 +38,7 @@ class Stored:
         arrays = [pa.array([update[i] for update in updates], kind) for i, kind in enumerate(columns)]
         table = pa.table(arrays, names=["k", "v", "dd_time", "dd_diff"])
         files = (write_arrow(self.place.storage, self.place.trace_uri, table, log.schema),) if updates else ()
-        manifest = self.place.write_manifest({"kind": "model", "schema": _VISIBLE.to_json()})
+        manifest = self.place.write_manifest(ModelManifest(schema=_VISIBLE))
         log.commit(Commit(add=files, upper=upper, manifest=manifest))
 
     def forget(self, since: int) -> None:

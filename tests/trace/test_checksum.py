@@ -13,6 +13,7 @@ import pytest
 
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.runtime.scrub import scrub
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEMA = Schema((Column("k", LONG), Column("v", STRING), TIME_COLUMN, DIFF_COLUMN))
-MANIFEST = {"kind": "model", "schema": Schema(SCHEMA.columns[:2]).to_json()}
+MANIFEST = ModelManifest(schema=Schema(SCHEMA.columns[:2]))
 ROWS = 25_000
 """Enough for an index of pages."""
 WANTED = [5, 17_000]

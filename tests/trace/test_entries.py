@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.trace import durable
@@ -34,7 +35,7 @@ def commit(place: Place, t: int) -> Commit:
     """One row more."""
     table = pa.table([pa.array([n], pa.int64()) for n in (t, t, 1)], SCHEMA.names)
     file = write_arrow(place.storage, place.trace_uri, table, SCHEMA)
-    return Commit(add=(file,), upper=t + 1, manifest=place.write_manifest({"t": t}))
+    return Commit(add=(file,), upper=t + 1, manifest=place.write_manifest(Manifest(others={"t": t})))
 
 
 def entry(place: Place, version: int) -> Path:

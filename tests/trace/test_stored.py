@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import DOUBLE, FLOAT, Type
 from dbt_incremental_dd.trace.layout import Storage
@@ -27,7 +28,7 @@ def test_zeros_are_equal_and_so_are_nans(tmp_path: Path, dtype: Type) -> None:
     arrays = [pa.array([u[i] for u in updates], k) for i, k in enumerate((kind, pa.int64(), pa.int64()))]
     table = pa.table(arrays, names=["f", "dd_time", "dd_diff"])
     files = (write_arrow(place.storage, place.trace_uri, table, log.schema),)
-    manifest = place.write_manifest({"kind": "model", "schema": visible.to_json()})
+    manifest = place.write_manifest(ModelManifest(schema=visible))
     log.commit(Commit(add=files, upper=3, manifest=manifest))
     found = contents(place, 2)
     assert dict(zip(found["f"].to_pylist(), found["dd_diff"].to_pylist(), strict=True)) == {None: 1, 1.5: 1}

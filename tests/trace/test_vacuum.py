@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime.vacuum import vacuum
@@ -22,7 +23,7 @@ def grown(place: Place, commits: int) -> Log:
     for t in range(log.frontiers.upper, log.frontiers.upper + commits):
         table = pa.table({"k": [t], "dd_time": [t], "dd_diff": [1]})
         added = write_arrow(place.storage, place.trace_uri, table, SCHEMA)
-        manifest = place.write_manifest({"kind": "model"}) if place.name == "m.sums" else t
+        manifest = place.write_manifest(ModelManifest()) if place.name == "m.sums" else t
         log = log.commit(Commit(add=(added,), remove=log.files[:-9], upper=t + 1, manifest=manifest))
     return log
 
@@ -38,7 +39,7 @@ def test_logs_do_not_grow_for_ever(tmp_path: Path) -> None:
     for _ in range(3):
         log, inner = grown(place, 70), grown(place.inner("0"), 75)
         named = inner.version - 5
-        log = log.commit(Commit(manifest=place.write_manifest({"kind": "model", "inner": {"0": named}})))
+        log = log.commit(Commit(manifest=place.write_manifest(ModelManifest(inner={"0": named}))))
         before = place.inner("0").log_at(named).files
         list(vacuum(storage, older_than=0))
         sizes.append(len(entries(log)))

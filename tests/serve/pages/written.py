@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.manifest import Change, Manifest, ModelManifest, SourceManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import parse
 from dbt_incremental_dd.trace.arrow import arrow_type
@@ -66,14 +67,11 @@ class Written:
         log.commit(Commit(add=files, upper=self.at + 1, since=self.at if is_first else None, manifest=manifest))
         return self.at
 
-    def _manifest(self, changes: Mapping[Row, int]) -> dict[str, Any]:
+    def _manifest(self, changes: Mapping[Row, int]) -> Manifest:
         added = sum(diff for diff in changes.values() if diff > 0)
         removed = -sum(diff for diff in changes.values() if diff < 0)
-        change = {"strategy": "delta", "input_rows": added, "rows_added": added, "rows_removed": removed}
-        return {
-            "kind": self.kind,
-            "schema": self.schema.to_json(),
-            "inputs": {f"input.{name}": name for name in self.inputs},
-            "rows": self.rows.total(),
-            "change": {**change, "seconds": 0.2},
-        }
+        rows, change = self.rows.total(), Change("delta", added, added, removed, 0.2)
+        if self.kind == "source":
+            return SourceManifest(schema=self.schema, rows=rows, change=change)
+        inputs = {f"input.{name}": name for name in self.inputs}
+        return ModelManifest(schema=self.schema, rows=rows, change=change, inputs=inputs)

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt_incremental_dd.core import types
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import (
     BINARY,
@@ -245,7 +246,7 @@ def test_columns_that_change_end_it(server: Server, stored: Stored) -> None:
         log = stored.place.create(Schema((*wider.columns, TIME_COLUMN, DIFF_COLUMN)))
         table = pa.table({"k": [9], "v": ["x"], "w": [0.5], "dd_time": [45], "dd_diff": [1]})
         file = write_arrow(stored.place.storage, stored.place.trace_uri, table, log.schema)
-        manifest = stored.place.write_manifest({"kind": "model", "schema": wider.to_json()})
+        manifest = stored.place.write_manifest(ModelManifest(schema=wider))
         log.commit(Commit(add=(file,), upper=50, manifest=manifest))
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="have changed") as raised:
             connection.execute(f"fetch all c {SOON}")
@@ -278,7 +279,7 @@ def wide(stored: Stored) -> Iterator[Stored]:
         "dd_diff": pa.array([1, 1], pa.int64()),
     }
     file = write_arrow(place.storage, place.trace_uri, pa.table(arrays), log.schema)
-    manifest = place.write_manifest({"kind": "model", "schema": visible.to_json()})
+    manifest = place.write_manifest(ModelManifest(schema=visible))
     log.commit(Commit(add=(file,), upper=11, manifest=manifest))
     yield stored
 

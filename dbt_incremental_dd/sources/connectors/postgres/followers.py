@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.manifest import SourceManifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.slots import Server, Slot, lsn_text
@@ -32,10 +33,10 @@ def last_commit(storage: Storage, name: str) -> LastCommit:
     """What is known of a source."""
     place = storage.collection(name)
     log = place.log()
-    manifest = place.read_manifest(log.manifest) if log else {}
-    if manifest.get("kind") != "source" or manifest.get("envelope") != REPLICA.name:
+    manifest = place.read_manifest(log.manifest) if log else None
+    if not isinstance(manifest, SourceManifest) or manifest.envelope != REPLICA.name:
         return LastCommit()
-    return LastCommit(manifest["progress"], Schema.from_json(str(manifest["records"])))
+    return LastCommit(manifest.progress, manifest.records)
 
 
 def followers(storage: Storage, slot: str, server: Server) -> dict[str, int] | None:

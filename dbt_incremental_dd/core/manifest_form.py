@@ -30,6 +30,11 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_known(value: Any) -> bool:
+    """A count, or None where it is not known."""
+    return value is None or _is_count(value)
+
+
 def _is_run(value: Any) -> bool:
     is_right = isinstance(value, list) and len(value) == 4 and all(map(_is_number, value[1:]))
     return is_right and (isinstance(value[0], bool) or value[0] in ("build", "delta", "recompute"))
@@ -48,6 +53,12 @@ def _is_position(value: Any) -> bool:
     return counts and _named(_is_count)(value.get("inputs"))
 
 
+def _is_change(value: Any) -> bool:
+    is_right = isinstance(value, dict) and isinstance(value.get("strategy"), str) and _is_number(value.get("seconds"))
+    counts = is_right and all(_is_count(value.get(key)) for key in ("rows_added", "rows_removed"))
+    return counts and "input_rows" in value and _is_known(value["input_rows"])
+
+
 def _named(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(map(is_right, value.values()))
 
@@ -63,8 +74,8 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
     **dict.fromkeys(("temporal", "can_recompute", "has_ties", "behind"), _of(bool)),
     "retain_history": _is_count,
-    "rows": lambda value: value is None or _is_count(value),
-    "change": _of(dict),
+    "rows": _is_known,
+    "change": _is_change,
     "progress": _of(dict),
     "position": _is_position,
 }

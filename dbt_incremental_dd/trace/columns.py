@@ -1,0 +1,20 @@
+"""The columns that users see of a collection."""
+
+from __future__ import annotations
+
+from dbt_incremental_dd.core.manifest import Manifest
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.log import Log
+
+
+def columns_of(place: Place, log: Log) -> Schema:
+    """The visible columns as of that version of the collection's log."""
+    return visible_schema(place.read_manifest(log.manifest), log)
+
+
+def visible_schema(manifest: Manifest | None, log: Log) -> Schema:
+    """Those that the manifest names; else the log's, of which the ones called ``dd_...`` are the collection's own."""
+    if manifest is not None and manifest.schema is not None:
+        return manifest.schema
+    return Schema(tuple(column for column in log.schema if not column.name.startswith("dd_")))
