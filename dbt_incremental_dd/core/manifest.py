@@ -38,7 +38,7 @@ class RecordedRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Change:
+class RecordedChange:
     """What a commit of rows did; ``input_rows`` is None where it is not known."""
 
     strategy: str
@@ -73,7 +73,7 @@ class Manifest:
     kind: str = ""
     schema: Schema | None = None
     rows: int | None = None
-    change: Change | None = None
+    change: RecordedChange | None = None
     retain_history: int = DEFAULT_RETAIN
     inner: Mapping[str, int] = field(default_factory=dict)
     sorted_by: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ _KINDS: Mapping[str, type[Manifest]] = {"model": ModelManifest, "source": Source
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "schema": Schema.from_json,
     "records": Schema.from_json,
-    "change": lambda entry: Change(**{one.name: entry[one.name] for one in fields(Change)}),
+    "change": lambda entry: RecordedChange(**{one.name: entry[one.name] for one in fields(RecordedChange)}),
     "position": lambda entry: StoredPosition(entry["at"], entry["as_of"], entry["inputs"]),
     "sorted_by": tuple,
     "fallbacks": tuple,
@@ -177,7 +177,7 @@ def _plain(value: Any) -> Any:
     """An entry as JSON has it."""
     if isinstance(value, Schema):
         return value.to_json()
-    if isinstance(value, Change | StoredPosition):
+    if isinstance(value, RecordedChange | StoredPosition):
         return asdict(value)
     if isinstance(value, tuple):
         return [list(item) if isinstance(item, tuple) else item for item in value]

@@ -232,7 +232,7 @@ class _Evaluation:
         return functions.call(name, [self.value(argument) for argument in arguments])
 
     def _column(self, tree: exp.Expr) -> Value:
-        name = Expr.of(tree).as_column
+        name = _printed(tree).as_column
         if name is None or name not in self._types or arrow_type(self._types[name]) is None:
             raise NotExact
         return Value(self._table[name], self._types[name])

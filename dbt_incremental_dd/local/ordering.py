@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import LONG
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import BOOLEAN, LONG
 from dbt_incremental_dd.local.table import Table, group_numbers, require_plain, row_numbers
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.nodes import Order
@@ -43,7 +44,8 @@ def running_sums(
 def _require_ordered(table: Table, order: Sequence[Order]) -> None:
     names = [item.expr.as_column for item in order]
     columns = tuple(name for name in names if name is not None and name in table.schema.names)
-    if len(columns) < len(names) or not is_ordered(table.schema.select(columns)):
+    others = Schema(tuple(column for column in table.schema.select(columns) if column.type != BOOLEAN))
+    if len(columns) < len(names) or not is_ordered(others):
         raise NotExact("an order of other than plain columns")
 
 
@@ -60,12 +62,16 @@ def _running(values: pa.ChunkedArray, groups: pa.Array, through: bool) -> pa.Chu
 
 
 def _sorted_indices(table: pa.Table, groups: pa.Array, order: Sequence[Order]) -> pa.Array:
-    """By group, then by the items, NULLs of each at the side where it has them."""
+    """By group, then by the items, NULLs of each at the side where it has them: Arrow itself puts them last."""
     keys = [(_GROUP, "ascending")]
     wide = table.append_column(_GROUP, groups)
     for number, item in enumerate(order):
         column = str(item.expr.as_column)
-        wide = wide.append_column(f"dd_null_{number}", pc.is_null(table[column]).cast(pa.int8()))
-        keys.append((f"dd_null_{number}", "descending" if item.nulls_first else "ascending"))
+        if item.nulls_first and table[column].null_count:
+            wide = wide.append_column(f"dd_null_{number}", pc.is_null(table[column]).cast(pa.int8()))
+            keys.append((f"dd_null_{number}", "descending"))
+        if pa.types.is_boolean(table.schema.field(column).type):
+            wide = wide.append_column(f"dd_flag_{number}", table[column].cast(pa.int8()))
+            column = f"dd_flag_{number}"
         keys.append((column, "descending" if item.descending else "ascending"))
     return pc.sort_indices(wide, sort_keys=keys)

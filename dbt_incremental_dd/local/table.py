@@ -48,7 +48,13 @@ class Table:
 
     def with_column(self, name: str, values: pa.ChunkedArray | pa.Array, type: Type) -> Table:
         """One more column."""
-        return Table(self.arrow.append_column(name, values), Schema((*self.schema.columns, Column(name, type))))
+        return self.with_columns([(name, values, type)])
+
+    def with_columns(self, columns: Sequence[tuple[str, pa.ChunkedArray | pa.Array, Type]]) -> Table:
+        """More columns: their names, values and types."""
+        names = [*self.arrow.column_names, *(name for name, _, _ in columns)]
+        arrow = pa.table([*self.arrow.columns, *(values for _, values, _ in columns)], names)
+        return Table(arrow, Schema((*self.schema.columns, *(Column(name, type) for name, _, type in columns))))
 
     def filter(self, mask: pa.ChunkedArray | pa.Array) -> Table:
         """The rows for which the mask is true."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce as fold
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
-from dbt_incremental_dd.core.types import LONG
+from dbt_incremental_dd.core.types import LONG, Struct
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.expressions import evaluate, truth
 from dbt_incremental_dd.local.grouping import Measured, grouped
@@ -22,6 +22,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.logical.sql_types import type_of
 from dbt_incremental_dd.relation.engine import Branch, Kind, Measure, Outputs, Pairs, Running, Side
+from dbt_incremental_dd.trace.arrow import file_type
 
 
 class ArrowEngine:
@@ -40,7 +41,7 @@ class ArrowEngine:
 
     def extend(self, rows: Table, outputs: Outputs) -> Table:
         values = [(name, self._value(rows, expr)) for name, expr in outputs]
-        return fold(lambda made, column: made.with_column(column[0], column[1].data, column[1].type), values, rows)
+        return rows.with_columns([(name, value.data, value.type) for name, value in values])
 
     def filter(self, rows: Table, predicate: Expr) -> Table:
         return rows.filter(truth(rows, predicate, self._constants))
@@ -83,7 +84,8 @@ class ArrowEngine:
         if rows.schema.select(tuple(keys)) != other.schema.select(tuple(keys)):
             raise NotExact("keys of other types")
         found = lookup(rows.arrow, other.arrow, keys, list(dict.fromkeys(source for _, source in columns)))
-        return fold(lambda made, pair: made.with_column(pair[0], found[pair[1]], other.type(pair[1])), columns, rows)
+        types = {column.name: column.type for column in other.schema}
+        return rows.with_columns([(name, found[source], types[source]) for name, source in columns])
 
     def running(self, rows: Table, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]) -> Table:
         values = [(s.name, evaluate(rows, s.value, self._constants), s.through) for s in sums]
@@ -104,6 +106,24 @@ class ArrowEngine:
         schema = Schema((*rows.select(branches[0].columns).schema.columns, DIFF_COLUMN))
         return Table(pa.concat_tables(parts), schema)
 
+    def pack(self, rows: Table, name: str, type: Struct, sources: Sequence[str]) -> Table:
+        dtype = file_type(type)
+        if dtype is None:
+            raise NotExact(f"{name} is a {type}")
+        packed = pa.nulls(rows.num_rows, dtype)
+        if sources:
+            parts = [rows.arrow[source].combine_chunks() for source in sources]
+            packed = pa.StructArray.from_arrays(parts, fields=list(dtype))
+        return _without(rows, sources).with_column(name, packed, type)
+
+    def unpack(self, rows: Table, name: str, columns: Sequence[str]) -> Table:
+        type, packed = rows.type(name), rows.arrow[name]
+        if not isinstance(type, Struct) or file_type(type) is None:
+            raise NotExact(f"{name} is a {type}")
+        fields = enumerate(zip(columns, type.fields, strict=False))
+        unpacked = [(column, pc.struct_field(packed, [place]), field.type) for place, (column, field) in fields]
+        return _without(rows, [name]).with_columns(unpacked)
+
     def copies(self, rows: Table, number: str) -> Table:
         counts = pc.abs(rows.arrow[DIFF])
         ends = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(counts).combine_chunks()])
@@ -120,7 +140,14 @@ class ArrowEngine:
 
     def _value(self, rows: Table, expr: Expr) -> Value:
         """A column as it is, whatever its type; else what Arrow evaluates."""
-        name = expr.as_column
-        if name is not None:
+        try:
+            name = expr.as_column
+        except SqlglotError as error:
+            raise NotExact(f"{expr.sql}: {error}") from error
+        if name is not None and name in rows.schema.names:
             return Value(rows.arrow[name], rows.type(name))
         return evaluate(rows, expr, self._constants)
+
+
+def _without(rows: Table, names: Sequence[str]) -> Table:
+    return rows.select([(name, name) for name in rows.schema.names if name not in names])

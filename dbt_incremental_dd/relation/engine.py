@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+from dbt_incremental_dd.core.types import Struct
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
@@ -107,6 +108,12 @@ class Engine(Protocol[R]):
 
     def unpivot(self, rows: R, branches: Sequence[Branch]) -> R:
         """For each row one row a branch, but for those with a diff of 0."""
+
+    def pack(self, rows: R, name: str, type: Struct, sources: Sequence[str]) -> R:
+        """The rows with a struct in place of these columns, which are its fields in their order; NULL of none."""
+
+    def unpack(self, rows: R, name: str, columns: Sequence[str]) -> R:
+        """The rows with a struct's first fields as columns in its place; those of NULL are NULL."""
 
     def copies(self, rows: R, number: str) -> R:
         """Each row as often as its diff's absolute value, numbered from 1; diffs stay."""

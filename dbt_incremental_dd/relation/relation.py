@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
+from dbt_incremental_dd.core.types import Struct
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact
@@ -20,7 +21,7 @@ from dbt_incremental_dd.relation.engine import Branch, Engine, Kind, Measure, Ou
 from dbt_incremental_dd.relation.workspace import Workspace, if_few
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
-from dbt_incremental_dd.trace.read import quote_name, schema_of
+from dbt_incremental_dd.trace.read import quote_name, quoted, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -166,6 +167,16 @@ class Relation:
         rows = self._apply(lambda engine, rows: engine.unpivot(rows, branches))
         return self._made(rows, estimate=len(branches) * self.estimate)
 
+    def pack(self, name: str, type: Struct, sources: Sequence[str]) -> Relation:
+        """The rows with a struct in place of these columns, which are its fields in their order; NULL of none."""
+        rows = self._apply(lambda engine, rows: engine.pack(rows, name, type, sources))
+        return self._made(rows, positive=self.positive, consolidated=self.consolidated)
+
+    def unpack(self, name: str, columns: Sequence[str]) -> Relation:
+        """The rows with a struct's first fields as columns in its place."""
+        rows = self._apply(lambda engine, rows: engine.unpack(rows, name, columns))
+        return self._made(rows, positive=self.positive)
+
     # Of all rows.
 
     def consolidate(self, diffs: Sequence[str] = (DIFF,)) -> Relation:
@@ -301,9 +312,11 @@ class Relation:
             return replace(self, rows=self.rows.replaced(self.rows.arrow.combine_chunks()))
         return self
 
-    def in_ranges(self, column: str, parts: int) -> Relation:
-        """The same rows, those in Spark in so many ranges of a column: each becomes a file."""
-        return self if isinstance(self.rows, Table) else replace(self, rows=self.rows.repartitionByRange(parts, column))
+    def in_ranges(self, columns: Sequence[str], parts: int) -> Relation:
+        """The same rows, those in Spark in so many ranges of the columns' values: each becomes a file."""
+        if isinstance(self.rows, Table):
+            return self
+        return replace(self, rows=self.rows.repartitionByRange(parts, *map(quoted, columns)))
 
     def split_by(self, column: str) -> dict[Any, Relation]:
         """The rows of each value of a column of integers."""

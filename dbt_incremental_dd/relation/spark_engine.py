@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce as fold
 from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.schema import DIFF, Column, Schema
+from dbt_incremental_dd.core.types import Struct
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Kind, Measure, Outputs, Pairs, Running, Side
-from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted
+from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _OTHER = "dd_diff_other"
 _KEY = "dd_key_"
@@ -117,6 +120,17 @@ class SparkEngine:
         columns = [quote_name(n) if n in common else f"dd_row.{quote_name(n)} AS {quote_name(n)}" for n in names]
         return exploded.selectExpr(*columns, f"dd_row.{DIFF} AS {DIFF}")
 
+    def pack(self, rows: DataFrame, name: str, type: Struct, sources: Sequence[str]) -> DataFrame:
+        fields = [quoted(source).alias(field.name) for source, field in zip(sources, type.fields, strict=False)]
+        packed = F.struct(*fields) if fields else F.lit(None).cast(struct(Schema((Column(name, type),)))[0].dataType)
+        return rows.select(*(quoted(kept) for kept in rows.columns if kept not in sources), packed.alias(name))
+
+    def unpack(self, rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame:
+        dtype = rows.select(quoted(name)).schema[0].dataType
+        fields = zip(columns, cast("StructType", dtype).names, strict=False)
+        unpacked = [quoted(name).getField(field).alias(column) for column, field in fields]
+        return rows.select(*(quoted(kept) for kept in rows.columns if kept != name), *unpacked)
+
     def copies(self, rows: DataFrame, number: str) -> DataFrame:
         return rows.withColumn(number, F.explode(F.expr(f"sequence(1L, abs({DIFF}))")))
 
@@ -139,13 +153,13 @@ def _aggregate(measure: Measure) -> str:
     return f"{measure.function}({value})"
 
 
-def _condition(equalities: Sequence[Equality], residual: Sequence[Expr]) -> Column:
+def _condition(equalities: Sequence[Equality], residual: Sequence[Expr]) -> Expression:
     parts = [f"({e.left.sql}) {'<=>' if e.null_safe else '='} ({e.right.sql})" for e in equalities]
     parts += [f"({predicate.sql})" for predicate in residual]
     return F.expr(" AND ".join(parts)) if parts else F.lit(True)
 
 
-def _null_safe(columns: Sequence[str]) -> Column:
+def _null_safe(columns: Sequence[str]) -> Expression:
     """Each of the columns equal to the one whose name has a prefix, NULL to NULL."""
     return fold(and_, (quoted(name).eqNullSafe(quoted(_KEY + name)) for name in columns), F.lit(True))
 
@@ -163,7 +177,7 @@ def _looked_up_in_one_task(rows: DataFrame, other: DataFrame, keys: Sequence[str
     return found.where("dd_here").select(*map(quoted, rows.columns), *(quoted(name) for name, _ in columns))
 
 
-def _directed(item: Order) -> Column:
+def _directed(item: Order) -> Expression:
     column = F.expr(item.expr.sql)
     if item.descending:
         return column.desc_nulls_first() if item.nulls_first else column.desc_nulls_last()

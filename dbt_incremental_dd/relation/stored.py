@@ -12,11 +12,13 @@ from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace.arrow import is_readable
-from dbt_incremental_dd.trace.local import read_local
-from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.arrow import file_type, is_readable
+from dbt_incremental_dd.trace.files import matching
+from dbt_incremental_dd.trace.local import find_local, read_local
+from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.read import quoted, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
@@ -48,6 +50,22 @@ def read(
         else:
             frame = frame.where(column.between(wanted[0], wanted[-1]))
     return Relation(workspace, frame, count)
+
+
+def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Relation:
+    """The log's updates, with the columns of ``schema``, whose values are among the keys.
+
+    They are found on the driver where the keys are there, and are values that files have bounds for. What was stored
+    with columns of other types is Spark's to read.
+    """
+    files = matching(log.files, keys.values)
+    found = None
+    is_found = keys.at_hand and bool(keys.values) and all(log.schema.find(column.name) == column for column in schema)
+    if is_found and all(file_type(column.type) is not None for column in schema):
+        found = find_local(workspace.storage, log.uri, files, schema, keys.values)
+    if found is not None:
+        return keys.restricted(Relation.of(workspace, found, schema))
+    return keys.restricted(Relation(workspace, updates(workspace.spark, log.uri, files, schema), total_rows(files)))
 
 
 _LITERALS = 32

@@ -113,7 +113,7 @@ class Arrangements:
         files = between(log.files, BEGINNING, t1)
         rows = read(self._context.workspace, log.uri, files, self._needed[log.name], most=0)
         rows = in_interval(rows, files, BEGINNING, t1).select([(id, name) for name, id in ids.items()])
-        return rows.in_ranges(ids[column], -(-total_rows(files) // ROWS_PER_FILE))
+        return rows.in_ranges([ids[column]], -(-total_rows(files) // ROWS_PER_FILE))
 
 
 def is_sorted_by(files: Sequence[DataFile], column: str) -> bool:

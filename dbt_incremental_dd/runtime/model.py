@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
-from dbt_incremental_dd.core.manifest import Change, ModelManifest, RecordedRun, rows_after
+from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
@@ -284,7 +284,7 @@ class _Work:
         return ModelManifest(
             schema=compiled.schema,
             rows=rows_after(None if reset else before, batch.added, batch.removed),
-            change=Change(strategy, input_rows, batch.added, batch.removed, round(seconds, 3)),
+            change=RecordedChange(strategy, input_rows, batch.added, batch.removed, round(seconds, 3)),
             retain_history=request.config.retain_history,
             inner=inner,
             sorted_by=self._order,

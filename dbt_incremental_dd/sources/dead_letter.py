@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.manifest import Manifest
-from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.core.types import STRING
-from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE, PollResult
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.records import CORRUPT, FILE, localized, some
 from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.layout import Place
@@ -26,21 +27,22 @@ _WIDTH = 120
 _SET_ASIDE = Schema((Column("file", STRING), Column("record", STRING), TIME_COLUMN, DIFF_COLUMN))
 
 
-def good_records(place: Place, spec: SourceSpec, result: PollResult, t: Time) -> tuple[Records, str]:
+def good_records(place: Place, spec: SourceSpec, result: PollResult, t: Time) -> tuple[Relation, str]:
     """The records that fit, and a note on those that do not. Raises SourceError where these are not to be set aside."""
-    if CORRUPT not in result.records.schema.names:
+    if CORRUPT not in result.records.names:
         return result.records, ""
-    records = result.records.localized()
-    good, table = _split(records, _NOTHING[spec.envelope.ignores_nulls])
-    if table.num_rows == 0:
+    records = localized(result.records)
+    good = records.filter(Expr(f"{CORRUPT} IS NULL")).columns([n for n in records.names if n not in (CORRUPT, DIFF)])
+    table = _malformed(records, _NOTHING[spec.envelope.ignores_nulls])
+    if table is not None and table.num_rows == 0:
         return good, ""
-    files = table[FILE].to_pylist() if FILE in table.column_names else [spec.location] * table.num_rows
-    texts = _readable(table[CORRUPT]).to_pylist()
-    if table.num_rows > limits.MALFORMED_ROWS:
+    if table is None or table.num_rows > limits.MALFORMED_ROWS:
         raise SourceError(
             f"source {spec.name}: more than {limits.MALFORMED_ROWS:,} records do not fit its columns",
             "Check its format and its columns: so many are not set aside.",
         )
+    files = table[FILE].to_pylist() if FILE in table.column_names else [spec.location] * table.num_rows
+    texts = _readable(table[CORRUPT]).to_pylist()
     if spec.malformed == "error":
         shown = "\n".join(
             f"    {file}: {record[:_WIDTH]}" for file, record in list(zip(files, texts, strict=True))[:_SHOWN]
@@ -54,19 +56,18 @@ def good_records(place: Place, spec: SourceSpec, result: PollResult, t: Time) ->
     return good, note
 
 
-def _split(records: Records, nothing: tuple[str, ...]) -> tuple[Records, pa.Table]:
-    """The records that fit, and the rows of those that do not."""
-    kept = tuple(name for name in records.schema.names if name != CORRUPT)
-    table = records.local
+def _malformed(records: Relation, nothing: tuple[str, ...]) -> pa.Table | None:
+    """The rows that do not fit and say something, with all columns: Spark refuses to read the corrupt text alone. None
+    where they are more than the driver holds."""
+    found = records.filter(Expr(f"{CORRUPT} IS NOT NULL"))
+    if not found.is_at_hand:
+        words = ", ".join(f"'{text}'" for text in nothing)
+        found = found.filter(Expr(f"trim({CORRUPT}) NOT IN ({words})"))
+    table = some(found, limits.MALFORMED_ROWS + 1)
     if table is None:
-        # All columns are read: Spark refuses to read the corrupt text alone.
-        bad = records.frame.where(F.col(CORRUPT).isNotNull() & ~F.trim(CORRUPT).isin(*nothing))
-        found = bad.limit(limits.MALFORMED_ROWS + 1).toArrow()
-        return records.where(F.col(CORRUPT).isNull()).select(kept), found
+        return None
     texts = pc.utf8_trim_whitespace(_readable(table[CORRUPT]))
-    says = pc.invert(pc.fill_null(pc.is_in(texts, pa.array(nothing)), False))
-    is_bad = pc.and_(pc.is_valid(texts), says)
-    return records.replaced(table.filter(pc.is_null(texts))).select(kept), table.filter(is_bad)
+    return table.filter(pc.invert(pc.fill_null(pc.is_in(texts, pa.array(nothing)), False)))
 
 
 def _readable(texts: pa.ChunkedArray) -> pa.ChunkedArray:

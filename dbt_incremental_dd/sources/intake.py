@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.batch import DataFile
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
-from dbt_incremental_dd.core.manifest import Change, SourceManifest, kind_of, rows_after
+from dbt_incremental_dd.core.manifest import RecordedChange, SourceManifest, kind_of, rows_after
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.stored import write
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.dead_letter import good_records
-from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput, record_names
-from dbt_incremental_dd.sources.exchange import Records, write
+from dbt_incremental_dd.sources.envelopes.envelope import Change, EnvelopeInput
 from dbt_incremental_dd.sources.pending import NODE, Pending
 from dbt_incremental_dd.sources.poll import PollRequest, RunScope
 from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.records import localized, own_columns
 from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
@@ -121,7 +124,12 @@ def _take_in(
         t = min(t, _complete_up_to(place, log if manifest is not None else None))
     if log is not None and manifest is not None and t < log.frontiers.upper:
         return Intake(spec.name, log, visible_schema(manifest, log), 0)
-    return _Intaking(spark, place, log if manifest is not None else None, manifest, spec, t, report, scope).run()
+    workspace = Workspace(spark, place.storage)
+    try:
+        before = log if manifest is not None else None
+        return _Intaking(workspace, place, before, manifest, spec, t, report, scope).run()
+    finally:
+        workspace.close()
 
 
 def _complete_up_to(place: Place, log: Log | None) -> Time:
@@ -137,9 +145,9 @@ def _complete_up_to(place: Place, log: Log | None) -> Time:
     )
 
 
-def _counted(records: Records) -> int | None:
+def _counted(records: Relation) -> int | None:
     """How many there are, where that is known without a Spark job."""
-    return None if records.local is None else records.local.num_rows
+    return records.estimate if records.is_at_hand else None
 
 
 class _Intaking:
@@ -147,7 +155,7 @@ class _Intaking:
 
     def __init__(
         self,
-        spark: SparkSession,
+        workspace: Workspace,
         place: Place,
         log: Log | None,
         manifest: SourceManifest | None,
@@ -157,7 +165,7 @@ class _Intaking:
         scope: RunScope,
     ) -> None:
         self._scope = scope
-        self._spark = spark
+        self._workspace = workspace
         self._place = place
         self._log = log
         self._before = manifest
@@ -168,7 +176,7 @@ class _Intaking:
         self._t = t
         self._report = report
         self._started = time.monotonic()
-        self._pending = Pending(spark, place, spec, t, self._stored.inner.get(NODE))
+        self._pending = Pending(workspace, place, spec, t, self._stored.inner.get(NODE))
 
     def run(self) -> Intake:
         """Reads what is new, makes it updates, and commits."""
@@ -191,17 +199,17 @@ class _Intaking:
 
     def _poll(self) -> PollResult | None:
         progress, records = self._stored.progress, self._stored.records
-        request = PollRequest(self._spark, self._place, self._spec, progress, records, self._log, self._scope)
+        request = PollRequest(self._workspace, self._place, self._spec, progress, records, self._log, self._scope)
         return connector_of(self._spec).poll(request)
 
     def _take(self, result: PollResult) -> Intake:
         records, note = good_records(self._place, self._spec, result, self._t)
-        record_schema = records.schema.select(record_names(records))
+        record_schema = own_columns(records)
         schema = self._visible(record_schema, result)
         split, all_columns = self._pending.split(records), records.schema
         inner = dict(self._stored.inner)
         batch = EnvelopeInput(
-            spark=self._spark,
+            workspace=self._workspace,
             name=self._spec.name,
             location=self._spec.location,
             settings=self._settings,
@@ -214,9 +222,10 @@ class _Intaking:
             inner=inner,
         )
         change = self._spec.envelope.apply(batch)
-        updates = change.updates.localized()
-        stored = Schema((*updates.schema.columns[:-1], TIME_COLUMN, DIFF_COLUMN))
-        files = self._write(updates, stored)
+        updates = localized(change.updates)
+        columns = (column for column in updates.schema if column.name != DIFF)
+        stored = Schema((*columns, TIME_COLUMN, DIFF_COLUMN))
+        files = self._write(updates, stored, change)
         reached("source: updates written")
         inner.update(change.finish())
         inner.update(self._pending.commit(split, all_columns))
@@ -228,7 +237,7 @@ class _Intaking:
             progress=result.progress,
             inner=inner,
         )
-        notes = "; ".join(n for n in (*result.notes, *change.notes, note) if n)
+        notes = "; ".join(n for n in (*result.notes, note) if n)
         if notes:
             self._report(f"source {self._spec.name}: {notes}")
         log = self._commit(files, stored, manifest)
@@ -237,17 +246,17 @@ class _Intaking:
         reached("source: confirmed")
         return Intake(self._spec.name, log, schema, total_rows(files), notes)
 
-    def _history(self, records: Records, updates: Records, files: tuple[DataFile, ...]) -> SourceManifest:
+    def _history(self, records: Relation, updates: Relation, files: tuple[DataFile, ...]) -> SourceManifest:
         """What the manifest says of the intake, whatever its records are."""
-        local = updates.local
-        added, removed = (
-            count_stored(self._place.storage, self._place.trace_uri, files) if local is None else count(local[DIFF])
-        )
+        if updates.table is None:
+            added, removed = count_stored(self._place.storage, self._place.trace_uri, files)
+        else:
+            added, removed = count(updates.table.arrow[DIFF])
         seconds = time.monotonic() - self._started
         strategy = "delta" if self._before is not None else "initial"
         return SourceManifest(
             rows=rows_after(self._before, added, removed),
-            change=Change(strategy, _counted(records), added, removed, round(seconds, 3)),
+            change=RecordedChange(strategy, _counted(records), added, removed, round(seconds, 3)),
             envelope=self._spec.envelope.name,
             frontier=self._spec.frontier,
             retain_history=self._spec.retain_history,
@@ -280,9 +289,17 @@ class _Intaking:
         self._settings = settings.as_spelt(schema, records)
         return schema
 
-    def _write(self, updates: Records, stored: Schema) -> tuple[DataFile, ...]:
+    def _write(self, updates: Relation, stored: Schema, change: Change) -> tuple[DataFile, ...]:
         bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
-        return write(self._place.storage, self._place.trace_uri, updates, stored, self._t, bounded, self._sort_key)
+        return write(
+            updates,
+            self._place.trace_uri,
+            stored,
+            self._t,
+            bounded=bounded,
+            sort_by=self._sort_key,
+            by_ranges=not change.is_arranged,
+        )
 
     @property
     def _sort_key(self) -> tuple[str, ...]:

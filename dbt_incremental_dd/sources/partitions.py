@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGERS, STRING, Type
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.arrow import arrow_type, sorted_values
 from dbt_incremental_dd.trace.read import quoted
 
 if TYPE_CHECKING:
@@ -109,6 +109,26 @@ def completed(table: pa.Table, schema: Schema, partition: Partition) -> pa.Table
         else:
             columns.append(table[column.name])
     return pa.table(columns, list(schema.names))
+
+
+def partition_columns(partitions: Sequence[Partition]) -> tuple[str, ...]:
+    """The columns that partitions of one layout give values of."""
+    return layout(partitions[0]) if partitions else ()
+
+
+def partition_rows(partitions: Sequence[Partition], schema: Schema) -> pa.Table:
+    """The partitions' values, a row each. Raises Unclear."""
+    kinds = {column.name: column.type for column in schema}
+    columns = zip(*([value_of(text, kinds[key]) for key, text in one] for one in partitions), strict=True)
+    names = partition_columns(partitions)
+    return pa.table({n: pa.array(v, arrow_type(kinds[n])) for n, v in zip(names, columns, strict=True)})
+
+
+def bounded_values(partitions: Sequence[Partition], schema: Schema) -> dict[str, list[Any]]:
+    """Each column's sorted values in the partitions, where files have bounds for them and none is NULL."""
+    rows = partition_rows(partitions, schema)
+    found = {name: sorted_values(rows[name]) for name in rows.column_names if not rows[name].null_count}
+    return {name: values for name, values in found.items() if values is not None}
 
 
 def within(partitions: Iterable[Partition], schema: Schema) -> Column:

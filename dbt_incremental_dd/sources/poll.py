@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.layout import Place, Storage
 from dbt_incremental_dd.trace.log import Log
@@ -54,13 +55,18 @@ class PollRequest(Generic[S]):
     """``progress``: as of the last commit, empty at first; ``stored``: the columns of records as first taken in;
     ``log``: the source's collection, None at first."""
 
-    spark: SparkSession
+    workspace: Workspace
     place: Place
     spec: S
     progress: Mapping[str, Any]
     stored: Schema | None
     log: Log | None
     scope: RunScope
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        return self.workspace.spark
 
     @property
     def storage(self) -> Storage:

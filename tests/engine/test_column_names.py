@@ -61,7 +61,7 @@ def quoted(name: str) -> str:
 def test_internal_names_are_reserved() -> None:
     assert all(is_reserved(name) and is_reserved(name.upper()) for name in RESERVED)
     assert not any(is_reserved(name) for name in [*NAMES, "ddtime", "xdd_time", "dd"])
-    assert {"dd_time", "dd_diff", "dd_position", "dd_deleted", "dd_rank", "dd_old", "dd_tombstone"} <= set(RESERVED)
+    assert {"dd_time", "dd_diff", "dd_position", "dd_alive", "dd_rank", "dd_old", "dd_dead"} <= set(RESERVED)
     assert len(RESERVED) > 60 and len(USED) > 10
 
 

@@ -157,6 +157,21 @@ def test_changelog_by_number_and_by_name(spark: SparkSession, folder: Path) -> N
         reader.take()
 
 
+def test_a_changelog_may_call_its_number_as_the_engine_does(spark: SparkSession, folder: Path) -> None:
+    columns = {"id": "bigint", "at": "bigint", "dd_diff": "int"}
+    reader = Reader(spark, folder, columns, envelope="changelog", diff_column="dd_diff", event_time="at")
+    reader.write("1.json", [{"id": 1, "at": 5, "dd_diff": 2}, {"id": 2, "at": 102, "dd_diff": 3}])
+    reader.take()
+    assert reader.rows() == Counter({(1, 5): 2})
+    reader.write("2.json", [{"id": 1, "at": 6, "dd_diff": 1}, {"id": 1, "at": 5, "dd_diff": -1}])
+    reader.time = 200
+    reader.take()
+    assert reader.rows() == Counter({(1, 5): 1, (1, 6): 1, (2, 102): 3})
+    reader.write("3.json", [{"id": 1, "at": 6, "dd_diff": None}])
+    with pytest.raises(SourceError, match="column dd_diff holds None"):
+        reader.take()
+
+
 def test_snapshot_of_a_table_and_its_fingerprint(spark: SparkSession, folder: Path) -> None:
     spark.sql("CREATE DATABASE IF NOT EXISTS snap")
     spark.sql("DROP TABLE IF EXISTS snap.t")

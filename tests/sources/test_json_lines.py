@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP
 from dbt_incremental_dd.sources.formats.json_lines import parse
-from dbt_incremental_dd.sources.poll_result import CORRUPT
+from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.read import struct
 
 if TYPE_CHECKING:

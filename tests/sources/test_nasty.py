@@ -21,7 +21,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read
 from dbt_incremental_dd.sources.formats.json_lines import is_plain, parse
-from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE
+from dbt_incremental_dd.sources.records import CORRUPT, FILE
 from dbt_incremental_dd.trace.read import schema_of
 from tests.sources.test_intake import Reader
 

@@ -95,10 +95,9 @@ def test_only_partitions_that_changed_are_compared(
     # A row that is stored and not in the files: where its partition is compared, it goes.
     folder.write(base.where("s = 'plain'").selectExpr("k + 1 AS k", "v", "day", "s", "n"), "overwrite")
     seen: list[list[int]] = []
-    within = partitions.within
-    monkeypatch.setattr(
-        "dbt_incremental_dd.sources.envelopes.snapshot.within", lambda *a: seen.append([*map(len, a[0])]) or within(*a)
-    )
+    rows = partitions.partition_rows
+    compared = "dbt_incremental_dd.sources.envelopes.snapshot.partition_rows"
+    monkeypatch.setattr(compared, lambda *a: seen.append([*map(len, a[0])]) or rows(*a))
     taken, found = folder.take()
     answer = folder.frame(0).selectExpr("IF(s = 'plain', k + 1, k) AS k", "v", "day", "s", "n")
     assert taken.rows == 2

@@ -11,9 +11,9 @@ import pytest
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import (
-    Change,
     Manifest,
     ModelManifest,
+    RecordedChange,
     RecordedRun,
     SourceManifest,
     StoredPosition,
@@ -62,7 +62,7 @@ def test_a_run_writes_what_runs_wrote() -> None:
     manifest = ModelManifest(
         schema=schema(k="integer", v="decimal(20,2)"),
         rows=3,
-        change=Change("rebuild", 3, 3, 0, 0.174),
+        change=RecordedChange("rebuild", 3, 3, 0, 0.174),
         inner={"reduce1.sums": 3},
         fingerprint="62060097d69fa10947f77a0cc615f2f4cf562ce08a03f8aa8d24274fb91b0f66",
         relation="`w0`.`m`",
@@ -83,7 +83,7 @@ def test_an_intake_writes_what_intakes_wrote() -> None:
     manifest = SourceManifest(
         schema=columns,
         rows=2,
-        change=Change("delta", 1, 1, 1, 0.043),
+        change=RecordedChange("delta", 1, 1, 1, 0.043),
         sorted_by=("id",),
         envelope="upsert",
         records=columns,
@@ -95,7 +95,7 @@ def test_an_intake_writes_what_intakes_wrote() -> None:
 
 
 def test_rows_that_are_not_known_are_said_to_be() -> None:
-    change = Change("delta", None, 2, 1, 0.1)
+    change = RecordedChange("delta", None, 2, 1, 0.1)
     entries = SourceManifest(rows=None, change=change).to_json()
     assert entries["rows"] is None and entries["change"]["input_rows"] is None
     assert Manifest.from_json(entries).to_json() == entries

@@ -14,4 +14,4 @@ class Append(Envelope):
     takes_new_columns: ClassVar[bool] = True
 
     def apply(self, batch: EnvelopeInput) -> Change:
-        return Change(batch.plus_minus(), batch.result.removed is None)
+        return Change(batch.plus_minus())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput, Requirement
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
-from dbt_incremental_dd.trace.read import consolidate, quoted
+from dbt_incremental_dd.sources.records import column_of, some
+from dbt_incremental_dd.trace.read import quote_name
 
 _PLUS = ("i", "+i", "insert", "c", "create", "r", "u+", "+u", "update_after", "update_postimage", "+1", "1")
 _MINUS = ("d", "-d", "delete", "u-", "-u", "update_before", "update_preimage", "-1")
@@ -32,17 +32,20 @@ class Changelog(Envelope):
     def apply(self, batch: EnvelopeInput) -> Change:
         """Raises SourceError for an operation or a diff that says nothing."""
         settings, name = batch.settings, str(batch.settings.change_column)
-        if settings.diff_column:
-            diff = quoted(name).cast("bigint")
-        else:
-            operation = F.lower(F.trim(quoted(name).cast("string")))
-            diff = F.when(operation.isin(*_PLUS), 1).when(operation.isin(*_MINUS), -1).cast("bigint")
-        marked = batch.records.frame.withColumn(DIFF, diff)
-        bad = marked.where(F.col(DIFF).isNull()).limit(1).collect()
-        if bad:
+        column = quote_name(column_of(name))
+        diff = f"CAST({column} AS BIGINT)" if settings.diff_column else _diff_of_operation(column)
+        bad = some(batch.records.filter(Expr(f"({diff}) IS NULL")), 1)
+        if bad is None or bad.num_rows:
+            shown = None if bad is None else bad[column_of(name)][0].as_py()
             raise SourceError(
-                f"source {batch.name}: column {name} holds {bad[0][name]!r}, which is no change",
+                f"source {batch.name}: column {name} holds {shown!r}, which is no change",
                 f"It may hold a whole number, or one of {', '.join((*_PLUS, *_MINUS))}.",
             )
-        updates = consolidate(marked.select(*map(quoted, batch.schema.names), DIFF))
-        return Change(batch.changed(updates), False)
+        rows = [(own, Expr(quote_name(own))) for own in batch.schema.names]
+        return Change(batch.records.map(rows, Expr(diff)).consolidate())
+
+
+def _diff_of_operation(column: str) -> str:
+    operation = f"lower(trim(CAST({column} AS STRING)))"
+    plus, minus = (", ".join(f"'{word}'" for word in words) for words in (_PLUS, _MINUS))
+    return f"CASE WHEN {operation} IN ({plus}) THEN 1L WHEN {operation} IN ({minus}) THEN -1L END"

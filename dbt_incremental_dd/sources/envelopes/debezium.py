@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.envelopes.envelope import KEY, POSITION, Change, Envelope, EnvelopeInput, Requirement
+from dbt_incremental_dd.core.types import LONG, STRING, Field
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.sources.envelopes.envelope import KEY, Change, Envelope, EnvelopeInput, Requirement
+from dbt_incremental_dd.sources.envelopes.position import Position
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
-from dbt_incremental_dd.sources.envelopes.upsert_spark import Candidates, merge
-from dbt_incremental_dd.sources.poll_result import FILE, ORDER
+from dbt_incremental_dd.sources.envelopes.upsert import ALIVE, Candidates, merged
+from dbt_incremental_dd.sources.records import FILE, ORDER, localized, some
 from dbt_incremental_dd.trace.read import quote_name, schema_of, struct
 
 _EVENT = ("before", "after", "op", "ts_ms", "source")
+_POSITION = Position((Field("lsn", LONG), Field("file", STRING), Field("pos", LONG), Field("ts_ms", LONG)))
+_PLACES = ("coalesce(e_source.lsn, e_source.scn)", "e_source.file", "e_source.pos", "coalesce(e_source.ts_ms, e_ts_ms)")
+"""The position's fields, of an event."""
+_OP, _FITS = "dd_op", "dd_fits"
 _SOURCE = StructType(
     [
         StructField("lsn", LongType()),
@@ -80,28 +87,26 @@ class Debezium(Envelope):
 
     def apply(self, batch: EnvelopeInput) -> Change:
         """The events as upserts and deletes of the rows inside. Raises SourceError for one that cannot be applied."""
-        frame = batch.records.frame
-        parts = {name: F.coalesce(F.col(f"payload.{name}"), F.col(name)).alias(f"e_{name}") for name in _EVENT}
-        extra = [F.col(name) for name in (ORDER, FILE) if name in frame.columns]
-        events = frame.select(*parts.values(), *extra)
-        bad = events.where(
-            "e_op IS NULL OR e_op NOT IN ('c', 'u', 'd', 'r') OR (e_op = 'd' AND e_before IS NULL) "
-            "OR (e_op != 'd' AND e_after IS NULL)"
-        )
-        found = bad.select("e_op").limit(1).collect()
-        if found:
+        rows = localized(_rows(batch))
+        bad = some(rows.filter(Expr(f"NOT {_FITS}")).columns([_OP]), 1)
+        if bad is None or bad.num_rows:
+            op = None if bad is None else bad[_OP][0].as_py()
             raise SourceError(
-                f"source {batch.name}: an event with op {found[0][0]!r} cannot be applied",
+                f"source {batch.name}: an event with op {op!r} cannot be applied",
                 "Known are c, u, r with `after`, and d with `before` (set REPLICA IDENTITY so that it holds the key).",
             )
-        row = F.when(F.col("e_op") == "d", F.col("e_before")).otherwise(F.col("e_after"))
-        events = events.withColumn("e_row", row)
-        position = F.struct(
-            F.coalesce("e_source.lsn", "e_source.scn").alias("lsn"),
-            F.col("e_source.file").alias("file"),
-            F.col("e_source.pos").alias("pos"),
-            F.coalesce("e_source.ts_ms", "e_ts_ms").alias("ts_ms"),
-        )
-        fields = (F.col(f"e_row.{quote_name(name)}").alias(name) for name in batch.schema.names)
-        rows = events.select(*fields, position.alias(POSITION), (F.col("e_op") == "d").alias("dd_deleted"), *extra)
-        return merge(batch, Candidates(rows, batch.records.estimate, same_again=True))
+        return merged(batch, Candidates(rows, _POSITION, may_delete=True, same_again=True))
+
+
+def _rows(batch: EnvelopeInput) -> Relation:
+    """The rows inside the events, as candidates; with the operation, and whether it is one that can be applied."""
+    extra = [(name, Expr(name)) for name in (ORDER, FILE) if name in batch.records.names]
+    parts = [(f"e_{name}", Expr(f"coalesce(payload.`{name}`, `{name}`)")) for name in _EVENT]
+    events = batch.records.map([*parts, *extra])
+    row = Expr("CASE WHEN e_op = 'd' THEN e_before ELSE e_after END")
+    columns = [(name, Expr(f"e_row.{quote_name(name)}")) for name in batch.schema.names]
+    position = [(name, Expr(place)) for name, place in zip(_POSITION.columns, _PLACES, strict=True)]
+    alive = Expr("CASE WHEN e_op = 'd' THEN 0L ELSE 1L END")
+    fits = Expr("coalesce(e_op IN ('c', 'u', 'd', 'r') AND e_row IS NOT NULL, FALSE)")
+    marks = [(ALIVE, alive), (_OP, Expr("e_op")), (_FITS, fits)]
+    return events.extend([("e_row", row)]).map([*columns, *position, *marks, *extra])

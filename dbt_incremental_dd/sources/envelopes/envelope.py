@@ -6,37 +6,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-import pyarrow as pa
-
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.relation.relation import Relation, plus
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
-from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.poll_result import ADDED, PollResult
-from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.local import Local, consolidate_local
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.read import consolidate
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
-
-POSITION = "dd_position"
-"""STRUCT, hidden: the place of a row's last change in the order of changes; NULL where there is no order."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """The collection's updates: stored columns and ``dd_diff``, consolidated. ``finish`` runs before the commit."""
+    """The collection's updates: stored columns and ``dd_diff``, consolidated. ``finish`` runs before the commit.
 
-    updates: Records
-    inserts_only: bool
-    notes: tuple[str, ...] = ()
+    ``is_arranged``: in Spark their parts are ranges of what the collection is sorted by.
+    """
+
+    updates: Relation
     finish: Callable[[], dict[str, int]] = dict
+    is_arranged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +39,7 @@ class EnvelopeInput:
     ``records`` are the good ones, ``location`` is where they are from; ``log`` is None at the first intake; ``inner``:
     versions of inner traces."""
 
-    spark: SparkSession
+    workspace: Workspace
     name: str
     location: str | None
     settings: EnvelopeSettings
@@ -53,29 +47,15 @@ class EnvelopeInput:
     log: Log | None
     schema: Schema
     result: PollResult
-    records: Records
+    records: Relation
     t: Time
     inner: dict[str, int] = field(default_factory=dict)
 
-    def changed(self, frame: DataFrame, estimate: int | None = None) -> Records:
-        """Updates that Spark computes; by default at most as many as there are records."""
-        return Records(self.spark, frame, self.records.estimate if estimate is None else estimate)
-
-    def driver_side(self, table: pa.Table, schema: Schema) -> Records:
-        """Updates that are on the driver."""
-        return Records(self.spark, Local(self.spark, table, schema))
-
-    def plus_minus(self) -> Records:
+    def plus_minus(self) -> Relation:
         """The visible columns of new records with +1, and of removed ones with -1; what was only moved cancels."""
-        names = self.schema.names
-        updates = self.records.select(names).counted(1)
-        if self.result.removed is None:
-            return updates
-        removed = self.result.removed
-        gone = (removed if isinstance(removed, Records) else Records(self.spark, removed)).select(names).counted(-1)
-        if updates.local is not None and gone.local is not None and is_plain(self.schema):
-            return updates.replaced(consolidate_local(pa.concat_tables([updates.local, gone.local]), [DIFF]))
-        return self.changed(consolidate(updates.frame.unionByName(gone.frame)), updates.estimate + gone.estimate)
+        names, removed = self.schema.names, self.result.removed
+        new = self.records.columns(names)
+        return new if removed is None else net(new, removed.columns(names))
 
     def refuse_null_keys(self, counts: Mapping[str, int]) -> None:
         """Raises SourceError if a key column is NULL in any record; ``counts``: in how many, by column."""
@@ -149,6 +129,8 @@ class Envelope(Protocol):
         ...
 
 
-def record_names(records: Records) -> tuple[str, ...]:
-    """The columns of records, without those that connectors add."""
-    return tuple(name for name in records.schema.names if name not in ADDED)
+def net(new: Relation, old: Relation) -> Relation:
+    """The updates that make the new rows of the old ones."""
+    changed = plus([new, old.negate()])
+    assert changed is not None
+    return changed.consolidate()

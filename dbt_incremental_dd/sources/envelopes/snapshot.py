@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
-from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput
-from dbt_incremental_dd.sources.partitions import within
-from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.read import consolidate, updates
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.stored import read
+from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput, net
+from dbt_incremental_dd.sources.partitions import bounded_values, partition_columns, partition_rows
+from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.files import matching
+from dbt_incremental_dd.trace.log import Log
 
 
 class Snapshot(Envelope):
@@ -19,14 +22,19 @@ class Snapshot(Envelope):
     takes_new_columns: ClassVar[bool] = True
 
     def apply(self, batch: EnvelopeInput) -> Change:
-        fresh = batch.plus_minus()
+        new = batch.plus_minus()
         if not batch.result.whole or batch.log is None or not batch.log.files:
-            return Change(fresh, batch.result.removed is None)
-        schema = Schema((*batch.schema.columns, DIFF_COLUMN))
-        stored = updates(batch.spark, batch.log.uri, batch.log.files, schema)
-        if batch.result.within is not None:
-            stored = stored.where(within(batch.result.within, schema))
-        names = (f"`{name.replace('`', '``')}`" for name in batch.schema.names)
-        stored = stored.selectExpr(*names, "-dd_diff AS dd_diff")
-        estimate = fresh.estimate + total_rows(batch.log.files)
-        return Change(batch.changed(consolidate(fresh.frame.unionByName(stored)), estimate), False)
+            return Change(new)
+        return Change(net(new, stored_rows(batch, batch.log, most=limits.TAKEN_ROWS if new.is_at_hand else 0)))
+
+
+def stored_rows(batch: EnvelopeInput, log: Log, *, most: int) -> Relation:
+    """The stored rows that the records are all of: at most so many are read on the driver."""
+    schema, partitions = Schema((*batch.schema, DIFF_COLUMN)), batch.result.within
+    if partitions is None:
+        return read(batch.workspace, log.uri, log.files, schema, most=most)
+    values = bounded_values(partitions, schema)
+    rows = read(batch.workspace, log.uri, matching(log.files, values), schema, most=most, values=values)
+    names = partition_columns(partitions)
+    keys = Relation.of(batch.workspace, partition_rows(partitions, schema), schema.select(names))
+    return rows.restrict(keys, names)

@@ -18,18 +18,19 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import NESTED, TIMESTAMP, TIMESTAMP_NTZ, Type
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.files import tail
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read, read_few
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
-from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.formats.json_lines import MOST_BYTES, is_plain
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
 from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
 from dbt_incremental_dd.sources.paths import literal, poll_interval
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.records import in_spark
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import schema_of
@@ -49,7 +50,7 @@ _SMALLEST_ROW = 20
 
 def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     """What is new at the source's path; None where nothing is."""
-    spark, storage, spec = request.spark, request.storage, request.spec
+    storage, spec = request.storage, request.spec
     progress, stored = request.progress, request.stored
     assert spec.path is not None
     filesystem, path = storage.filesystem(spec.path)
@@ -63,7 +64,7 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     if stored is not None and not whole:
         _require_kind(spec, progress, kind)
     if kind == "growing file" and not whole:
-        return tail.poll(spark, storage, spec, filesystem, info, progress, stored)
+        return tail.poll(request.workspace, spec, filesystem, info, progress, stored)
     root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
     found = listing(filesystem, info, root, seen)
@@ -96,10 +97,11 @@ def _records(
     fresh: Mapping[str, Partition],
     base: str | None,
     size: int,
-) -> tuple[Records, tuple[str, ...]]:
+) -> tuple[Relation, tuple[str, ...]]:
     """The files' records, and folders that go once these are stored."""
-    spark, storage, spec, stored = request.spark, request.storage, request.spec, request.stored
-    few = read_few(spark, spec, filesystem, fresh, stored) if stored is not None and fresh else None
+    workspace, storage, spec, stored = request.workspace, request.storage, request.spec, request.stored
+    spark = workspace.spark
+    few = read_few(workspace, spec, filesystem, fresh, stored) if stored is not None and fresh else None
     if few is not None:
         return few, ()
     estimate = _count(spec, filesystem, list(fresh), size)
@@ -108,7 +110,7 @@ def _records(
     if encoding is None or not fresh:
         plain = spec.format == "json" and size <= MOST_BYTES and _are_plain(spec, filesystem, fresh)
         found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
-        return Records(spark, read(spark, spec, found, stored), estimate), (aside,)
+        return in_spark(workspace, read(spark, spec, found, stored), estimate), (aside,)
     names = [name.removeprefix(f"{root}/") for name in fresh]
     scratch = copied(storage, spec, filesystem, root, names, encoding)
     uris = [f"{spark_uri(scratch)}/{literal(name)}" for name in names]
@@ -118,7 +120,7 @@ def _records(
 
     found = Found(uris, None if base is None else spark_uri(scratch), given, shown, aside)
     try:
-        return Records(spark, read(spark, in_utf8(spec), found, stored), estimate), (scratch, aside)
+        return in_spark(workspace, read(spark, in_utf8(spec), found, stored), estimate), (scratch, aside)
     except BaseException:
         storage.remove(scratch)
         raise

@@ -15,20 +15,20 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringT
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import STRING
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files import csv_text
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
-from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.formats import json_lines, json_text
 from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.formats.options import without as other_options
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
-from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE
 from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.sources.records import CORRUPT, FILE, on_driver
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
-from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import spark_uri
 from dbt_incremental_dd.trace.read import no_rows, quoted, struct
 
@@ -204,29 +204,29 @@ def _in_calendar(spec: FilesSpec, field: StructField) -> Expression:
 
 
 def read_few(
-    spark: SparkSession,
+    workspace: Workspace,
     spec: FilesSpec,
     filesystem: pafs.FileSystem,
     files: Mapping[str, Partition],
     stored: Schema,
-) -> Records | None:
+) -> Relation | None:
     """The records of small files, each of a partition, without a Spark job; None where that might not be what Spark
     reads."""
     try:
         if spec.format == "json":
-            return _few_lines(spark, spec, filesystem, files, stored)
-        return _few_rows(spark, spec, filesystem, files, stored)
+            return _few_lines(workspace, spec, filesystem, files, stored)
+        return _few_rows(workspace, spec, filesystem, files, stored)
     except Unclear:
         return None
 
 
 def _few_rows(
-    spark: SparkSession,
+    workspace: Workspace,
     spec: FilesSpec,
     filesystem: pafs.FileSystem,
     files: Mapping[str, Partition],
     stored: Schema,
-) -> Records | None:
+) -> Relation | None:
     if spec.format != "parquet" or spec.options or not is_readable(stored):
         return None
     tables, rows = [], 0
@@ -242,16 +242,16 @@ def _few_rows(
     table = pa.concat_tables(tables)
     if any(is_ancient(table[column.name], column.type) or has_far(table[column.name]) for column in stored):
         return None
-    return Records(spark, Local(spark, table, Schema((*stored.columns, Column(FILE, STRING)))))
+    return on_driver(workspace, table, Schema((*stored.columns, Column(FILE, STRING))))
 
 
 def _few_lines(
-    spark: SparkSession,
+    workspace: Workspace,
     spec: FilesSpec,
     filesystem: pafs.FileSystem,
     files: Mapping[str, Partition],
     stored: Schema,
-) -> Records | None:
+) -> Relation | None:
     size = sum(info.size or 0 for info in filesystem.get_file_info(list(files)))
     if spec.options or size > json_lines.MOST_BYTES:
         return None
@@ -263,4 +263,4 @@ def _few_lines(
             return None
         table = completed(table, stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
-    return Records(spark, Local(spark, pa.concat_tables(tables), Schema((*stored.columns, Column(FILE, STRING)))))
+    return on_driver(workspace, pa.concat_tables(tables), Schema((*stored.columns, Column(FILE, STRING))))

@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8, keeps_lines
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
-from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.formats import json_lines
 from dbt_incremental_dd.sources.formats.options import is_set, option
-from dbt_incremental_dd.sources.poll_result import FILE, PollResult
+from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.records import FILE, in_spark, on_driver
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _PREFIX = 4096
 """Bytes of the file's beginning that are remembered."""
@@ -35,8 +33,7 @@ _BLOCK = 1 << 24
 
 
 def poll(
-    spark: SparkSession,
-    storage: Storage,
+    workspace: Workspace,
     spec: FilesSpec,
     filesystem: pafs.FileSystem,
     info: pafs.FileInfo,
@@ -45,7 +42,7 @@ def poll(
 ) -> PollResult | None:
     """The whole lines that have been appended since, copied aside so that what is read does not move. Raises
     ConfigError for options with which lines are no records."""
-    encoding = _checked_encoding(spec)
+    storage, encoding = workspace.storage, _checked_encoding(spec)
     offset = int(progress.get("offset", 0))
     with filesystem.open_input_file(info.path) as file:
         if info.size < offset or (offset and _hash(file, offset) != progress.get("prefix")):
@@ -59,7 +56,7 @@ def poll(
         header = b""
         if offset and spec.format == "csv" and is_set(spec.options, "header"):
             header = _first_line(file)
-        few = _few(spark, spec, file, offset, end, stored)
+        few = _few(workspace, spec, file, offset, end, stored)
         if few is not None:
             return PollResult(few, {"offset": end, "prefix": _hash(file, end)})
         scratch = storage.scratch("tail")
@@ -73,10 +70,9 @@ def poll(
     uris = [spark_uri(f"{folders[-1]}/tail.txt")] if end > offset else []
     shown, aside = F.lit(spec.path), storage.scratch("aside")
     found = Found(uris, shown=lambda name: shown, aside=aside, is_plain=plain)
-    frame = read(spark, in_utf8(spec), found, stored)
-    return PollResult(
-        Records(spark, frame.drop(FILE), lines), {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside)
-    )
+    frame = read(workspace.spark, in_utf8(spec), found, stored).drop(FILE)
+    records = in_spark(workspace, frame, lines)
+    return PollResult(records, {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside))
 
 
 def _checked_encoding(spec: FilesSpec) -> str | None:
@@ -100,14 +96,14 @@ def _checked_encoding(spec: FilesSpec) -> str | None:
 
 
 def _few(
-    spark: SparkSession, spec: FilesSpec, file: BinaryIO, start: int, end: int, stored: Schema | None
-) -> Records | None:
+    workspace: Workspace, spec: FilesSpec, file: BinaryIO, start: int, end: int, stored: Schema | None
+) -> Relation | None:
     """The lines' records, without a Spark job; None where that might not be what Spark reads."""
     if stored is None or spec.format != "json" or spec.options or end - start > json_lines.MOST_BYTES:
         return None
     file.seek(start)
     table = json_lines.parse(file.read(end - start), stored)
-    return None if table is None else Records(spark, Local(spark, table, stored))
+    return None if table is None else on_driver(workspace, table, stored)
 
 
 def _is_plain(file: BinaryIO, start: int, end: int) -> bool:

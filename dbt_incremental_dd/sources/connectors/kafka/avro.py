@@ -22,7 +22,7 @@ from dbt_incremental_dd.sources.connectors.kafka.avro_types import spark_struct
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
 from dbt_incremental_dd.sources.connectors.kafka.registry import schema_of_id
 from dbt_incremental_dd.sources.connectors.kafka.text import added, with_place
-from dbt_incremental_dd.sources.poll_result import CORRUPT
+from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.stored import stored_types
 
 _MAGIC = 0

@@ -12,16 +12,18 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.kafka import avro, in_spark, text
 from dbt_incremental_dd.sources.connectors.kafka.client import MESSAGES, Span, messages, no_messages
 from dbt_incremental_dd.sources.connectors.kafka.columns import record_columns
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
-from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.records import in_spark as records_in_spark
+from dbt_incremental_dd.sources.records import on_driver
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.read import no_rows, struct
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 class TopicRecords:
     """Records, and the folders that they are read from as long as they are needed."""
 
-    records: Records
+    records: Relation
     scratch: tuple[str, ...] = ()
 
 
@@ -75,17 +77,18 @@ class _Reader:
             tables = itertools.chain((first, second), tables)
         return self._many(tables)
 
-    def _few(self, table: pa.Table) -> Records:
+    def _few(self, table: pa.Table) -> Relation:
         """Of messages that are on the driver."""
-        spark = self._request.spark
+        workspace = self._request.workspace
         if self._feed.reads_avro:
             found, schema = avro.decoded(self._feed, table, self._stored, self._skips_nulls)
-            return Records(spark, Local(spark, found, schema))
+            return on_driver(workspace, found, schema)
         rows = text.parsed(self._feed, table, self._stored, self._skips_nulls)
         if rows is not None:
-            return Records(spark, Local(spark, rows, self._stored + text.added(self._feed)))
-        frame = text.decoded(self._feed, Local(spark, table, MESSAGES).frame, self._stored, self._skips_nulls)
-        return Records(spark, frame, table.num_rows)
+            return on_driver(workspace, rows, self._stored + text.added(self._feed))
+        raw = workspace.frame(Table(table, MESSAGES))
+        frame = text.decoded(self._feed, raw, self._stored, self._skips_nulls)
+        return records_in_spark(workspace, frame, table.num_rows)
 
     def _many(self, tables: Iterable[pa.Table]) -> TopicRecords:
         """Of messages that are written to files as they come, so that the driver holds few at a time."""
@@ -95,9 +98,7 @@ class _Reader:
             if self._feed.reads_avro:
                 schema = avro.schema_of_records(self._feed, self._stored)
                 made = (avro.decoded(self._feed, one, self._stored, self._skips_nulls)[0] for one in tables)
-                return TopicRecords(
-                    Records(spark, _filed(spark, storage, scratch, made, schema), self._count), (scratch,)
-                )
+                return self._counted(_filed(spark, storage, scratch, made, schema), scratch)
             raw = _filed(spark, storage, f"{scratch}/raw", tables, MESSAGES)
             return self._kept_by_spark(raw, scratch)
         except BaseException:
@@ -115,7 +116,10 @@ class _Reader:
         except BaseException:
             storage.remove(scratch)
             raise
-        return TopicRecords(Records(spark, kept, self._count), (scratch,))
+        return self._counted(kept, scratch)
+
+    def _counted(self, frame: DataFrame, scratch: str) -> TopicRecords:
+        return TopicRecords(records_in_spark(self._request.workspace, frame, self._count), (scratch,))
 
 
 def _filed(spark: SparkSession, storage: Storage, uri: str, tables: Iterable[pa.Table], schema: Schema) -> DataFrame:

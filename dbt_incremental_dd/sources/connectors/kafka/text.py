@@ -18,7 +18,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, LONG, STRING
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
 from dbt_incremental_dd.sources.formats import json_lines, json_text
-from dbt_incremental_dd.sources.poll_result import CORRUPT, FILE, GONE, ORDER
+from dbt_incremental_dd.sources.records import CORRUPT, FILE, GONE, ORDER
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.read import quote_name, struct
 

@@ -16,22 +16,25 @@ from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.exchange import Records
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import LONG, STRING
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.partitions import Unclear, value_of
 from dbt_incremental_dd.sources.paths import literal
+from dbt_incremental_dd.sources.records import in_spark, no_records, on_driver
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import Local, local_frame
 from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import no_rows, quoted, struct
+from dbt_incremental_dd.trace.read import quoted, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger(__name__)
 """Tells each read at DEBUG, with the number of ``rows`` that it brings and the ``files`` that it opens."""
@@ -64,21 +67,21 @@ class Part:
         return len(self.only) if self.only is not None else self.rows
 
 
-def read_parts(spark: SparkSession, storage: Storage, schema: Schema, parts: Sequence[Part]) -> Records:
+def read_parts(workspace: Workspace, schema: Schema, parts: Sequence[Part]) -> Relation:
     """The parts' rows in the columns of ``schema``."""
     rows = sum(part.count for part in parts)
     _LOG.debug("reading %d rows", rows, extra={"rows": rows, "files": [part.uri for part in parts]})
     if not parts:
-        return Records(spark, Local(spark, _empty(schema), schema)) if is_readable(schema) else _nothing(spark, schema)
-    few = _read_few(storage, schema, parts, rows)
+        return no_records(workspace, schema)
+    few = _read_few(workspace.storage, schema, parts, rows)
     if few is not None:
-        return Records(spark, Local(spark, few, schema))
+        return on_driver(workspace, few, schema)
     groups: dict[tuple[Any, ...], list[Part]] = {}
     for part in parts:
         names = tuple(name for name, _ in part.constants)
         groups.setdefault((part.columns.json(), names, part.only is None), []).append(part)
-    frames = [_read(spark, schema, group) for group in groups.values()]
-    return Records(spark, reduce(lambda one, other: one.unionAll(other), frames), rows)
+    frames = [_read(workspace, schema, group) for group in groups.values()]
+    return in_spark(workspace, reduce(lambda one, other: one.unionAll(other), frames), rows)
 
 
 def missing(storage: Storage, parts: Sequence[Part]) -> str | None:
@@ -98,30 +101,22 @@ def filesystem_of(storage: Storage, uri: str) -> tuple[pafs.FileSystem, str]:
     return storage.filesystem(re.sub(r"^s3[an]:", "s3:", uri))
 
 
-def _nothing(spark: SparkSession, schema: Schema) -> Records:
-    return Records(spark, no_rows(spark, struct(schema)), 0)
-
-
-def _empty(schema: Schema) -> pa.Table:
-    return pa.schema([(column.name, arrow_type(column.type)) for column in schema]).empty_table()
-
-
 # By Spark
 
 
-def _read(spark: SparkSession, schema: Schema, parts: Sequence[Part]) -> DataFrame:
+def _read(workspace: Workspace, schema: Schema, parts: Sequence[Part]) -> DataFrame:
     """Parts with the same columns and names of constants, which all have ``only`` or all have none."""
     physical, constants = parts[0].columns, [name for name, _ in parts[0].constants]
     inside = StructType([field for field in physical if field.name not in constants])
     uris = dict.fromkeys(spark_uri(literal(part.uri)) for part in parts)
-    frame = spark.read.schema(inside).parquet(*uris)
+    frame = workspace.spark.read.schema(inside).parquet(*uris)
     is_marked = any(part.only is not None or part.but for part in parts)
     if constants or is_marked:
         path = F.regexp_replace(F.col("_metadata.file_path"), _SCHEME, "")
         frame = frame.select("*", path.alias(_PATH), F.col("_metadata.row_index").alias(_ROW))
     if is_marked:
         how = "left_semi" if parts[0].only is not None else "left_anti"
-        marked, count = _marks(spark, parts)
+        marked, count = _marks(workspace, parts)
         frame = frame.join(marked if count > _BROADCAST else F.broadcast(marked), [_PATH, _ROW], how)
     if constants:
         texts = {name: [dict(part.constants)[name] or None for part in parts] for name in constants}
@@ -130,10 +125,8 @@ def _read(spark: SparkSession, schema: Schema, parts: Sequence[Part]) -> DataFra
         )
         names = {name: f"dd_constant{i}" for i, name in enumerate(constants)}
         table = table.rename_columns([_PATH, *names.values()])
-        kind = StructType().add(_PATH, "string")
-        for name in names.values():
-            kind = kind.add(name, "string")
-        frame = frame.join(F.broadcast(local_frame(spark, table, kind)), _PATH)
+        told = Table(table, Schema(tuple(Column(name, STRING) for name in table.column_names)))
+        frame = frame.join(F.broadcast(workspace.frame(told)), _PATH)
         for name, given in names.items():
             frame = frame.withColumn(name, quoted(given).cast(physical[name].dataType))
     wanted = struct(schema)
@@ -142,7 +135,7 @@ def _read(spark: SparkSession, schema: Schema, parts: Sequence[Part]) -> DataFra
     )
 
 
-def _marks(spark: SparkSession, parts: Sequence[Part]) -> tuple[DataFrame, int]:
+def _marks(workspace: Workspace, parts: Sequence[Part]) -> tuple[DataFrame, int]:
     """Which rows are meant, or which are not, by the file's path and the row's position."""
     paths: list[pa.Array] = []
     rows: list[pa.Array] = []
@@ -152,7 +145,7 @@ def _marks(spark: SparkSession, parts: Sequence[Part]) -> tuple[DataFrame, int]:
             rows.append(pa.array(marked, pa.int64()))
             paths.append(pa.repeat(pa.scalar(_plain(part.uri)), len(marked)))
     table = pa.table({_PATH: pa.chunked_array(paths), _ROW: pa.chunked_array(rows)})
-    return local_frame(spark, table, StructType().add(_PATH, "string").add(_ROW, "long")), table.num_rows
+    return workspace.frame(Table(table, Schema((Column(_PATH, STRING), Column(_ROW, LONG))))), table.num_rows
 
 
 def _plain(uri: str) -> str:

@@ -136,7 +136,7 @@ class _Table:
         schema, columns = self._columns(head)
         parts = [self._part(file, columns, None, self._vector(file)) for file in live]
         self._require_names(head, parts)
-        records = read_parts(self._request.spark, self._request.storage, schema, parts)
+        records = read_parts(self._request.workspace, schema, parts)
         return PollResult(records, self._progress(head, mark), whole=bool(notes), notes=notes)
 
     def _since(self, before: Mapping[str, Any], mark: str | None) -> PollResult:
@@ -163,9 +163,9 @@ class _Table:
         if gone is not None:
             raise FullScanRequired(f"file {gone}, of which rows went, is not there any more")
         self._require_names(head, [*came, *went])
-        spark, storage = self._request.spark, self._request.storage
-        removed = read_parts(spark, storage, schema, went) if went else None
-        return PollResult(read_parts(spark, storage, schema, came), self._progress(head, mark), removed=removed)
+        workspace = self._request.workspace
+        removed = read_parts(workspace, schema, went) if went else None
+        return PollResult(read_parts(workspace, schema, came), self._progress(head, mark), removed=removed)
 
     def _columns(self, head: Head) -> tuple[Schema, StructType]:
         """The table's columns, and what files call them. Raises SourceError for tables that are not understood."""

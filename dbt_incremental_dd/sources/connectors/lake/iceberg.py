@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
 from dbt_incremental_dd.sources.connectors.lake.data_files import Part, filesystem_of, missing, read_parts
 from dbt_incremental_dd.sources.connectors.lake.following import (
@@ -27,11 +28,11 @@ from dbt_incremental_dd.sources.connectors.lake.iceberg_metadata import Deletes,
 from dbt_incremental_dd.sources.connectors.lake.iceberg_schema import columns_in, numbers
 from dbt_incremental_dd.sources.connectors.lake.positions import positions
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
-from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.records import in_spark, no_records
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
+from dbt_incremental_dd.trace.read import quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -89,16 +90,16 @@ class _Table:
             return PollResult(
                 self._all(), self._progress, whole=True, notes=(whole_or_error(request.spec, str(reason)),)
             )
-        gone = read_parts(request.spark, request.storage, self._schema, went) if went else None
-        return PollResult(read_parts(request.spark, request.storage, self._schema, came), self._progress, removed=gone)
+        gone = read_parts(request.workspace, self._schema, went) if went else None
+        return PollResult(read_parts(request.workspace, self._schema, came), self._progress, removed=gone)
 
-    def _all(self) -> Records:
+    def _all(self) -> Relation:
         """The current snapshot's records, as Iceberg's own reader has them."""
         request, snapshot = self._request, self._metadata.current
         if snapshot is None:
-            return Records(request.spark, no_rows(request.spark, struct(self._schema)))
+            return no_records(request.workspace, self._schema)
         frame = request.spark.sql(f"SELECT * FROM {request.spec.relation} VERSION AS OF {snapshot}")
-        return Records(request.spark, self._named(frame, snapshot), self._metadata.rows_of(snapshot))
+        return in_spark(request.workspace, self._named(frame, snapshot), self._metadata.rows_of(snapshot))
 
     def _named(self, frame: DataFrame, snapshot: int) -> DataFrame:
         """A snapshot's columns as the table has them now: they may have come or changed their names since."""

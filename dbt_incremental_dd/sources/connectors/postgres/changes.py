@@ -20,7 +20,7 @@ from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
 )
 from dbt_incremental_dd.sources.connectors.postgres.spool import Spool, change_schema, is_full, texts, typed
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table
-from dbt_incremental_dd.sources.poll_result import GONE, KEPT, ORDER, WAS
+from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -183,7 +183,7 @@ def _kept(row: _Row) -> str | None:
     """The places of the columns that are those of the stored row."""
     if row.was is None or row.cells is None:
         return None
-    return ",".join(str(place) for place, cell in enumerate(row.cells) if cell is UNCHANGED)
+    return "".join(f",{place}" for place, cell in enumerate(row.cells) if cell is UNCHANGED) + ","
 
 
 @dataclass

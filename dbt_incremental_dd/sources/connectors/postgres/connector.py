@@ -124,7 +124,7 @@ def _as_result(request: PollRequest[PostgresSpec], found: TableChanges, notes: t
     quiet = int(found.progress["lsn"]) - found.last.position < _QUIET
     if not found.spool.rows and not found.is_whole and quiet:
         return None
-    records = found.spool.records(request.spark)
+    records = found.spool.records(request.workspace)
     folder = found.spool.folder
     return PollResult(
         records,

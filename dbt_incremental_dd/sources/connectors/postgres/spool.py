@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,20 +11,17 @@ import pyarrow.parquet as pq
 from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table
 from dbt_incremental_dd.sources.connectors.postgres.types import converted
-from dbt_incremental_dd.sources.exchange import Records
-from dbt_incremental_dd.sources.poll_result import GONE, KEPT, ORDER, WAS
+from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS, in_spark, on_driver
 from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import Local
 from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.read import struct
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MOST_BYTES = 64 << 20
 """Of values, at a time in memory."""
@@ -69,15 +65,15 @@ class Spool:
         if self.folder:
             self.storage.remove(self.folder)
 
-    def records(self, spark: SparkSession) -> Records:
+    def records(self, workspace: Workspace) -> Relation:
         """All of it."""
         if not self._paths:
-            table = self._last if self._last is not None else _empty(self.schema)
-            return Records(spark, Local(spark, table, self.schema))
+            return on_driver(workspace, self._last if self._last is not None else _empty(self.schema), self.schema)
         if self._last is not None:
             self._write(self._last)
             self._last = None
-        return Records(spark, spark.read.schema(struct(self.schema)).parquet(*map(spark_uri, self._paths)), self.rows)
+        frame = workspace.spark.read.schema(struct(self.schema)).parquet(*map(spark_uri, self._paths))
+        return in_spark(workspace, frame, self.rows)
 
     def _write(self, table: pa.Table) -> None:
         self.folder = self.folder or self.storage.scratch("rows")

@@ -21,10 +21,10 @@ from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
 from dbt_incremental_dd.sources.connectors.table.catalog import described
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
-from dbt_incremental_dd.sources.exchange import Records
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.records import in_spark
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.read import quoted, schema_of
 
@@ -73,7 +73,7 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
         others = changed_partitions(spark, spec.relation, told, stored, mark or {}, progress.get("files") or {})
         fresh = frame if others is None or stored is None else frame.where(within(others, stored))
         found = None if others is None else tuple(others)
-        return PollResult(Records(spark, fresh, _LARGE), {"files": mark}, whole=True, within=found)
+        return PollResult(in_spark(request.workspace, fresh, _LARGE), {"files": mark}, whole=True, within=found)
     return _appended(request, frame, files)
 
 
@@ -141,4 +141,5 @@ def _appended(
     # A row's file is named by the same URI, but for the number of slashes after the scheme.
     path = F.regexp_replace("_metadata.file_path", _SLASHES, "$1/")
     new = frame.where(path.isin([re.sub(_SLASHES, r"\1/", uri) for uri in fresh])) if seen else frame
-    return PollResult(Records(request.spark, new.select(*map(quoted, frame.columns)), _LARGE), {"files": mark})
+    records = in_spark(request.workspace, new.select(*map(quoted, frame.columns)), _LARGE)
+    return PollResult(records, {"files": mark})

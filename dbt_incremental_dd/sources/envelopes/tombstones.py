@@ -1,0 +1,81 @@
+"""Tombstones: the positions at which keys' rows were deleted, so that what comes late does not bring them back."""
+
+from __future__ import annotations
+
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.relation.engine import Branch
+from dbt_incremental_dd.relation.keys import Keys
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.stored import with_keys, write
+from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
+from dbt_incremental_dd.sources.envelopes.position import POSITION, Position
+from dbt_incremental_dd.sources.records import localized
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+
+NODE = "tombstones"
+"""The trace's name."""
+_DEAD = "dd_dead"
+"""BIGINT: -1 if the key has a tombstone, else NULL."""
+
+
+class Tombstones:
+    """Those of a collection as of its last commit: the key's columns (``dd_k<i>``), and a position."""
+
+    def __init__(self, batch: EnvelopeInput, position: Position) -> None:
+        self._batch = batch
+        self._position = position
+        self._place = batch.place.inner(NODE)
+        self._others = tuple(f"{_DEAD}_{place}" for place in range(len(position.fields)))
+        version = batch.inner.get(NODE)
+        self._log = None if version is None else self._place.log_at(version)
+
+    @property
+    def _are_any(self) -> bool:
+        return self._log is not None and bool(self._log.files)
+
+    @property
+    def _keys(self) -> dict[str, str]:
+        """The stored names of the key's columns."""
+        return {name: f"dd_k{place}" for place, name in enumerate(self._batch.settings.key)}
+
+    def beside(self, latest: Relation, keys: Keys) -> Relation:
+        """The records with the tombstones of their keys, if there are any."""
+        if self._log is None or not self._log.files:
+            return latest
+        key, position = self._batch.settings.key, self._position.columns
+        columns = (Column(self._keys[c.name], c.type) for c in self._batch.schema.select(key))
+        schema = Schema((*columns, *self._position.stored, DIFF_COLUMN))
+        found = with_keys(self._batch.workspace, self._log, schema, keys.renamed(self._keys))
+        found = self._position.unpacked(found).consolidate()
+        found = found.select([*self._keys.items(), *zip(position, position, strict=True)])
+        found = found.extend([(_DEAD, Expr("-1L"))])
+        pairs = [(_DEAD, _DEAD), *zip(self._others, position, strict=True)]
+        return latest.lookup(found, key, pairs, of_groups=True)
+
+    def is_later(self, *, or_equal: bool) -> str:
+        """SQL over ``beside``: whether a record is behind its key's tombstone, or there is none."""
+        if not self._are_any:
+            return "TRUE"
+        return f"({_DEAD} IS NULL OR {self._position.is_later(self._others, or_equal=or_equal)})"
+
+    def add(self, deletes: Relation) -> dict[str, int]:
+        """Appends the positions of deletes, minus the former ones of their keys, where they are later; the version."""
+        position = self._position.columns
+        new = [*((name, own) for own, name in self._keys.items()), *zip(position, position, strict=True)]
+        if self._are_any:
+            old = [*new[: len(self._keys)], *zip(position, self._others, strict=True)]
+            later = deletes.filter(Expr(self.is_later(or_equal=False)))
+            rows = later.unpivot([Branch(new, Expr("1L")), Branch(old, Expr(f"coalesce({_DEAD}, 0L)"))])
+        else:
+            rows = deletes.select(new)
+        rows = self._position.packed(rows).columns([*self._keys.values(), POSITION])
+        return self._stored(localized(rows))
+
+    def _stored(self, rows: Relation) -> dict[str, int]:
+        if rows.is_empty:
+            return {NODE: self._log.version} if self._log else {}
+        stored = Schema((*rows.schema.columns, TIME_COLUMN))
+        bounded = [c.name for c in stored if c.name in self._keys.values() and c.type in BOUNDED_TYPES]
+        files = write(rows, self._place.trace_uri, stored, self._batch.t, bounded=bounded)
+        return {NODE: self._place.create(stored).holding((*(self._log.files if self._log else ()), *files)).version}
