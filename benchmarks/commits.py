@@ -16,7 +16,7 @@ from unittest import mock
 
 from benchmarks.following import View
 from benchmarks.results import add_options, write
-from dbt_incremental_dd.trace import durable
+from dbt_incremental_dd.storage import durable
 
 
 def main() -> int:

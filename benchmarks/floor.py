@@ -37,7 +37,7 @@ PARTS = {
     "plan": ("dbt_incremental_dd.runtime.model.compile_cached",),
     "logs": ("dbt_incremental_dd.trace.log.Log.load",),
     "commit": ("dbt_incremental_dd.trace.log.Log.commit",),
-    "read": ("dbt_incremental_dd.relation.stored.read_local", "dbt_incremental_dd.render.inner.read_local"),
+    "read": ("dbt_incremental_dd.relation.stored.read_files", "dbt_incremental_dd.render.inner.read_files"),
     "write": ("dbt_incremental_dd.relation.stored.write_arrow",),
     "Spark": ("dbt_incremental_dd.relation.relation.if_few",),
     "relation": ("dbt_incremental_dd.runtime.model.publish",),

@@ -171,21 +171,21 @@ class _CountedFiles:
         self.files = 0
 
     def __enter__(self) -> _CountedFiles:
-        self._updates, self._read_local = stored.updates, stored.read_local
+        self._updates, self._read_local = stored.updates, stored.read_files
 
         def updates(spark, uri, files, schema):  # type: ignore[no-untyped-def]
             self.files += len(files)
             return self._updates(spark, uri, files, schema)
 
-        def read_local(storage, uri, files, schema, keys=None):  # type: ignore[no-untyped-def]
+        def read_files(storage, uri, files, schema, keys=None):  # type: ignore[no-untyped-def]
             self.files += len(files) if keys is not None else 0
             return self._read_local(storage, uri, files, schema, keys)
 
-        stored.updates, stored.read_local = updates, read_local
+        stored.updates, stored.read_files = updates, read_files
         return self
 
     def __exit__(self, *_: object) -> None:
-        stored.updates, stored.read_local = self._updates, self._read_local
+        stored.updates, stored.read_files = self._updates, self._read_local
 
 
 if __name__ == "__main__":

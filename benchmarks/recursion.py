@@ -28,7 +28,7 @@ from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.trace import local
+from dbt_incremental_dd.trace import driver_reader
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class _Bench:
 def _counted() -> Iterator[dict[str, int]]:
     """Rows that are read of stored files on the driver, and rows that are written to operators' traces."""
     counts = {"read": 0, "written": 0}
-    read, append = local.read_local, inner.InnerTrace.append
+    read, append = driver_reader.read_files, inner.InnerTrace.append
 
     def reading(*args: Any, **options: Any) -> pa.Table:
         table = read(*args, **options)
@@ -208,10 +208,10 @@ def _counted() -> Iterator[dict[str, int]]:
         counts["written"] += rows.estimate
         return append(trace, rows, t)
 
-    local.read_local = inner.read_local = stored.read_local = reading
+    driver_reader.read_files = inner.read_files = stored.read_files = reading
     inner.InnerTrace.append = appending  # type: ignore[method-assign]
     yield counts
-    local.read_local = inner.read_local = stored.read_local = read
+    driver_reader.read_files = inner.read_files = stored.read_files = read
     inner.InnerTrace.append = append  # type: ignore[method-assign]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.manifest import Manifest, SourceManifest, kind_of
@@ -16,14 +16,14 @@ from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start, Subscription
+from dbt_incremental_dd.trace.arrow_reader import changes, contents, log_of
 from dbt_incremental_dd.trace.columns import columns_of
-from dbt_incremental_dd.trace.declared import declare, declared
 from dbt_incremental_dd.trace.history import Entry, history
 from dbt_incremental_dd.trace.holds import Hold, holds
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.managed_frontier import declare, declared
 from dbt_incremental_dd.trace.status import Reclaimable, Status, reclaimable, status
-from dbt_incremental_dd.trace.stored import changes, contents, log_of
 
 
 class Database:
@@ -64,7 +64,7 @@ class Database:
         held = holds(self.storage)
         return [collection.status(held.get(collection.name, ())) for collection in self.collections()]
 
-    def advance(self, name: str, complete_up_to: Time | str, first: bool = False) -> Time:
+    def advance(self, name: str, complete_up_to: Time | str, *, first: bool = False) -> Time:
         """Says that a managed source is complete up to a time, which is final then; what comes later belongs to later
         times. Never goes back: returns the time up to which it is complete now.
 
@@ -72,11 +72,11 @@ class Database:
         others are. Raises StateError where nothing can be written.
         """
         t = parse_time(complete_up_to)
-        self.require_managed(name, first)
+        self.require_managed(name, first=first)
         self.storage.require_writable()
         return declare(self.storage.collection(name), t)
 
-    def require_managed(self, name: str, first: bool = False) -> None:
+    def require_managed(self, name: str, *, first: bool = False) -> None:
         """Raises ConfigError where ``advance`` would."""
         place = self.storage.collection(name)
         log = place.log()
@@ -159,9 +159,9 @@ class Collection:
     def subscribe(
         self,
         as_of: Time | str | None = None,
+        *,
         snapshot: bool = True,
         up_to: Time | str | None = None,
-        *,
         select: str | None = None,
         key: Sequence[str] = (),
         name: str | None = None,
@@ -191,7 +191,7 @@ class Collection:
         return selection
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CollectionStore:
         """Where it is stored."""
         return self.storage.collection(self.name)
 

@@ -90,7 +90,7 @@ Those that run a command (all but `AdvanceFrontierOperator`) also take `spark_re
 
 ## Conditions
 
-::: airflow_differential.readiness
+::: airflow_differential.conditions
     options:
       filters: ["!^_", "!^condition$", "!^imported$", "!^serialize$"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.core import thresholds
 
 BOUNDS = ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS")
 
@@ -14,11 +14,11 @@ BOUNDS = ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", 
 def all_in_spark(is_so: bool = True) -> Iterator[None]:
     """Bounds that let nothing be computed on the driver, nor by one task because it is little: all is as with deltas
     that are too large for either."""
-    before = {name: getattr(limits, name) for name in BOUNDS}
+    before = {name: getattr(thresholds, name) for name in BOUNDS}
     for name in BOUNDS if is_so else ():
-        setattr(limits, name, 0)
+        setattr(thresholds, name, 0)
     try:
         yield
     finally:
         for name, value in before.items():
-            setattr(limits, name, value)
+            setattr(thresholds, name, value)

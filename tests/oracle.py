@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql.conversion import LocalDataToArrowConversion
 from pyspark.sql.types import StructType
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.frontend.block import Input
@@ -27,7 +27,7 @@ from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
-from dbt_incremental_dd.trace.read import no_rows, schema_of, struct
+from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct
 from dbt_incremental_dd.trace.write import write_arrow
 
 if TYPE_CHECKING:

@@ -42,14 +42,14 @@ def reclaimable(state_root: str, name: str, retain_history: str | None) -> dict[
     return {"files": found.files, "updates": found.updates, "age": found.age}
 
 
-def advance(state_root: str, source: str, complete_up_to: int, first: bool) -> int:
+def advance(state_root: str, source: str, complete_up_to: int, *, first: bool) -> int:
     """Says that a source is complete up to a time; the time that holds then. ``first``: it may be new."""
-    return int(database(state_root).advance(source, complete_up_to, first))
+    return int(database(state_root).advance(source, complete_up_to, first=first))
 
 
-def require_managed(state_root: str, source: str, first: bool) -> None:
+def require_managed(state_root: str, source: str, *, first: bool) -> None:
     """Raises what ``advance`` would raise of the source."""
-    database(state_root).require_managed(source, first)
+    database(state_root).require_managed(source, first=first)
 
 
 def missing(state_root: str, name: str) -> str:

@@ -20,7 +20,7 @@ from airflow_differential.outlets import advance, tell
 from airflow_differential.times import INTERVAL_END, milliseconds
 
 
-class _Commanding(BaseOperator):
+class _CliOperator(BaseOperator):
     """An operator that runs a command; killing the task ends it."""
 
     operator_extra_links = (CollectionsLink(),)
@@ -57,7 +57,7 @@ class _Commanding(BaseOperator):
             self._command.end()
 
 
-class DifferentialRunOperator(_Commanding):
+class DifferentialRunOperator(_CliOperator):
     """``dbt run`` (or ``build``, ``test``, ``seed``) of a selection, at a logical time.
 
     ``dd_time``: what sources take in is stamped with it, and models are brought to it; by default the data interval's
@@ -148,10 +148,10 @@ class AdvanceFrontierOperator(BaseOperator):
         self.first = first
 
     def execute(self, context: Context) -> dict[str, Any]:
-        return advance(self, context, self.state_root, self.source, self.up_to, self.first)
+        return advance(self, context, self.state_root, self.source, self.up_to, first=self.first)
 
 
-class _Keeping(_Commanding):
+class _Keeping(_CliOperator):
     """An operator that calls ``dbt-dd`` for collections: those of a state root, or of a dbt project, whose profile also
     says how Spark and the storage are reached. Both may be given. Raises ValueError where neither is."""
 

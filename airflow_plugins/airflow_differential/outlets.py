@@ -17,10 +17,10 @@ def tell(operator: BaseOperator, context: Context, extra: dict[str, Any]) -> Non
 
 
 def advance(
-    operator: BaseOperator, context: Context, state_root: str, source: str, up_to: str, first: bool
+    operator: BaseOperator, context: Context, state_root: str, source: str, up_to: str, *, first: bool
 ) -> dict[str, Any]:
     """Advances a source's frontier, and lets the outlets' events carry ``{"source", "complete_up_to"}``; returns it."""
-    found = collections.advance(state_root, source, milliseconds(up_to), first)
+    found = collections.advance(state_root, source, milliseconds(up_to), first=first)
     operator.log.info("%s is complete up to %s", source, text(found))
     told = {"source": source, "complete_up_to": found}
     tell(operator, context, told)

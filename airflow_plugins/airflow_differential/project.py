@@ -53,7 +53,7 @@ class Project:
             for unique_id in node["depends_on"]["nodes"]
         }
         found = {
-            unique_id: _node(node, unique_id in tested)
+            unique_id: _node(node, has_tests=unique_id in tested)
             for unique_id, node in manifest["nodes"].items()
             if node["resource_type"] in _OTHERS and node["config"].get("enabled", True)
         }
@@ -76,7 +76,7 @@ def _is_meant(node: Node, name: str) -> bool:
     return name == node.name or (name.removeprefix("tag:") in node.tags and name.startswith("tag:"))
 
 
-def _node(node: Mapping[str, Any], has_tests: bool) -> Node:
+def _node(node: Mapping[str, Any], *, has_tests: bool) -> Node:
     return Node(
         unique_id=node["unique_id"],
         name=node["name"],

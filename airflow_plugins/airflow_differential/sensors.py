@@ -15,9 +15,9 @@ from airflow.sdk import BaseSensorOperator, Context
 from airflow.triggers.base import BaseTrigger
 
 from airflow_differential import collections
+from airflow_differential.conditions import Condition
 from airflow_differential.links import CollectionsLink
 from airflow_differential.outlets import advance
-from airflow_differential.readiness import Condition
 from airflow_differential.times import INTERVAL_END, milliseconds
 from airflow_differential.triggers import ConditionTrigger, FrontierTrigger, ReclaimableTrigger
 
@@ -70,8 +70,8 @@ class SourceFrontierSensor(_Waiting):
     """Waits until a source is complete up to a time, and then advances its frontier to it.
 
     ``source``: the collection's name, ``schema.identifier``, of a source with ``frontier: managed``; ``complete``: a
-    condition of ``airflow_differential.readiness``; ``up_to``: by default the data interval's end; ``first``: it may be
-    a source that has never been taken in, beside others that have. Its value is ``{"source", "complete_up_to"}``, and
+    condition of ``airflow_differential.conditions``; ``up_to``: by default the data interval's end; ``first``: it may
+    be a source that has never been taken in, beside others that have. Its value is ``{"source", "complete_up_to"}``, and
     its outlets' events carry it.
     """
 
@@ -99,7 +99,7 @@ class SourceFrontierSensor(_Waiting):
         self.up_to = up_to
 
     def check(self) -> None:
-        collections.require_managed(self.state_root, self.source, self.first)
+        collections.require_managed(self.state_root, self.source, first=self.first)
 
     def holds(self) -> bool:
         return self.complete.holds(milliseconds(self.up_to))
@@ -108,7 +108,7 @@ class SourceFrontierSensor(_Waiting):
         return ConditionTrigger(self.complete.serialize(), milliseconds(self.up_to), self.poke_interval)
 
     def done(self, context: Context) -> dict[str, Any]:
-        return advance(self, context, self.state_root, self.source, self.up_to, self.first)
+        return advance(self, context, self.state_root, self.source, self.up_to, first=self.first)
 
 
 class CollectionFrontierSensor(_Waiting):

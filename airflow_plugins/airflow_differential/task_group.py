@@ -8,9 +8,9 @@ from typing import Any
 from airflow.sdk import BaseOperator, TaskGroup
 
 from airflow_differential.assets import asset
+from airflow_differential.conditions import Condition
 from airflow_differential.operators import DifferentialRunOperator
 from airflow_differential.project import Node, Project
-from airflow_differential.readiness import Condition
 from airflow_differential.sensors import SourceFrontierSensor
 
 _STATE = ".dbt_incremental_dd"
@@ -82,7 +82,7 @@ class DifferentialTaskGroup(TaskGroup):
         if node.name not in self._complete:
             raise ValueError(
                 f"The frontier of source {node.name} is managed, and nothing says when it is complete. "
-                f"Give complete={{{node.name!r}: FilesExist(...)}}, or another one of airflow_differential.readiness."
+                f"Give complete={{{node.name!r}: FilesExist(...)}}, or another one of airflow_differential.conditions."
             )
         return SourceFrontierSensor(
             task_id=f"{_task(node.name)}_complete",

@@ -9,7 +9,7 @@ from typing import Any
 from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
 
 from airflow_differential import collections
-from airflow_differential.readiness import condition
+from airflow_differential.conditions import condition
 
 _HERE = "airflow_differential.triggers"
 

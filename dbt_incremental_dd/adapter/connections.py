@@ -13,8 +13,8 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.runtime.session import open_session
+from dbt_incremental_dd.storage.object_store import require_safe
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import require_safe
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

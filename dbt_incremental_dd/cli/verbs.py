@@ -173,15 +173,15 @@ def _subscribe(options: argparse.Namespace) -> int:
     collection = _collection(options, options.model)
     subscription = collection.subscribe(
         options.as_of,
-        not options.no_snapshot,
-        options.up_to,
+        snapshot=not options.no_snapshot,
+        up_to=options.up_to,
         select=options.select,
         key=options.key,
         name=options.name,
     )
-    cursor = Cursor(subscription, options.progress)
+    cursor = Cursor(subscription, progress=options.progress)
     with contextlib.suppress(KeyboardInterrupt), subscription:
-        for line in lines(cursor, subscription.schema, options.format, options.progress):
+        for line in lines(cursor, subscription.schema, options.format, progress=options.progress):
             print(line, flush=True)
     return 0
 
@@ -191,7 +191,7 @@ def _publish(options: argparse.Namespace) -> int:
 
     sink = Sink(options.topic, tuple(options.key), options_of(options.option), options.form)
     with contextlib.suppress(KeyboardInterrupt):
-        publish(_collection(options, options.model), sink, options.once)
+        publish(_collection(options, options.model), sink, once=options.once)
     return 0
 
 
@@ -240,7 +240,7 @@ def _advance(options: argparse.Namespace) -> int:
     name = database.full_name(options.source)
     if "." not in name:
         raise ConfigError(f"{name} is no source that has been taken in", "Give its full name: schema.identifier.")
-    found = database.advance(name, to, options.first)
+    found = database.advance(name, to, first=options.first)
     if found > to:
         raise FrontierError(
             f"{name} is complete up to {format_time(found)} already, which is final", "Give a later time, or none."

@@ -30,7 +30,7 @@ class RecordedRun(NamedTuple):
     seconds: float
 
     @staticmethod
-    def from_json(kind: RunKind | bool, changed: int, total: int, seconds: float) -> RecordedRun:
+    def from_json(kind: RunKind | bool, changed: int, total: int, seconds: float) -> RecordedRun:  # noqa: FBT001
         """Former versions wrote whether the run was a build."""
         if isinstance(kind, bool):
             kind = "build" if kind else "delta"

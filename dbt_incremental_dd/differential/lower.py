@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowGroups
-from dbt_incremental_dd.differential.growth import NUMBER, plan_growth
 from dbt_incremental_dd.differential.join import DeltaJoin
 from dbt_incremental_dd.differential.outer_join import plan_outer_join, plan_semi_join
 from dbt_incremental_dd.differential.recursion import plan_fixpoint
@@ -17,6 +16,7 @@ from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.differential.top import plan_kept_top
 from dbt_incremental_dd.differential.typed import arg_types, casts, sql_types, tie_breakers
 from dbt_incremental_dd.differential.window import with_ties
+from dbt_incremental_dd.differential.window_append import NUMBER, plan_growth
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Map, Node, Union

@@ -7,7 +7,6 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
-from dbt_incremental_dd.differential.growth import Growth
 from dbt_incremental_dd.differential.iterate import Iterate, Operand, Output, Reading, Variable
 from dbt_incremental_dd.differential.join import DeltaJoin, Equality
 from dbt_incremental_dd.differential.lower import DifferentialPlan
@@ -15,6 +14,7 @@ from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate, Accumulator, Extreme
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.differential.top import KeptTop
+from dbt_incremental_dd.differential.window_append import Append
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Constant, Filter, FlatMap, Get, Map, Negate, Order, Union
 from dbt_incremental_dd.logical.recursion import Bound
@@ -30,7 +30,7 @@ _PARTS = (
     Equality,
     Expr,
     Extreme,
-    Growth,
+    Append,
     Order,
     Output,
     OutputState,

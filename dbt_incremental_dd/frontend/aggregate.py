@@ -113,7 +113,7 @@ def key_columns(node: Node, keys: Sequence[exp.Expr], ids: Ids) -> tuple[Node, d
 
 
 def aggregation(
-    node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expr], global_row: bool, ids: Ids
+    node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expr], *, global_row: bool, ids: Ids
 ) -> Aggregation:
     """The Reduce by columns that are there already."""
     aggregates: dict[str, Aggregate] = {}
@@ -137,7 +137,9 @@ def aggregated_for_each(
     on = tuple(Expr(f"{key} <=> {own}") for key, own in zip(keys, carried, strict=True))
     rows = OuterJoin("left", domain, with_columns(node, [(present, Expr("true"))]), on)
     filtered = {form(call): _only_where(call, present) for call in calls}
-    made = aggregation(rows, {form(resolved_column(key)): key for key in keys}, list(filtered.values()), False, ids)
+    made = aggregation(
+        rows, {form(resolved_column(key)): key for key in keys}, list(filtered.values()), global_row=False, ids=ids
+    )
     known = {name: made.known_id(call) for name, call in filtered.items()}
     known |= {form(resolved_column(own)): key for own, key in zip(carried, keys, strict=True)}
     return Aggregation(made.node, {**made.known, **known})

@@ -22,7 +22,7 @@ def is_generator(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Anonymous) and str(tree.this).lower() in GENERATORS
 
 
-def flat_map(node: Node, call: exp.Expr, outer: bool, outputs: tuple[str, ...]) -> FlatMap:
+def flat_map(node: Node, call: exp.Expr, *, outer: bool, outputs: tuple[str, ...]) -> FlatMap:
     """Each row with what the resolved call makes of it."""
     name = str(call.this).lower()
     kept = name.endswith("_outer") or (outer and name in _MAY_BE_EMPTY)
@@ -37,7 +37,7 @@ def lateral_views(select: exp.Select, part: Part, environment: Environment) -> P
         for clause in ("from_", "joins"):
             query.set(clause, select.args.get(clause) and _copied(select.args[clause]))
         query.set("laterals", [before.copy() for before in laterals[:i]])
-        part = _lateral(lateral, bool(lateral.args.get("outer")), part, query, environment)
+        part = _lateral(lateral, outer=bool(lateral.args.get("outer")), part=part, query=query, environment=environment)
     return part
 
 
@@ -45,7 +45,9 @@ def _copied(value: exp.Expr | list[exp.Expr]) -> exp.Expr | list[exp.Expr]:
     return [item.copy() for item in value] if isinstance(value, list) else value.copy()
 
 
-def _lateral(lateral: exp.Lateral, outer: bool, part: Part, query: exp.Select | None, environment: Environment) -> Part:
+def _lateral(
+    lateral: exp.Lateral, *, outer: bool, part: Part, query: exp.Select | None, environment: Environment
+) -> Part:
     node, scope = part
     call = lateral.this
     if not is_generator(call):
@@ -58,7 +60,9 @@ def _lateral(lateral: exp.Lateral, outer: bool, part: Part, query: exp.Select | 
         query.set("expressions", [call.copy()])
         names = list(environment.shape(query).names)
     columns = tuple(Named(name, environment.ids.new()) for name in names)
-    flat = flat_map(node, resolve(call, in_scope(scope), scope), outer, tuple(column.id for column in columns))
+    flat = flat_map(
+        node, resolve(call, in_scope(scope), scope), outer=outer, outputs=tuple(column.id for column in columns)
+    )
     return flat, scope + Scope.of(Source((alias.name,) if alias is not None and alias.name else (), columns))
 
 
@@ -68,9 +72,9 @@ def lateral_join(part: Part, join: exp.Join, environment: Environment) -> Part:
     if side not in ("", "LEFT"):
         raise UnsupportedSQL(f"a {side} LATERAL join")
     if on is None or (isinstance(on, exp.Boolean) and on.this):
-        return _lateral(join.this, side == "LEFT", part, None, environment)
+        return _lateral(join.this, outer=side == "LEFT", part=part, query=None, environment=environment)
     if not side:
-        flat, scope = _lateral(join.this, False, part, None, environment)
+        flat, scope = _lateral(join.this, outer=False, part=part, query=None, environment=environment)
         return Filter(flat, Expr.of(resolve(on, in_scope(scope), scope))), scope
     return _left_on(part, join.this, on, environment)
 
@@ -78,7 +82,7 @@ def lateral_join(part: Part, join: exp.Join, environment: Environment) -> Part:
 def _left_on(part: Part, lateral: exp.Lateral, on: exp.Expr, environment: Environment) -> Part:
     """Rows of which the condition leaves nothing are kept; the generator runs once for each value of its arguments."""
     node = part[0]
-    flat, both = _lateral(lateral, False, part, None, environment)
+    flat, both = _lateral(lateral, outer=False, part=part, query=None, environment=environment)
     assert isinstance(flat, FlatMap)
     fresh = {id: environment.ids.new() for id in sorted(flat.generator.refs)}
     renames = {id: Expr.column(new) for id, new in fresh.items()}

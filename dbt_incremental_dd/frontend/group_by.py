@@ -115,7 +115,7 @@ def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expr],
     """The plan of GROUP BY and aggregates; grouping sets are the union of one Reduce for each."""
     node, keys = key_columns(node, grouping.keys, ids)
     if grouping.sets is None:
-        return aggregation(node, keys, calls, not keys and (not grouping.is_given or grouping.all), ids)
+        return aggregation(node, keys, calls, global_row=not keys and (not grouping.is_given or grouping.all), ids=ids)
     markers = {form(call): call for call in calls if _is_marker(call)}
     aggregates = [call for call in calls if not _is_marker(call)]
     forms = list(keys)
@@ -123,7 +123,9 @@ def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expr],
     branches = []
     for chosen in grouping.sets:
         held = {form(key) for key in chosen}
-        made = _one_set(node, {key: keys[key] for key in forms if key in held}, aggregates, grouping.sets == [()], ids)
+        made = _one_set(
+            node, {key: keys[key] for key in forms if key in held}, aggregates, alone=grouping.sets == [()], ids=ids
+        )
         values = {name: Expr.column(made.known[name]) for name in names if name in made.known}
         values |= {name: _marker(call, forms, held) for name, call in markers.items()}
         branches.append(Map(made.node, tuple((ids.new(), values.get(name, Expr("NULL"))) for name in names)))
@@ -131,12 +133,12 @@ def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expr],
     return Aggregation(union, dict(zip(names, union.ids, strict=True)))
 
 
-def _one_set(node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expr], alone: bool, ids: Ids) -> Aggregation:
+def _one_set(node: Node, keys: Mapping[str, Id], calls: Sequence[exp.Expr], *, alone: bool, ids: Ids) -> Aggregation:
     """One of the sets. The empty one has no row over nothing, unless it is the only one."""
     if keys or alone:
-        return aggregation(node, keys, calls, alone, ids)
+        return aggregation(node, keys, calls, global_row=alone, ids=ids)
     one = ids.new()
-    return aggregation(with_columns(node, [(one, Expr("1"))]), {"": one}, calls, False, ids)
+    return aggregation(with_columns(node, [(one, Expr("1"))]), {"": one}, calls, global_row=False, ids=ids)
 
 
 def _is_marker(call: exp.Expr) -> bool:

@@ -44,9 +44,11 @@ def _pivoted(part: Part, pivot: exp.Pivot, made: Schema, environment: Environmen
     kept = tuple(column for column in scope.visible if column.id not in read)
     columns = made.columns[len(kept) :]
     empty_is_null = all(c.type in _EMPTY_IS_NULL or isinstance(c.type, Decimal) for c in columns)
-    values = [_where(item, _equal(by, value), empty_is_null) for value in field.expressions for item in items]
+    values = [
+        _where(item, _equal(by, value), empty_is_null=empty_is_null) for value in field.expressions for item in items
+    ]
     node, keys = key_columns(node, [resolved_column(column.id) for column in kept], environment.ids)
-    reduced = aggregation(node, keys, find_aggregates(values), not kept, environment.ids)
+    reduced = aggregation(node, keys, find_aggregates(values), global_row=not kept, ids=environment.ids)
     outputs = [(environment.ids.new(), Expr.of(reduced.rewrite(value))) for value in values]
     own = tuple((column.id, Expr.column(column.id)) for column in kept)
     return Map(reduced.node, (*own, *outputs)), _rest(scope, kept, zip(columns, (id for id, _ in outputs), strict=True))
@@ -64,7 +66,7 @@ def _equal(by: list[exp.Expr], value: exp.Expr) -> exp.Expr:
     return condition
 
 
-def _where(item: exp.Expr, condition: exp.Expr, empty_is_null: bool) -> exp.Expr:
+def _where(item: exp.Expr, condition: exp.Expr, *, empty_is_null: bool) -> exp.Expr:
     """The expression of aggregates over the rows of one pivot value."""
     holder = exp.Tuple(expressions=[item.copy()])
     for call in find_aggregates([holder]):

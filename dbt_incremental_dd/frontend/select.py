@@ -204,7 +204,7 @@ class _Projection:
         if self._grouping.keys or self._grouping.all:
             keys = (*(resolved_column(id) for id in carried), *self._grouping.keys)
             node, known = key_columns(self._node, keys, environment.ids)
-            return aggregation(node, known, calls, False, environment.ids)
+            return aggregation(node, known, calls, global_row=False, ids=environment.ids)
         domain, keys_ = environment.outer.fresh(environment.ids)
         return aggregated_for_each(domain, keys_, self._node, carried, calls, environment.ids)
 
@@ -217,7 +217,7 @@ class _Projection:
     def _generate(self) -> None:
         """A generator of the select list is a FlatMap over what lies below it."""
         if self._generator is not None:
-            self._node = flat_map(self._node, self._generator, False, self._generated)
+            self._node = flat_map(self._node, self._generator, outer=False, outputs=self._generated)
 
     def _project(self) -> Block:
         ids = self._environment.ids

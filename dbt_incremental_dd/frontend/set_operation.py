@@ -27,7 +27,7 @@ def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_
         raise UnsupportedSQL("a set operation over different numbers of columns")
     alike = _alike(trees, blocks, environment)
     if isinstance(tree, exp.Union):
-        plan = _plus(sides, environment, alike)
+        plan = _plus(sides, environment, alike=alike)
         plan = plan if every else Distinct(plan)
     else:
         if not alike:
@@ -35,7 +35,7 @@ def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_
         a, b = (side if every else Distinct(side) for side in sides)
         combine = _except if isinstance(tree, exp.Except) else _intersect
         plan = combine(a, b, environment)
-    _note_types(plan, blocks[0], environment, alike)
+    _note_types(plan, blocks[0], environment, alike=alike)
     carried = len(blocks[0].carried)
     named = zip(blocks[0].columns, plan.columns[carried:], strict=True)
     return Block(plan, tuple(Named(c.name, id) for c, id in named), plan.columns[:carried])
@@ -61,7 +61,7 @@ def _intersect(left: Node, right: Node, environment: Environment) -> Node:
     return Threshold(_plus([left, Negate(_except(left, right, environment))], environment, alike=True))
 
 
-def _plus(sides: list[Node], environment: Environment, alike: bool) -> Node:
+def _plus(sides: list[Node], environment: Environment, *, alike: bool) -> Node:
     return Union(tuple(sides), tuple(environment.ids.new() for _ in sides[0].columns), widens=not alike)
 
 
@@ -93,7 +93,7 @@ def _types(tree: exp.Expr, block: Block, environment: Environment) -> tuple[Type
     return tuple(column.type for column in environment.shape(tree))
 
 
-def _note_types(plan: Node, first: Block, environment: Environment, alike: bool) -> None:
+def _note_types(plan: Node, first: Block, environment: Environment, *, alike: bool) -> None:
     for id, column in zip(plan.columns[len(first.carried) :], first.columns, strict=True):
         if alike and column.id in environment.types:
             environment.types[id] = environment.types[column.id]

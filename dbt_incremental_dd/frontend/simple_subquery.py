@@ -88,7 +88,7 @@ class SimpleSubqueries:
             return None
         ids = self.environment.ids
         node, keys = key_columns(part.node, [side.inner.tree for side in sides], ids)
-        made = aggregation(node, keys, calls, False, ids)
+        made = aggregation(node, keys, calls, global_row=False, ids=ids)
         zeros = {id: Expr(f"coalesce({id}, 0L)") for id in (made.known_id(c) for c in calls if _over_nothing(c) == 0)}
         value = Expr.of(made.rewrite(item)).substitute(zeros)
         id = ids.new()
@@ -145,7 +145,7 @@ def unwrapped(query: exp.Expr) -> exp.Expr:
     return query
 
 
-def is_plain(query: exp.Expr, aggregates: bool = False) -> TypeGuard[exp.Select]:
+def is_plain(query: exp.Expr, *, aggregates: bool = False) -> TypeGuard[exp.Select]:
     """Whether it is a SELECT of FROM and WHERE alone; with ``aggregates``, over one group of all rows."""
     if not isinstance(query, exp.Select) or query.args.get("from_") is None:
         return False
@@ -159,7 +159,7 @@ def is_plain(query: exp.Expr, aggregates: bool = False) -> TypeGuard[exp.Select]
     )
 
 
-def is_one_row(query: exp.Expr, exactly: bool = False) -> bool:
+def is_one_row(query: exp.Expr, *, exactly: bool = False) -> bool:
     """Whether it has at most one row (``exactly``: one), as can be seen from it: an aggregate over all, or LIMIT 1."""
     if exactly:
         if not is_plain(query, aggregates=True) or query.args.get("distinct"):

@@ -53,7 +53,7 @@ class Subqueries:
             tied = self._exists(inner.this).at(node)
             return SemiJoin(negated, node, tied.right, tied.on)
         if is_in_query(inner):
-            matches = self._matches(inner, negated)
+            matches = self._matches(inner, negated=negated)
             for tied in matches.tied(node, tuple(Expr.of(tree) for tree in matches.outer)):
                 node = SemiJoin(negated, node, tied.right, tied.on)
             return node
@@ -82,7 +82,7 @@ class Subqueries:
                 made.append(self._marked_exists(found))
             elif is_in_query(found):
                 around = found.parent
-                made.append(self._marked_in(found, isinstance(around, exp.Not)))
+                made.append(self._marked_in(found, negated=isinstance(around, exp.Not)))
                 found = around if isinstance(around, exp.Not) else found
             elif isinstance(found, exp.Subquery) and not isinstance(found.parent, exp.In | exp.Exists):
                 made.append(self._scalar(unwrapped(found)))
@@ -97,7 +97,7 @@ class Subqueries:
     def _any(self, query: exp.Expr) -> Dependent:
         return any_query(query, self._look, self._scope, self._environment, self._lower_query)
 
-    def _matches(self, tree: exp.In, negated: bool) -> _Matches:
+    def _matches(self, tree: exp.In, *, negated: bool) -> _Matches:
         """For ``x IN (...)`` the rows that match. For NOT IN also those for which a NULL makes the answer unknown."""
         sides = tree.this.expressions if isinstance(tree.this, exp.Tuple) else [tree.this]
         values = tuple(resolve(side, self._look, self._scope) for side in sides)
@@ -131,16 +131,18 @@ class Subqueries:
 
     def _marked_exists(self, tree: exp.Exists) -> Computed:
         found, id = self._exists(tree.this), self._ids.new()
-        return Computed(id, found.outer, lambda node, outer: self._marked(node, id, [found.tie(node, outer)], False))
-
-    def _marked_in(self, tree: exp.In, negated: bool) -> Computed:
-        """IN and NOT IN inside an expression; Spark takes what is unknown for false in either of them."""
-        matches, id = self._matches(tree, negated), self._ids.new()
         return Computed(
-            id, matches.outer, lambda node, outer: self._marked(node, id, matches.tied(node, outer), negated)
+            id, found.outer, lambda node, outer: self._marked(node, id, [found.tie(node, outer)], negated=False)
         )
 
-    def _marked(self, node: Node, id: Id, ties: Sequence[Tied], negated: bool) -> Node:
+    def _marked_in(self, tree: exp.In, *, negated: bool) -> Computed:
+        """IN and NOT IN inside an expression; Spark takes what is unknown for false in either of them."""
+        matches, id = self._matches(tree, negated=negated), self._ids.new()
+        return Computed(
+            id, matches.outer, lambda node, outer: self._marked(node, id, matches.tied(node, outer), negated=negated)
+        )
+
+    def _marked(self, node: Node, id: Id, ties: Sequence[Tied], *, negated: bool) -> Node:
         """The plan with a column that says whether a row is tied to anything; ``negated``, whether to nothing."""
         columns = node.columns
         marks = []
@@ -206,10 +208,10 @@ def _at_operand(node: Node, refs: set[Id], change: Callable[[Node], Node]) -> No
 
     Several operands may be tied together only by others, so what concerns several is not moved to a join of these.
     """
-    return (_below(node, refs, change, False) if refs else None) or change(node)
+    return (_below(node, refs, change, joined=False) if refs else None) or change(node)
 
 
-def _below(node: Node, refs: set[Id], change: Callable[[Node], Node], joined: bool) -> Node | None:
+def _below(node: Node, refs: set[Id], change: Callable[[Node], Node], *, joined: bool) -> Node | None:
     """The plan changed at the operand that has the columns; None where there is none, or no join above it."""
     if not isinstance(node, Filter | Join | SemiJoin | OuterJoin):
         return change(node) if joined else None
@@ -219,7 +221,7 @@ def _below(node: Node, refs: set[Id], change: Callable[[Node], Node], joined: bo
     found = next((i for i, below in enumerate(candidates) if refs <= set(below.columns)), None)
     if found is None:
         return None
-    changed = _below(candidates[found], refs, change, joined or isinstance(node, Join))
+    changed = _below(candidates[found], refs, change, joined=joined or isinstance(node, Join))
     if changed is None:
         return None
     return node.with_inputs((*node.inputs[:found], changed, *node.inputs[found + 1 :]))

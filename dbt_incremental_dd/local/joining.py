@@ -8,6 +8,7 @@ from functools import reduce as fold
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.differential.join import Equality
@@ -15,7 +16,6 @@ from dbt_incremental_dd.local.expressions import evaluate, truth
 from dbt_incremental_dd.local.table import Table, member_mask, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
 
 _OTHER = "dd_diff_other"
@@ -83,7 +83,7 @@ def _require_agreement(left: Table, right: Table, keys: _Keys) -> None:
 
 def _matches(left: Table, right: Table, keys: _Keys) -> Table:
     """The inner join by columns, diffs multiplied."""
-    if left.num_rows * _most_equal(right.arrow, [b for _, b in keys]) > limits.JOINED_ROWS:
+    if left.num_rows * _most_equal(right.arrow, [b for _, b in keys]) > thresholds.JOINED_ROWS:
         raise NotExact("a join of many rows")
     theirs = {name: f"dd_right_{name}" if name in left.schema.names else name for name in right.schema.names}
     schema = Schema(tuple(c for c in (*left.schema, *(c for c in right.schema if theirs[c.name] == c.name))))

@@ -37,7 +37,7 @@ def running_sums(
     found, numbers = table.take(indices), numbers.take(indices)
     for name, value, through in sums:
         values = value.data.take(indices)
-        found = found.with_column(name, _running(values, numbers, through), LONG)
+        found = found.with_column(name, _running(values, numbers, through=through), LONG)
     return found
 
 
@@ -49,7 +49,7 @@ def _require_ordered(table: Table, order: Sequence[Order]) -> None:
         raise NotExact("an order of other than plain columns")
 
 
-def _running(values: pa.ChunkedArray, groups: pa.Array, through: bool) -> pa.ChunkedArray:
+def _running(values: pa.ChunkedArray, groups: pa.Array, *, through: bool) -> pa.ChunkedArray:
     """``groups``: numbers in the order of the rows, each group's rows together."""
     values = pc.fill_null(pc.cast(values, pa.int64()), 0)
     so_far = pc.subtract(pc.cumulative_sum_checked(values), values)

@@ -14,14 +14,14 @@ from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import INTEGER, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.duck.connections import database
+from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.local.decimals import as_decimal
 from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact
 from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
-from dbt_incremental_dd.trace.duck import database
-from dbt_incremental_dd.trace.duck_sql import duckdb_type
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
 _OF_PEERS = {"sum": "SUM", "count": "COUNT", "min": "MIN", "max": "MAX"}

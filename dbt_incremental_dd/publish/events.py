@@ -36,7 +36,7 @@ class Change:
     after: Row | None
 
 
-def messages(name: str, updates: pa.Table, t: Time, key: Sequence[str], form: Form, is_first: bool) -> list[Message]:
+def messages(name: str, updates: pa.Table, t: Time, key: Sequence[str], form: Form, *, is_first: bool) -> list[Message]:
     """The updates of one time as messages, a key's in their order. ``is_first``: they are all that there is.
 
     Raises ConfigError where a key has several rows, or is NULL.
@@ -44,7 +44,7 @@ def messages(name: str, updates: pa.Table, t: Time, key: Sequence[str], form: Fo
     found = changes(name, updates, t, key)
     if form == "upsert":
         return [Message(_json(one.key), None if one.after is None else _json(one.after)) for one in found]
-    return [message for one in found for message in _events(name, one, t, is_first)]
+    return [message for one in found for message in _events(name, one, t, is_first=is_first)]
 
 
 def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterator[Change]:
@@ -66,7 +66,7 @@ def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterat
         yield Change(json.loads(text), gone[0] if gone else None, come[0] if come else None)
 
 
-def _events(name: str, change: Change, t: Time, is_first: bool) -> Iterator[Message]:
+def _events(name: str, change: Change, t: Time, *, is_first: bool) -> Iterator[Message]:
     """As Debezium has them: a delete is followed by a tombstone, so that a compacted topic forgets the key."""
     op = "d" if change.after is None else "u" if change.before is not None else "r" if is_first else "c"
     source = {"connector": "dbt-incremental-dd", "name": name, "ts_ms": t, "lsn": t}

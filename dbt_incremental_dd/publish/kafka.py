@@ -14,13 +14,13 @@ from typing import Any
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError, SinkError, SourceError
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.publish.events import FORMS, Form, Message, messages
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, client, extent
 from dbt_incremental_dd.sources.connectors.kafka.client import messages as read
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
-from dbt_incremental_dd.subscribe.keeping import Keeping
+from dbt_incremental_dd.subscribe.read_hold import ReadHold
 from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscription
 
 PROGRESS = "dbt-dd-progress"
@@ -44,7 +44,7 @@ class Sink:
     progress: str = PROGRESS
 
 
-def publish(collection: Collection, sink: Sink, once: bool = False) -> None:
+def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
     """Writes what has changed since the last time, at first all that there is; and goes on, unless ``once``.
 
     Raises ConfigError for settings that cannot be, SinkError where the brokers do not take it: nothing is lost, and
@@ -123,7 +123,7 @@ class _Publisher:
         at = self._reached()
         if at is None:
             return Subscription(place, Start(as_of=self._collection.frontiers.last), name=name)
-        remembered = Keeping(place, name).remembered
+        remembered = ReadHold(place, name).remembered
         # Times without changes are not noted in the topic.
         begin = at if remembered is None else max(at, remembered)
         return Subscription(place, Start(as_of=begin, snapshot=False), name=name)
@@ -145,7 +145,7 @@ class _Publisher:
             if one.updates.num_rows or batch.after is None:
                 sink, is_first = self._sink, batch.after is None
                 self._commit(
-                    messages(self._collection.name, one.updates, one.timestamp, sink.key, sink.form, is_first),
+                    messages(self._collection.name, one.updates, one.timestamp, sink.key, sink.form, is_first=is_first),
                     one.timestamp,
                 )
 

@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.duck.sql import identifier, literal, relation_name
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.files import PROTOCOL, StoredFiles
 from dbt_incremental_dd.query.relation import contents_sql, empty_sql
+from dbt_incremental_dd.trace.arrow_reader import log_of
 from dbt_incremental_dd.trace.columns import columns_of
-from dbt_incremental_dd.trace.duck_sql import identifier, literal, relation_name
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.stored import log_of
 from dbt_incremental_dd.untrusted.limits import BY_TIMEOUT, Limits, Running, Watch
 from dbt_incremental_dd.untrusted.reading import Reading, parsed
 from dbt_incremental_dd.untrusted.sized import macros
@@ -107,7 +107,7 @@ class Engine:
             cursor.begin()
         return cursor, t
 
-    def _wanted(self, reading: Reading, places: Iterable[Place]) -> tuple[str, ...]:
+    def _wanted(self, reading: Reading, places: Iterable[CollectionStore]) -> tuple[str, ...]:
         known = [place.name for place in places]
         wanted = []
         for schema, table in reading.tables:
@@ -121,7 +121,7 @@ class Engine:
             wanted += matching
         return tuple(dict.fromkeys(wanted))
 
-    def _refresh(self) -> dict[str, Place]:
+    def _refresh(self) -> dict[str, CollectionStore]:
         """Every collection is in the catalog, with its columns; those that are gone are not."""
         known = {place.name: place for place in self._storage.collections()}
         for name in [name for name in self._shown if name not in known]:
@@ -168,7 +168,7 @@ class Engine:
             self._show(name, self._contents(self._storage.collection(name), log, t))
         return t
 
-    def _contents(self, place: Place, log: Log, t: Time) -> str:
+    def _contents(self, place: CollectionStore, log: Log, t: Time) -> str:
         below = log.uri.removeprefix(f"{self._storage.root}/")
         return contents_sql(log, columns_of(place, log), t, f"{PROTOCOL}://{below}")
 

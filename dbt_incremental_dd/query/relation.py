@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.duck.sql import duckdb_type, identifier, literal
 from dbt_incremental_dd.trace.damage import require_readable
-from dbt_incremental_dd.trace.duck_sql import duckdb_type, identifier, literal
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Log
 

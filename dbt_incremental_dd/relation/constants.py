@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, LONG, VOID
 from dbt_incremental_dd.local.decimals import is_comparable
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.trace.arrow import arrow_type
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.local.table import member_mask
 from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import fitting_values, sorted_values
 
 
@@ -31,7 +31,7 @@ class Keys:
     estimate: int
     values: Mapping[Id, Sequence[Any]] = field(default_factory=dict)
     advisory: bool = False
-    at_hand: bool = False
+    is_local: bool = False
     """Whether the keys are on the driver."""
 
     @cached_property
@@ -42,7 +42,7 @@ class Keys:
     @property
     def is_few(self) -> bool:
         """Whether a restriction by them is worth assuming."""
-        return self.estimate <= limits.BROADCAST_ROWS
+        return self.estimate <= thresholds.BROADCAST_ROWS
 
     def fitted(self, schema: Schema) -> Keys:
         """The same restriction of columns with these types.
@@ -80,7 +80,7 @@ class Found:
 
     def of(self, keys: Keys, read: Callable[[], pa.Table]) -> pa.Table:
         """What ``read`` finds of the keys, among other rows; it is asked where they are not known."""
-        wanted = keys.rows.table if keys.at_hand else None
+        wanted = keys.rows.table if keys.is_local else None
         if wanted is None:
             return read()
         arrow = wanted.arrow.select(list(keys.columns))
@@ -95,10 +95,10 @@ class Found:
 
 def keys_of(rows: Relation, columns: tuple[Id, ...]) -> Keys:
     """The distinct values that ``columns`` have in ``rows``."""
-    at_hand = rows.groups_by(columns)
-    found = rows.distinct(columns) if at_hand else None
+    is_local = rows.groups_locally(columns)
+    found = rows.distinct(columns) if is_local else None
     values = _values(found or rows, columns)
-    return Keys(columns, lambda: found or rows.distinct(columns), rows.estimate, values, at_hand=at_hand)
+    return Keys(columns, lambda: found or rows.distinct(columns), rows.estimate, values, is_local=is_local)
 
 
 def _values(rows: Relation, columns: Sequence[Id]) -> dict[Id, list[Any]]:

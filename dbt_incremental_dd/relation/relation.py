@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.core.types import Struct
 from dbt_incremental_dd.differential.join import Equality
@@ -19,9 +20,8 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Engine, Kind, Measure, Outputs, Pairs, Running, Side
 from dbt_incremental_dd.relation.workspace import Workspace, if_few
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_plain
-from dbt_incremental_dd.trace.read import quote_name, quoted, schema_of
+from dbt_incremental_dd.trace.spark_reader import quote_name, quoted, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,7 +70,7 @@ class Relation:
         return self.rows if isinstance(self.rows, Table) else None
 
     @property
-    def is_at_hand(self) -> bool:
+    def is_local(self) -> bool:
         """Whether the rows are known: an operation on them alone needs no job."""
         return isinstance(self.rows, Table)
 
@@ -89,7 +89,7 @@ class Relation:
         """The columns' names, ``dd_diff`` among them."""
         return self.rows.schema.names if isinstance(self.rows, Table) else tuple(self.rows.columns)
 
-    def groups_by(self, keys: Sequence[str]) -> bool:
+    def groups_locally(self, keys: Sequence[str]) -> bool:
         """Whether the values of these columns are known, and equal on the driver as they are in Spark."""
         return isinstance(self.rows, Table) and is_plain(self.rows.schema.select(tuple(keys)))
 
@@ -259,13 +259,13 @@ class Relation:
 
     def _side(self, other: Relation, kind: Kind) -> Side | None:
         """The smaller side is broadcast if it may be."""
-        if self.estimate <= limits.BROADCAST_ROWS and kind == "inner" and self.estimate <= other.estimate:
+        if self.estimate <= thresholds.BROADCAST_ROWS and kind == "inner" and self.estimate <= other.estimate:
             return "left"
-        return "right" if other.estimate <= limits.BROADCAST_ROWS else None
+        return "right" if other.estimate <= thresholds.BROADCAST_ROWS else None
 
     def restrict(self, keys: Relation, columns: Sequence[str], *, inside: bool = True) -> Relation:
         """The rows whose columns are, or are not, among the keys; NULL equals NULL."""
-        is_small = keys.estimate <= limits.BROADCAST_ROWS
+        is_small = keys.estimate <= thresholds.BROADCAST_ROWS
         rows = self._apply(
             lambda engine, rows, others: engine.restrict(rows, others, columns, inside=inside, is_small=is_small), keys
         )
@@ -276,7 +276,7 @@ class Relation:
 
         ``other`` has each key at most once; with ``of_groups`` this relation does, too.
         """
-        is_little = of_groups and self.estimate + other.estimate <= limits.TASK_ROWS
+        is_little = of_groups and self.estimate + other.estimate <= thresholds.TASK_ROWS
         rows = self._apply(
             lambda engine, rows, others: engine.lookup(rows, others, keys, columns, is_little=is_little), other
         )
@@ -286,7 +286,7 @@ class Relation:
 
     def localized(self, limit: int | None = None) -> Relation:
         """The same rows, computed and on the driver if they are few (``limit``); otherwise as they were."""
-        limit = limits.LOCAL_ROWS if limit is None else limit
+        limit = thresholds.LOCAL_ROWS if limit is None else limit
         if isinstance(self.rows, Table) or self.estimate > limit:
             return self
         few = if_few(self.rows, limit)
@@ -294,9 +294,9 @@ class Relation:
             return replace(self, estimate=limit + 1)
         return replace(self, rows=few, estimate=few.num_rows)
 
-    def brought(self) -> Relation:
+    def collected(self) -> Relation:
         """The same rows on the driver, if they are not more than estimated: of what is known to be little."""
-        return self.localized(max(self.estimate, limits.FOUND_ROWS))
+        return self.localized(max(self.estimate, thresholds.FOUND_ROWS))
 
     def materialized(self) -> Relation:
         """The same rows computed once: on the driver where they are few, else in scratch files."""
@@ -363,7 +363,7 @@ def plus(parts: Sequence[Relation | None]) -> Relation | None:
         return present[0] if present else None
     first, *others = present
     estimate = sum(part.estimate for part in present)
-    is_little = estimate <= limits.TASK_ROWS
+    is_little = estimate <= thresholds.TASK_ROWS
     rows = first._apply(lambda engine, *rows: engine.union(rows, is_little=is_little), *others)
     return first._made(rows, estimate=estimate, positive=all(part.positive for part in present))
 

@@ -16,7 +16,7 @@ from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Kind, Measure, Outputs, Pairs, Running, Side
-from dbt_incremental_dd.trace.read import consolidate, quote_name, quoted, struct
+from dbt_incremental_dd.trace.spark_reader import consolidate, quote_name, quoted, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.expr import Expr
@@ -16,10 +16,10 @@ from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.arrow import file_type, is_readable
+from dbt_incremental_dd.trace.driver_reader import find_rows, read_files
 from dbt_incremental_dd.trace.files import matching
-from dbt_incremental_dd.trace.local import find_local, read_local
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.read import quoted, updates
+from dbt_incremental_dd.trace.spark_reader import quoted, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 
@@ -39,7 +39,7 @@ def read(
     """
     count = total_rows(files)
     if count <= most and is_readable(schema):
-        return Relation.of(workspace, read_local(workspace.storage, uri, files, schema, values), schema)
+        return Relation.of(workspace, read_files(workspace.storage, uri, files, schema, values), schema)
     frame = updates(workspace.spark, uri, files, schema)
     for name, wanted in (values or {}).items():
         column = quoted(name)
@@ -60,9 +60,9 @@ def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Rel
     """
     files = matching(log.files, keys.values)
     found = None
-    is_found = keys.at_hand and bool(keys.values) and all(log.schema.find(column.name) == column for column in schema)
+    is_found = keys.is_local and bool(keys.values) and all(log.schema.find(column.name) == column for column in schema)
     if is_found and all(file_type(column.type) is not None for column in schema):
-        found = find_local(workspace.storage, log.uri, files, schema, keys.values)
+        found = find_rows(workspace.storage, log.uri, files, schema, keys.values)
     if found is not None:
         return keys.restricted(Relation.of(workspace, found, schema))
     return keys.restricted(Relation(workspace, updates(workspace.spark, log.uri, files, schema), total_rows(files)))

@@ -11,9 +11,9 @@ from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.spark_engine import SparkEngine
+from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import no_rows, quoted, schema_of, struct
+from dbt_incremental_dd.trace.spark_reader import no_rows, quoted, schema_of, struct
 from dbt_incremental_dd.trace.write import describe_folder
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING
 from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.render.inner import InnerTrace
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
 
@@ -64,7 +64,7 @@ class Arrangements:
     def note(self, log: Log, keys: Mapping[str, Sequence[Any]], scanned: Sequence[DataFile], found: int) -> None:
         """What was read to find how many rows of the keys: where it was too much, another order is worth while."""
         rows = total_rows(scanned)
-        if self._context.from_nothing or rows <= limits.ARRANGED_ROWS or found * limits.ARRANGED_SHARE > rows:
+        if self._context.from_nothing or rows <= thresholds.ARRANGED_ROWS or found * thresholds.ARRANGED_SHARE > rows:
             return
         column = max(keys, key=lambda name: len(keys[name]))
         if not is_sorted_by(scanned, column):
@@ -99,7 +99,7 @@ class Arrangements:
         if log.name not in self._deltas:
             read = self._context.inputs[log.name]
             files = between(log.files, read.t0, read.t1)
-            table = read_local(self._context.storage, log.uri, files, self._needed[log.name])
+            table = read_files(self._context.storage, log.uri, files, self._needed[log.name])
             inside = pc.and_(pc.greater(table[TIME], read.t0), pc.less_equal(table[TIME], read.t1))
             self._deltas[log.name] = table.filter(inside)
         return self._deltas[log.name]

@@ -24,7 +24,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return None if rows is None else _named(node, output, rows)
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The binding's rows at the fixed point."""
     found, output = _output(node, run)
     assert isinstance(node, Bound)

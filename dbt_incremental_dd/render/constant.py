@@ -18,10 +18,10 @@ _ROWS = 1_000
 
 def delta(node: Node, run: OperatorRun) -> Relation | None:
     """All of it where the model is built from nothing, else nothing."""
-    return contents(node, run, True, None) if run.context.from_nothing else None
+    return contents(node, run, new=True, keys=None) if run.context.from_nothing else None
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The query's rows, each once."""
     assert isinstance(node, Constant)
     rows = answer(run.context.workspace, node.sql, node.ids, estimate=_ROWS)

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.nodes import Get, Node
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
 
@@ -26,13 +26,13 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     """The collection's updates in the interval. A few are read on the driver, without a Spark job."""
     assert isinstance(node, Get)
     if run.context.from_nothing:
-        return contents(node, run, True, None)
+        return contents(node, run, new=True, keys=None)
     source = run.context.inputs[node.collection]
     files = between(source.log.files, source.t0, source.t1)
-    return _read(node, run, files, source.t0, source.t1, most=limits.LOCAL_ROWS) if files else None
+    return _read(node, run, files, source.t0, source.t1, most=thresholds.LOCAL_ROWS) if files else None
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The sum of all updates up to either end, from the files that may hold the keys."""
     assert isinstance(node, Get)
     source, names = run.context.inputs[node.collection], dict(node.outputs)
@@ -46,7 +46,7 @@ def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Rela
     if rows is None:
         # Keys that hold NULL have no bounds: then all rows of a small collection are read.
         is_sought = keys is not None and not values and not run.context.from_nothing
-        rows = _read(node, run, files, BEGINNING, t, most=limits.TASK_ROWS if is_sought else 0, keys=keys)
+        rows = _read(node, run, files, BEGINNING, t, most=thresholds.TASK_ROWS if is_sought else 0, keys=keys)
     return rows if keys is None or keys.advisory else keys.restricted(rows)
 
 

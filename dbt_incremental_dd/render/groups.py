@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
@@ -18,10 +19,9 @@ from dbt_incremental_dd.relation.query import answer, no_rows, view
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.render.ranked import top
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import inserts_only, matching
-from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.log import total_rows
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def moved(node: StoredOutput, run: OperatorRun, keys: Keys | None) -> Relation |
     if run.context.from_nothing:
         return new
     old = stored(node, run, new=False, keys=keys)
-    new = new.localized() if new and old and old.is_at_hand else new
+    new = new.localized() if new and old and old.is_local else new
     change = plus([new, negated(old)])
     return change.consolidate() if change else None
 
@@ -56,7 +56,7 @@ def kept(node: StoredOutput, run: OperatorRun, change: Relation | None) -> Relat
     return change
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """What is stored of the operator's output."""
     assert isinstance(node, StoredOutput)
     if new:
@@ -143,9 +143,9 @@ def read_output(run: OperatorRun, names: dict[str, str], keys: Keys | None) -> R
     wanted = Schema((*(schema.select((name,)).columns[0] for name in names.values()), DIFF_COLUMN))
 
     def load() -> pa.Table:
-        return read_local(run.context.storage, log.uri, files, wanted, values)
+        return read_files(run.context.storage, log.uri, files, wanted, values)
 
-    if total_rows(files) <= limits.FOUND_ROWS and is_readable(wanted):
+    if total_rows(files) <= thresholds.FOUND_ROWS and is_readable(wanted):
         table = load() if keys is None else run.context.former.of(keys, load)
         rows = Relation.of(run.context.workspace, table, wanted)
     else:

@@ -13,9 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.core.types import NESTED, VARIANT, VOID
@@ -25,11 +26,10 @@ from dbt_incremental_dd.relation.keys import Found, Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
+from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import matching
-from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.local import read_local
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.tiers import mergeable
 
@@ -40,8 +40,9 @@ class InnerTraces:
     def __init__(
         self,
         workspace: Workspace,
-        place: Place,
+        place: CollectionStore,
         versions: Mapping[str, int],
+        *,
         fresh: bool,
         report: Callable[[str], None],
     ) -> None:
@@ -57,7 +58,7 @@ class InnerTraces:
         if state.name not in self._open:
             place = self._place.inner(state.name)
             version = None if self._fresh else self._versions.get(state.name)
-            self._open[state.name] = InnerTrace(self._workspace, place, state, version, self._fresh)
+            self._open[state.name] = InnerTrace(self._workspace, place, state, version, fresh=self._fresh)
         return self._open[state.name]
 
     def has(self, name: str) -> bool:
@@ -73,14 +74,16 @@ class InnerTraces:
 class InnerTrace:
     """One operator's trace; ``old`` is what it held when the run began."""
 
-    def __init__(self, workspace: Workspace, place: Place, state: State, version: int | None, fresh: bool) -> None:
+    def __init__(
+        self, workspace: Workspace, place: CollectionStore, state: State, version: int | None, *, fresh: bool
+    ) -> None:
         """``version`` None: the model's last output commit had nothing stored here."""
         self._workspace = workspace
         self._place = place
         self._state = state
         self._from_empty = fresh or version is None
         """Whether what lies here belongs to no output commit; as long as nothing is appended, the trace is empty."""
-        self._log = _log(place, self._from_empty)
+        self._log = _log(place, is_unneeded=self._from_empty)
         if version is not None and not fresh:
             self._take_back(version)
         self._old: tuple[DataFile, ...] = () if self._from_empty or self._log is None else self._log.files
@@ -123,7 +126,7 @@ class InnerTrace:
         if not files:
             return None
         if total_rows(files) <= _limit(keys) and is_readable(self._data):
-            return self._locally(log, files, keys, new)
+            return self._locally(log, files, keys, new=new)
         rows = read(self._workspace, log.uri, files, self._data, most=0, values=keys.values if keys else None)
         rows = rows if keys is None else keys.restricted(rows)
         estimate = total_rows(files) if keys is None else min(total_rows(files), 4 * keys.estimate)
@@ -136,9 +139,9 @@ class InnerTrace:
         assert self._log is not None
         return Schema(tuple(column for column in self._log.schema if column.name != TIME))
 
-    def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None, new: bool) -> Relation:
+    def _locally(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None, *, new: bool) -> Relation:
         """The same on the driver; of keys that were looked for before only what this run has appended is new."""
-        if keys is None or not keys.at_hand or (new and self._own is None):
+        if keys is None or not keys.is_local or (new and self._own is None):
             table = self._read(log, files, keys)
         else:
             table = self._found.of(keys, lambda: self._read(log, matching(self._old, keys.values), keys))
@@ -150,7 +153,7 @@ class InnerTrace:
     def _read(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> pa.Table:
         if not files:
             return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
-        table = read_local(self._place.storage, log.uri, files, self._data, keys.values if keys else None)
+        table = read_files(self._place.storage, log.uri, files, self._data, keys.values if keys else None)
         return consolidate_arrow(table, self._state.diffs)
 
     def find(self, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
@@ -159,13 +162,13 @@ class InnerTrace:
         log, files = self._log, matching(self._old, keys)
         if log is None or not files:
             return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
-        return read_local(self._place.storage, log.uri, files, self._data, keys)
+        return read_files(self._place.storage, log.uri, files, self._data, keys)
 
     def append(self, rows: Relation, t: Time) -> Relation:
         """Adds the rows' updates at ``t``, in a fresh trace instead of everything; returns them, read from storage."""
         schema = rows.schema.select((*self._state.columns, *self._state.diffs))
         stored = Schema((*schema.columns, TIME_COLUMN))
-        merged = self._mergeable() if rows.is_at_hand and not rows.is_empty else ()
+        merged = self._mergeable() if rows.is_local and not rows.is_empty else ()
         order, uri = orderable(schema, self._state.arranged_by), self._place.trace_uri
         written = self._with(merged, rows)
         files = write(written, uri, stored, t, bounded=self._bounded(schema), sort_by=order, by_ranges=False)
@@ -193,7 +196,7 @@ class InnerTrace:
         """The rows, and those of the files, summed up."""
         if not merged or self._log is None:
             return rows
-        stored = read(self._workspace, self._log.uri, merged, self._data, most=limits.FOUND_ROWS)
+        stored = read(self._workspace, self._log.uri, merged, self._data, most=thresholds.FOUND_ROWS)
         own = rows.columns([name for name in self._data.names if name != DIFF])
         summed = plus([stored, own])
         assert summed is not None
@@ -205,7 +208,7 @@ class InnerTrace:
 
 def _limit(keys: Keys | None) -> int:
     """How many stored rows are read on the driver: more where only some of them are kept."""
-    return limits.LOCAL_ROWS if keys is None or not keys.values else limits.PROBED_ROWS
+    return thresholds.LOCAL_ROWS if keys is None or not keys.values else thresholds.PROBED_ROWS
 
 
 def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:
@@ -213,7 +216,7 @@ def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:
     return [c.name for c in schema.select(columns) if not isinstance(c.type, NESTED) and c.type not in (VARIANT, VOID)]
 
 
-def _log(place: Place, is_unneeded: bool) -> Log | None:
+def _log(place: CollectionStore, *, is_unneeded: bool) -> Log | None:
     """The state's log. Raises StateError where it is damaged; one that is not needed is removed instead."""
     try:
         return place.log()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, Step
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation, plus
-from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -28,11 +28,11 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     for path in (min(paths, key=lambda path: path.cost),) if run.context.from_nothing else paths:
         start = run.delta_at_hand(node.operands[path.start])
         if start is not None:
-            parts.append(_follow(node, path, start, run, None))
+            parts.append(_follow(node, path, start, run, new=None))
     return plus(parts)
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The path from the input that holds most of the keys' columns; the others are probed with what it finds."""
     assert isinstance(node, DeltaJoin)
     here = [len(set(keys.columns) & set(o.columns)) if keys else 0 for o in node.operands]
@@ -43,13 +43,13 @@ def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Rela
         return None
     if below is not None and below.is_few:
         start = replace(start, estimate=min(start.estimate, 100 * below.estimate))
-    rows = _follow(node, run.paths(node)[first], start, run, new)
+    rows = _follow(node, run.paths(node)[first], start, run, new=new)
     if rows is None or keys is None or keys.advisory or here[first] == len(keys.columns):
         return rows
     return keys.restricted(rows)
 
 
-def _follow(node: DeltaJoin, path: Path, start: Relation, run: OperatorRun, new: bool | None) -> Relation | None:
+def _follow(node: DeltaJoin, path: Path, start: Relation, run: OperatorRun, *, new: bool | None) -> Relation | None:
     """The path's result. ``new`` None: each input at its own side of the delta query."""
     rows: Relation | None = start
     for predicate in path.first:
@@ -59,18 +59,18 @@ def _follow(node: DeltaJoin, path: Path, start: Relation, run: OperatorRun, new:
             return None
         at_new = step.operand < path.start if new is None else new
         at_new = at_new or run.context.from_nothing
-        rows = _probe(node.operands[step.operand], step, rows, run, at_new)
+        rows = _probe(node.operands[step.operand], step, rows, run, new=at_new)
     return None if rows is None else rows.columns(node.columns)
 
 
-def _probe(operand: Node, step: Step, rows: Relation, run: OperatorRun, new: bool) -> Relation | None:
+def _probe(operand: Node, step: Step, rows: Relation, run: OperatorRun, *, new: bool) -> Relation | None:
     other = run.contents(operand, new=new, keys=probe_keys(rows, step.equalities))
     if other is None:
         return None
     from_nothing = run.context.from_nothing
-    other = other.localized(limits.FOUND_ROWS) if rows.is_at_hand and not from_nothing else other
+    other = other.localized(thresholds.FOUND_ROWS) if rows.is_local and not from_nothing else other
     joined = rows.join(other, "inner", step.equalities, step.residual)
-    is_delta = rows.estimate <= limits.BROADCAST_ROWS and not from_nothing and not joined.is_at_hand
+    is_delta = rows.estimate <= thresholds.BROADCAST_ROWS and not from_nothing and not joined.is_local
     return replace(joined, estimate=rows.estimate) if is_delta else joined
 
 
@@ -81,14 +81,14 @@ def probe_keys(rows: Relation, equalities: Sequence[Equality]) -> Keys | None:
         column = equality.right.as_column
         if column is not None and column not in pairs:
             pairs[column] = equality.left
-    if not pairs or rows.estimate > limits.BROADCAST_ROWS:
+    if not pairs or rows.estimate > thresholds.BROADCAST_ROWS:
         return None
     rows = _that_may_match(rows, equalities)
     plain = {right: left.as_column for right, left in pairs.items() if left.as_column}
-    if rows.is_at_hand and len(set(plain.values())) == len(pairs):
+    if rows.is_local and len(set(plain.values())) == len(pairs):
         left_keys = keys_of(rows, tuple(plain.values()))
         return replace(left_keys.renamed({left: right for right, left in plain.items()}), advisory=True)
-    found = keys_of(rows, tuple(dict.fromkeys(plain.values()))).values if rows.is_at_hand else {}
+    found = keys_of(rows, tuple(dict.fromkeys(plain.values()))).values if rows.is_local else {}
     values = {right: found[left] for right, left in plain.items() if left in found}
 
     def make() -> Relation:

@@ -29,7 +29,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return plus(parts)
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The operator over its inputs' contents, the restriction pushed through it where that is the same."""
     parts = []
     for i, child in enumerate(node.inputs):

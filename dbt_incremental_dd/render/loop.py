@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.differential.iterate import Iterate, Reading, Variable
 from dbt_incremental_dd.logical.graph import by_single_rows, each_once
@@ -15,7 +16,6 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render.operator import Event, OperatorRun
 from dbt_incremental_dd.render.updates import without_iteration
 from dbt_incremental_dd.render.variable import VariableState
-from dbt_incremental_dd.trace import limits
 
 
 class TooCostly(Exception):
@@ -147,15 +147,15 @@ class _Operands:
             node = self._operands[number]
             rows = self._run.delta(node) if self._run.context.from_nothing else self._run.contents(node, new=True)
             if rows is not None:
-                rows = rows.localized(limits.FOUND_ROWS)
-                rows = rows if id(node) in by_single_rows(node) or rows.is_at_hand else rows.materialized()
+                rows = rows.localized(thresholds.FOUND_ROWS)
+                rows = rows if id(node) in by_single_rows(node) or rows.is_local else rows.materialized()
             self._whole[number] = rows
         return self._whole[number]
 
 
 def _needs_no(keys: Keys, rows: Relation) -> bool:
     """Whether a restriction is not worth its time: the rows are joined by the keys anyway."""
-    return keys.advisory and not (rows.is_at_hand and keys.at_hand)
+    return keys.advisory and not (rows.is_local and keys.is_local)
 
 
 def _readers(name: str, node: Iterate) -> list[tuple[Variable, int]]:

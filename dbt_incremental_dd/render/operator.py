@@ -53,7 +53,7 @@ class Operator(Protocol):
     def delta(self, node: Node, run: OperatorRun) -> Relation | None:
         """The change of the operator's output over ``(t0, t1]``; None if it is certainly empty."""
 
-    def contents(self, node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+    def contents(self, node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
         """The operator's output as of ``t1`` (``new``) or ``t0``, restricted to ``keys``; None: empty."""
 
 

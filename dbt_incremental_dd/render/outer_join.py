@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render.join import probe_keys
-from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -37,21 +37,21 @@ def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | No
     left = run.contents(node.left, new=False, keys=left_keys)
     if left is None:
         return []
-    if left_keys is not None and left_keys.at_hand:
-        left = left.localized(limits.FOUND_ROWS)
+    if left_keys is not None and left_keys.is_local:
+        left = left.localized(thresholds.FOUND_ROWS)
     right = run.contents(node.right, new=True, keys=right_keys)
-    if left.is_at_hand and right is not None:
-        right = right.localized(limits.FOUND_ROWS)
+    if left.is_local and right is not None:
+        right = right.localized(thresholds.FOUND_ROWS)
     new, old = _join(node, left, right), _join(node, left, _before(node, run, right, changed, right_keys))
     moved = plus([new, negated(old)])
-    return [moved.consolidate() if moved is not None and moved.is_at_hand else moved]
+    return [moved.consolidate() if moved is not None and moved.is_local else moved]
 
 
 def _before(
     node: LeftLinearJoin, run: OperatorRun, right: Relation | None, changed: Relation, keys: Keys | None
 ) -> Relation | None:
     """The old right rows of the touched keys; on the driver the new ones without the change, which has no others."""
-    if right is None or keys is None or keys.advisory or not right.groups_by(right.names):
+    if right is None or keys is None or keys.advisory or not right.groups_locally(right.names):
         return run.contents(node.right, new=False, keys=keys)
     before = plus([right, changed.negate()])
     return None if before is None else before.multiset()
@@ -63,13 +63,13 @@ def _touched(node: LeftLinearJoin, changed: Relation) -> tuple[Keys | None, Keys
     Both sides must be restricted alike, by all equalities that are between plain columns.
     """
     pairs = {e.left.as_column: e.right.as_column for e in node.equalities if e.left.as_column and e.right.as_column}
-    if not pairs or changed.estimate > limits.BROADCAST_ROWS or len(set(pairs.values())) < len(pairs):
+    if not pairs or changed.estimate > thresholds.BROADCAST_ROWS or len(set(pairs.values())) < len(pairs):
         return None, None
     right = keys_of(changed, tuple(str(column) for column in pairs.values()))
     return right.renamed({str(right): str(left) for left, right in pairs.items()}), right
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The join of both sides' contents, the left restricted, the right to what the left then needs."""
     assert isinstance(node, LeftLinearJoin)
     below = keys.only(node.left.columns) if keys and set(keys.columns) & set(node.left.columns) else None

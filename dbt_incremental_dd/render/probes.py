@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.render.arranged import Arrangements
 from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.driver_reader import find_rows
 from dbt_incremental_dd.trace.files import between, matching
-from dbt_incremental_dd.trace.local import find_local
 from dbt_incremental_dd.trace.log import Log
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Probes:
             others = {name: values for name, values in keys.items() if name != column}
             return fold(_among, others.items(), table).select(list(schema.names))
         files = matching(files, keys)
-        found = find_local(self._storage, log.uri, files, schema, keys)
+        found = find_rows(self._storage, log.uri, files, schema, keys)
         if found is not None:
             self.arrangements.note(log, keys, files, found.num_rows)
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.expr import Expr
@@ -18,7 +19,6 @@ from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render.extremes import seen, with_extremes
 from dbt_incremental_dd.render.outputs import NEW, OLD, in_out, multiplicity, new_outputs, old_outputs, sum_types
-from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -29,15 +29,15 @@ _FORMER, _WAS, _IS, _SAME = "dd_former_", "dd_was", "dd_is", "dd_same"
 def delta(node: Node, run: OperatorRun) -> Relation | None:
     """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
     assert isinstance(node, Accumulate)
-    change = run.delta_at_hand(node.input, limits.TASK_ROWS)
+    change = run.delta_at_hand(node.input, thresholds.TASK_ROWS)
     if change is None:
         return _first_global_row(node, run)
     state, from_nothing = run.context.inner.of(node.sums), run.context.from_nothing
     sums = summed(node, change)
     # Where the groups are known before they are summed, one query gives all that is to be known of them.
-    at_once = change.groups_by(node.keys) and not sums.is_at_hand and not from_nothing and not node.extremes
+    at_once = change.groups_locally(node.keys) and not sums.is_local and not from_nothing and not node.extremes
     if not at_once:
-        sums = sums.localized(limits.LOCAL_ROWS if from_nothing else limits.FOUND_ROWS)
+        sums = sums.localized(thresholds.LOCAL_ROWS if from_nothing else thresholds.FOUND_ROWS)
         sums = sums.materialized() if node.extremes else sums
         stored = state.append(sums, run.context.at)
         sums = sums if node.extremes else stored
@@ -50,24 +50,24 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     wide = _beside_former(node, sums, before)
     if node.extremes:
         wide = with_extremes(node, run, wide, keys, change)
-    wide = _compared(node, wide, from_nothing)
+    wide = _compared(node, wide, from_nothing=from_nothing)
     if at_once:
-        wide = wide.localized(limits.FOUND_ROWS)
+        wide = wide.localized(thresholds.FOUND_ROWS)
         state.append(wide, run.context.at)
     return _difference(node, wide)
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The outputs of the stored accumulators."""
     assert isinstance(node, Accumulate)
     if new:
         run.delta(node)
     below = keys.only(node.keys) if keys and set(keys.columns) & set(node.keys) else None
     stored = run.context.inner.of(node.sums).contents(new=new, keys=below)
-    if stored is None or (node.global_row and stored.is_at_hand and stored.is_empty):
+    if stored is None or (node.global_row and stored.is_local and stored.is_empty):
         return _empty_global_row(node, run)
-    rows = finished(node, _whole(node, run, stored, new, below))
-    rows = rows.localized(limits.FOUND_ROWS) if stored.is_at_hand else rows
+    rows = finished(node, _whole(node, run, stored, new=new, keys=below))
+    rows = rows.localized(thresholds.FOUND_ROWS) if stored.is_local else rows
     if keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
     return keys.restricted(rows)
@@ -102,7 +102,7 @@ def _beside_former(node: Accumulate, sums: Relation, before: Relation | None) ->
     return found.extend([(OLD + n, Expr(f"coalesce({_FORMER}{n}, CAST(0 AS {t}))")) for n, t in types.items()])
 
 
-def _compared(node: Accumulate, wide: Relation, from_nothing: bool) -> Relation:
+def _compared(node: Accumulate, wide: Relation, *, from_nothing: bool) -> Relation:
     """With new and old outputs, how often the group's row is there and was, and whether it is the same."""
     old, new = old_outputs(node), new_outputs(node)
     wide = wide.extend([*new, *old])
@@ -124,9 +124,9 @@ def _difference(node: Accumulate, wide: Relation) -> Relation:
     return replace(wide.unpivot(branches), consolidated=True)
 
 
-def _whole(node: Accumulate, run: OperatorRun, sums: Relation, new: bool, keys: Keys | None) -> Relation:
+def _whole(node: Accumulate, run: OperatorRun, sums: Relation, *, new: bool, keys: Keys | None) -> Relation:
     """Stored accumulators with the extremes of their groups."""
-    rows = sums if sums.is_at_hand or not node.global_row else _one_row(node, sums)
+    rows = sums if sums.is_local or not node.global_row else _one_row(node, sums)
     if node.values is None:
         return rows
     values = run.context.inner.of(node.values).contents(new=new, keys=keys)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate, Operand, Reading
 from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths
@@ -38,7 +39,6 @@ from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.statistics import LogStatistics
-from dbt_incremental_dd.trace import limits
 
 
 class Renderer:
@@ -111,7 +111,7 @@ class Renderer:
     def delta_at_hand(self, node: Node, limit: int | None = None) -> Relation | None:
         """The node's delta, on the driver where it is small (``limit``), to be put together with what its keys find."""
         rows = self.delta(node)
-        limit = limits.LOCAL_ROWS if limit is None else limit
+        limit = thresholds.LOCAL_ROWS if limit is None else limit
         if rows is None or self.context.from_nothing or rows.estimate > limit:
             return rows
         return self.small_delta(node)
@@ -131,15 +131,15 @@ class Renderer:
             rows = self.delta(node)
             return rows if rows is None or keys is None or keys.advisory else keys.restricted(rows)
         if keys is None and id(node) in self._shared and self.event is None:
-            return self._whole(node, new)
-        return _renderer(node).contents(node, self, new, keys)
+            return self._whole(node, new=new)
+        return _renderer(node).contents(node, self, new=new, keys=keys)
 
-    def _whole(self, node: Node, new: bool) -> Relation | None:
+    def _whole(self, node: Node, *, new: bool) -> Relation | None:
         """All contents of what several operators read: those of one full join over another are asked for twice by
         each of them, so that what lies below many would be computed as often as 2 to the power of their number."""
         if (id(node), new) not in self._contents:
-            rows = _renderer(node).contents(node, self, new, None)
-            is_little = rows is not None and rows.estimate <= limits.TASK_ROWS
+            rows = _renderer(node).contents(node, self, new=new, keys=None)
+            is_little = rows is not None and rows.estimate <= thresholds.TASK_ROWS
             self._contents[id(node), new] = rows.localized() if rows is not None and is_little else rows
         return self._contents[id(node), new]
 

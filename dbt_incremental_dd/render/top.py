@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.expr import Expr
@@ -13,7 +14,6 @@ from dbt_incremental_dd.relation.engine import Measure, Running
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render.ranked import BEFORE, ordering, top
-from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -30,13 +30,13 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
         return None
     old = None if from_nothing else run.context.inner.of(node.kept).contents(new=False)
     was_complete = not from_nothing and _is_complete(node, run)
-    found = None if from_nothing else _updated(node, change, old, was_complete)
+    found = None if from_nothing else _updated(node, change, old, complete=was_complete)
     if found is None:
         found = _first(node, change if from_nothing else run.contents(node.input, new=True))
     new, is_complete = found
     moved = plus([new, negated(old)])
     if moved is not None:
-        run.context.inner.of(node.kept).append(moved.consolidate().brought(), run.context.at)
+        run.context.inner.of(node.kept).append(moved.consolidate().collected(), run.context.at)
     if is_complete != was_complete:
         mark = Relation.one(run.context.workspace, []).map([], Expr("1L" if is_complete else "-1L"))
         run.context.inner.of(node.complete).append(mark, run.context.at)
@@ -44,7 +44,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return None if answer is None else answer.consolidate()
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The answer of the kept rows."""
     assert isinstance(node, KeptTop)
     if new:
@@ -61,28 +61,28 @@ def _first(node: KeptTop, source: Relation | None) -> tuple[Relation | None, boo
     """As many rows as are to be kept, of all; and whether these are all."""
     if source is None:
         return None, True
-    most = node.needed + limits.KEPT_ROWS
-    kept = source.multiset().first(ordering(node), most).brought()
+    most = node.needed + thresholds.KEPT_ROWS
+    kept = source.multiset().first(ordering(node), most).collected()
     return kept, kept.estimate < most
 
 
 def _updated(
-    node: KeptTop, change: Relation, old: Relation | None, complete: bool
+    node: KeptTop, change: Relation, old: Relation | None, *, complete: bool
 ) -> tuple[Relation | None, bool] | None:
     """The kept rows with the change, and whether they are all; None where that takes the whole input.
 
     Of the change only what comes before the last kept row is known to follow the kept ones, unless all are kept.
     """
-    if not change.is_at_hand:
+    if not change.is_local:
         return None
     order, kept = ordering(node), _with_change(node, change, old)
     if not complete:
         from_here = Running(_LEFT, Expr.column(_WAS), through=True)
         kept = kept.running((), [item.reversed for item in order], [from_here]).filter(Expr(f"{_LEFT} > 0"))
-    kept = kept.filter(Expr(f"{DIFF} > 0")).running((), order, [Running(BEFORE, Expr.column(DIFF))]).brought()
+    kept = kept.filter(Expr(f"{DIFF} > 0")).running((), order, [Running(BEFORE, Expr.column(DIFF))]).collected()
     if not complete and kept.count() < node.needed:
         return None
-    first = kept.filter(Expr(f"{BEFORE} < {node.needed + limits.KEPT_ROWS}L"))
+    first = kept.filter(Expr(f"{BEFORE} < {node.needed + thresholds.KEPT_ROWS}L"))
     found = replace(first.columns(node.columns), positive=True, consolidated=True)
     return found, complete and first.estimate == kept.estimate
 
@@ -99,4 +99,4 @@ def _with_change(node: KeptTop, change: Relation, old: Relation | None) -> Relat
 
 def _is_complete(node: KeptTop, run: OperatorRun) -> bool:
     rows = run.context.inner.of(node.complete).contents(new=False)
-    return rows is not None and not rows.brought().is_empty
+    return rows is not None and not rows.collected().is_empty

@@ -16,7 +16,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
-from dbt_incremental_dd.trace.read import quoted, schema_of, struct, unstorable
+from dbt_incremental_dd.trace.spark_reader import quoted, schema_of, struct, unstorable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.iterate import ITERATION
 from dbt_incremental_dd.differential.state import State
@@ -13,7 +14,6 @@ from dbt_incremental_dd.logical.nodes import Id
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.render.context import Context
-from dbt_incremental_dd.trace import limits
 
 _WHOLE = 100_000
 """A trace of at most so many updates is read once in a run, not by keys in each iteration."""
@@ -22,7 +22,7 @@ _WHOLE = 100_000
 class Updates:
     """One trace of a recursion within a run."""
 
-    def __init__(self, context: Context, state: State, from_nothing: bool) -> None:
+    def __init__(self, context: Context, state: State, *, from_nothing: bool) -> None:
         self._context = context
         self._state = state
         self._trace = context.inner.of(state)
@@ -64,7 +64,7 @@ class Updates:
 
 def together(parts: list[Relation]) -> list[Relation]:
     """The same rows, those on the driver as one table."""
-    if len(parts) < 2 or not all(part.is_at_hand for part in parts):
+    if len(parts) < 2 or not all(part.is_local for part in parts):
         return parts
     rows = plus(parts)
     assert rows is not None
@@ -87,7 +87,7 @@ class Current:
         """An iteration's change."""
         self._since.append(without_iteration(change))
         held = 0 if self._rows is None else self._rows.estimate
-        if sum(rows.estimate for rows in self._since) > max(held, limits.TASK_ROWS):
+        if sum(rows.estimate for rows in self._since) > max(held, thresholds.TASK_ROWS):
             rows = plus([self._rows, *self._since])
             assert rows is not None
             self._rows, self._since = rows.consolidate().materialized(), []

@@ -31,9 +31,9 @@ class VariableState:
         self._recursion = recursion
         self._variable = variable
         self._context = recursion.context
-        self.output = Updates(recursion.context, variable.trace, recursion.from_nothing)
+        self.output = Updates(recursion.context, variable.trace, from_nothing=recursion.from_nothing)
         counts = variable.counts
-        self._counts = Updates(recursion.context, counts, recursion.from_nothing) if counts else None
+        self._counts = Updates(recursion.context, counts, from_nothing=recursion.from_nothing) if counts else None
         self._by_extremes = is_extreme(variable)
         self._current = Current() if self._by_extremes and recursion.from_nothing else None
         self._input: list[Relation] = []
@@ -56,7 +56,7 @@ class VariableState:
             return
         names = [name for name in rows.schema.names if name not in (DIFF, self._variable.iteration)]
         rows = rows.select([*((name, name) for name in names), (ITERATION, self._variable.iteration)])
-        if self._recursion.from_nothing and not rows.is_at_hand:
+        if self._recursion.from_nothing and not rows.is_local:
             self._coming[iteration].append(rows)
             return
         for i, part in rows.split_by(ITERATION).items():
@@ -122,7 +122,7 @@ class VariableState:
             change = until(plus([keys.restricted(rows) for rows in self._input]), iteration)
         found = compare(node, touched, change, former)
         held = held if self._current is None else found.old
-        lost = None if found.lost is None else _some(found.lost.brought())
+        lost = None if found.lost is None else _some(found.lost.collected())
         anew = None if lost is None else self._found_anew(keys_of(lost, node.keys), iteration)
         moved = plus([found.new, anew, negated(held)])
         if moved is None:
@@ -177,10 +177,10 @@ class VariableState:
         rows = None if rows is None else rows.multiset()
         if isinstance(node, Accumulate):
             return rows if rows is None or node.threshold else rows.once()
-        rows = None if rows is not None and rows.is_at_hand and rows.is_empty else rows
+        rows = None if rows is not None and rows.is_local and rows.is_empty else rows
         if rows is None and not (isinstance(node, RecomputeGroups) and node.global_row):
             return None
-        if accumulate is not None and rows is not None and rows.is_at_hand:
+        if accumulate is not None and rows is not None and rows.is_local:
             return _accumulated(accumulate, rows)
         return groups.computed(node, rows, self._context)
 
@@ -192,7 +192,7 @@ def _some(rows: Relation) -> Relation | None:
 
 def _require_small_counts(rows: Relation | None, name: str) -> None:
     """Raises RecursionLimit before multiplicities do not fit any more."""
-    if rows is None or not rows.is_at_hand:
+    if rows is None or not rows.is_local:
         return
     if not rows.filter(Expr(f"abs({DIFF}) > {_MOST}L")).is_empty:
         raise RecursionLimit(

@@ -8,7 +8,7 @@ from dbt_incremental_dd.differential.groups import WindowGroups
 from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render import groups
-from dbt_incremental_dd.render.growth import Growing
+from dbt_incremental_dd.render.window_append import Appending
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -24,7 +24,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     change = run.small_delta(node.input)
     if change is None:
         return None
-    growing = Growing(node, run, change)
+    growing = Appending(node, run, change)
     tails = growing.stored()
     grown = growing.extended(tails)
     rest = change if grown is None else grown.rest

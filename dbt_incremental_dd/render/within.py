@@ -28,7 +28,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return _seen(node, _change(node, event))
 
 
-def contents(node: Node, run: OperatorRun, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The updates of all iterations, with the event or without it."""
     event = run.event
     assert event is not None

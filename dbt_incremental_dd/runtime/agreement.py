@@ -12,14 +12,14 @@ from dbt_incremental_dd.runtime.constraints import Constrained, enforce, require
 from dbt_incremental_dd.runtime.contract import proven, require_columns
 from dbt_incremental_dd.runtime.output import Batch, discard, schema_with_diff
 from dbt_incremental_dd.runtime.request import ModelRequest
-from dbt_incremental_dd.runtime.strategy import Current
+from dbt_incremental_dd.runtime.strategy import StoredModel
 from dbt_incremental_dd.trace.columns import visible_schema
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext
 
 
-def hold_columns(run: RunContext, request: ModelRequest, current: Current, schema: Schema) -> None:
+def hold_columns(run: RunContext, request: ModelRequest, current: StoredModel, schema: Schema) -> None:
     """Raises ColumnsError or ConfigError where the contract is not about such columns; asks Spark only where one of
     both has changed."""
     contract = request.config.contract
@@ -32,7 +32,7 @@ def hold_columns(run: RunContext, request: ModelRequest, current: Current, schem
     require_meaning(Constrained(run.spark, run.storage, request.name, schema, None), contract.constraints)
 
 
-def hold_stored(run: RunContext, request: ModelRequest, current: Current, schema: Schema) -> str:
+def hold_stored(run: RunContext, request: ModelRequest, current: StoredModel, schema: Schema) -> str:
     """Holds what is stored to the contract where it is not yet. Returns the contract as the manifest then names it.
 
     Raises ColumnsError, ConfigError or ContractError where it does not keep to it.
@@ -51,10 +51,11 @@ def hold_stored(run: RunContext, request: ModelRequest, current: Current, schema
 def hold_batch(
     run: RunContext,
     request: ModelRequest,
-    current: Current,
+    current: StoredModel,
     schema: Schema,
     change: Relation | None,
     batch: Batch,
+    *,
     beside_stored: bool,
 ) -> None:
     """Raises ContractError, with nothing left of the batch, where the model would violate a constraint after it.
@@ -64,7 +65,7 @@ def hold_batch(
     contract = request.config.contract
     if contract is None or not contract.constraints:
         return
-    if change is not None and not change.is_at_hand:  # computed once, for the files
+    if change is not None and not change.is_local:  # computed once, for the files
         written = read(change.workspace, current.place.trace_uri, batch.files, schema_with_diff(schema), most=0)
         change = written if batch.files else None
     relation = Constrained(run.spark, run.storage, request.name, schema, current.log if beside_stored else None)

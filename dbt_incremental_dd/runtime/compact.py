@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
-from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.runtime.catalog import Catalog
@@ -16,7 +16,7 @@ from dbt_incremental_dd.runtime.relation import publish, stored_relation, was_pu
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.holds import Hold, holds, movable
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log
 
@@ -47,7 +47,7 @@ def compact(
 
 
 def _compact_one(
-    spark: SparkSession, place: Place, log: Log, retain_history: int | None, held: tuple[Hold, ...]
+    spark: SparkSession, place: CollectionStore, log: Log, retain_history: int | None, held: tuple[Hold, ...]
 ) -> str:
     manifest = place.read_manifest(log.manifest) or Manifest()
     relation = stored_relation(place, manifest) if isinstance(manifest, ModelManifest) else None
@@ -62,11 +62,11 @@ def _compact_one(
     merged = merge_recent(place.storage, done.log, manifest.sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
     if relation and was_published(place) and done.files_after != done.files_before:
-        publish(Catalog(spark), place, relation, done.log, visible_schema(manifest, done.log), False)
+        publish(Catalog(spark), place, relation, done.log, visible_schema(manifest, done.log), anew=False)
     return _line(place.name, done, holders)
 
 
-def _compact_inner(spark: SparkSession, place: Place, inner: Mapping[str, int]) -> dict[str, int]:
+def _compact_inner(spark: SparkSession, place: CollectionStore, inner: Mapping[str, int]) -> dict[str, int]:
     """Merges the files of the operators' own traces; their versions afterwards, for the manifest.
 
     Only a trace that is where the manifest says: what lies beyond belongs to a run that has not committed.

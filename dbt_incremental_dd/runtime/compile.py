@@ -32,7 +32,7 @@ from dbt_incremental_dd.runtime import stored_plan
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.syntax import told_by_spark
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ _CACHED = 500
 
 
 def compile_cached(
-    spark: SparkSession, place: Place, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
+    spark: SparkSession, place: CollectionStore, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
 ) -> Compiled:
     """``compile_model``, but a plan that was made before is taken again: this process's, or the one stored with the
     model."""

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import ConfigError, ContractError, UnsupportedSQL
 from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
@@ -28,11 +29,10 @@ from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.runtime.contract import Constraint
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.spark_reader import struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,8 +73,8 @@ class Constrained:
         if not files:
             return None
         wanted = Schema((*(c for c in self.schema if c.name in columns), DIFF_COLUMN))
-        is_probed = keys is not None and keys.at_hand and (values or total_rows(files) <= limits.FOUND_ROWS)
-        most = limits.PROBED_ROWS if is_probed else 0
+        is_probed = keys is not None and keys.is_local and (values or total_rows(files) <= thresholds.FOUND_ROWS)
+        most = thresholds.PROBED_ROWS if is_probed else 0
         rows = read(self.workspace, self.log.uri, files, wanted, most=most, values=values).select(list(names.items()))
         return rows if keys is None else keys.restricted(rows)
 
@@ -137,7 +137,7 @@ def _wrong(relation: Constrained, constraint: Constraint, why: str) -> ConfigErr
     )
 
 
-def _enforce(relation: Constrained, constraints: Sequence[Constraint], rows: Relation, beside_stored: bool) -> None:
+def _enforce(relation: Constrained, constraints: Sequence[Constraint], rows: Relation, *, beside_stored: bool) -> None:
     added = _above(rows, 0)
     of_rows = [constraint for constraint in constraints if constraint.type != "unique"]
     if of_rows:
@@ -149,7 +149,7 @@ def _enforce(relation: Constrained, constraints: Sequence[Constraint], rows: Rel
                 raise _violated(relation, constraint, "rows", wrong)
     for constraint in constraints:
         if constraint.type in ("unique", "primary_key"):
-            twice = _twice(relation, constraint, rows, beside_stored)
+            twice = _twice(relation, constraint, rows, beside_stored=beside_stored)
             if _first(twice):
                 wrong = _first(keys_of(twice, _ids(relation, constraint)).restricted(added))
                 raise _violated(relation, constraint, "rows whose key is there more than once", wrong)
@@ -169,7 +169,7 @@ def _violation(relation: Constrained, constraint: Constraint) -> Expr:
     return Expr(f"NOT ({Expr.of(condition.substitute(by).tree).sql})")
 
 
-def _twice(relation: Constrained, constraint: Constraint, rows: Relation, beside_stored: bool) -> Relation:
+def _twice(relation: Constrained, constraint: Constraint, rows: Relation, *, beside_stored: bool) -> Relation:
     """The keys that have more than one row. Of stored rows those of keys that come to have more are read."""
     ids = _ids(relation, constraint)
     present = Expr(" AND ".join(f"{id} IS NOT NULL" for id in ids))
@@ -194,7 +194,7 @@ def _ids(relation: Constrained, constraint: Constraint) -> tuple[str, ...]:
 
 def _first(rows: Relation) -> list[dict[str, Any]]:
     """One more than are shown, at most."""
-    table = rows.first((), _SHOWN + 1).brought().table
+    table = rows.first((), _SHOWN + 1).collected().table
     assert table is not None
     return list(table.arrow.to_pylist())
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from dbt_incremental_dd.core.errors import ColumnsError, ConfigError
 from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.read import quote_name, struct
+from dbt_incremental_dd.trace.spark_reader import quote_name, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.read import quote_name
+from dbt_incremental_dd.trace.spark_reader import quote_name
 
 Pairs = tuple[tuple[str, str], ...]
 

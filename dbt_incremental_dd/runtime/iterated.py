@@ -17,7 +17,7 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.unfolded import Step, unfolded
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.render.types import SparkTypes
-from dbt_incremental_dd.trace.read import consolidate, no_rows, struct
+from dbt_incremental_dd.trace.spark_reader import consolidate, no_rows, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

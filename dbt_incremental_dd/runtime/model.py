@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
-from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import NotParsed
@@ -32,8 +32,8 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.strategy import (
-    Current,
-    Given,
+    InputSnapshot,
+    StoredModel,
     choose,
     current_of,
     moment,
@@ -81,7 +81,7 @@ def _run(run: RunContext, request: ModelRequest) -> Outcome:
         return _write(run, request, given)
 
 
-def _write(run: RunContext, request: ModelRequest, given: tuple[Given, ...]) -> Outcome:
+def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, ...]) -> Outcome:
     current = current_of(run, request)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
     slowest = min(given, key=lambda item: item.as_of, default=None)
@@ -122,7 +122,12 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[Given, ...]) -> 
 
 
 def _skip(
-    run: RunContext, request: ModelRequest, current: Current, given: tuple[Given, ...], t1: Time, held_back_by: str
+    run: RunContext,
+    request: ModelRequest,
+    current: StoredModel,
+    given: tuple[InputSnapshot, ...],
+    t1: Time,
+    held_back_by: str,
 ) -> Outcome:
     """Nothing changed: only the frontier moves, if at all. No Spark job, unless a run has ended before its relations
     were made."""
@@ -139,12 +144,12 @@ def _skip(
         log = log.commit(Commit(upper=t1 + 1 if t1 > current.last else None, manifest=number))
     description = request.config.description
     if not is_published(current.place, request.relation, log, schema, description):
-        publish(run.catalog, current.place, request.relation, log, schema, False, description)
+        publish(run.catalog, current.place, request.relation, log, schema, anew=False, description=description)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)
 
 
-def _position(t1: Time, given: tuple[Given, ...]) -> Position:
+def _position(t1: Time, given: tuple[InputSnapshot, ...]) -> Position:
     return Position(t1, {item.name: item.up_to for item in given})
 
 
@@ -155,8 +160,8 @@ class _Work:
         self,
         run: RunContext,
         request: ModelRequest,
-        current: Current,
-        given: tuple[Given, ...],
+        current: StoredModel,
+        given: tuple[InputSnapshot, ...],
         compiled: Compiled,
         t1: Time,
         order: tuple[str, ...],
@@ -181,20 +186,22 @@ class _Work:
         self._started, self._fails_as_one = time.monotonic(), fails_as_one
         run, name = self._run, self._request.name
         with progress(run.storage, self._current.place.uri, f"{name}, {strategy}", run.report):
-            return self._do(strategy, afresh)
+            return self._do(strategy, afresh=afresh)
 
-    def _do(self, strategy: Strategy, afresh: bool) -> Outcome:
+    def _do(self, strategy: Strategy, *, afresh: bool) -> Outcome:
         run = self._run
         context = self._context(anew=strategy != "delta")
         try:
             rows = self._rows(context, strategy)
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
-            change = output_delta(context, self._compiled, rows, subtract)
+            change = output_delta(context, self._compiled, rows, subtract=subtract)
             change = None if change is None else change.localized()
             batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._order)
             beside_stored = strategy == "delta" or subtract
-            hold_batch(run, self._request, self._current, self._compiled.schema, change, batch, beside_stored)
+            hold_batch(
+                run, self._request, self._current, self._compiled.schema, change, batch, beside_stored=beside_stored
+            )
             self._started += context.once_seconds
             reached("model: written")
             log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
@@ -229,10 +236,10 @@ class _Work:
             if told:
                 yield told
 
-    def _context(self, anew: bool) -> Context:
+    def _context(self, *, anew: bool) -> Context:
         report = self._run.report
         workspace = Workspace(self._run.spark, self._run.storage)
-        inner = InnerTraces(workspace, self._current.place, self._current.manifest.inner, anew, report)
+        inner = InnerTraces(workspace, self._current.place, self._current.manifest.inner, fresh=anew, report=report)
         output = None if self._current.log is None else (self._current.log, self._compiled.schema)
         return Context(
             workspace,
@@ -259,11 +266,11 @@ class _Work:
     def _same_columns(self, log: Log) -> bool:
         return self._current.is_built and visible_schema(self._current.manifest, log) == self._compiled.schema
 
-    def _commit(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, reset: bool) -> Log:
+    def _commit(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> Log:
         place = self._current.place
         stored = stored_names(self._compiled.schema)
         log = self._current.log or place.create(stored)
-        manifest = place.write_manifest(self._manifest(batch, inner, strategy, reset))
+        manifest = place.write_manifest(self._manifest(batch, inner, strategy, reset=reset))
         since = self._at if reset else None
         commit = Commit(
             add=batch.files,
@@ -277,7 +284,7 @@ class _Work:
         self._run.note(self._at)
         return committed
 
-    def _manifest(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, reset: bool) -> ModelManifest:
+    def _manifest(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> ModelManifest:
         request, compiled, before = self._request, self._compiled, self._current.manifest
         contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
         seconds = time.monotonic() - self._started
@@ -313,7 +320,7 @@ class _Work:
         anew = self._current.manifest.relation != relation or not self._same_columns(log)
         description = self._request.config.description
         if anew or batch.files or not is_published(place, relation, log, schema, description):
-            publish(self._run.catalog, place, relation, log, schema, anew, description)
+            publish(self._run.catalog, place, relation, log, schema, anew=anew, description=description)
 
     def _input_rows(self, strategy: Strategy) -> int:
         is_delta = strategy == "delta"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, SourceManifest
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 
 _MALFORMED = "__malformed"
@@ -42,7 +42,7 @@ class Owners:
 class Orphan:
     """A collection and why nobody owns it."""
 
-    place: Place
+    place: CollectionStore
     why: str
 
 
@@ -73,7 +73,7 @@ def remove_orphans(found: Collection[Orphan]) -> Iterator[str]:
         yield f"{orphan.place.name}: removed, because {orphan.why}"
 
 
-def _manifest(place: Place) -> Manifest | None:
+def _manifest(place: CollectionStore) -> Manifest | None:
     """None if there is none that can be read: what is damaged is reported by whoever needs it."""
     try:
         log = place.log()

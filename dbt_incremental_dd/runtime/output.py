@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
@@ -14,10 +15,9 @@ from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.write import remove_files
 
 
@@ -35,7 +35,7 @@ def stored_names(schema: Schema) -> Schema:
     return Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
 
 
-def output_delta(context: Context, compiled: Compiled, rows: Relation | None, subtract: bool) -> Relation | None:
+def output_delta(context: Context, compiled: Compiled, rows: Relation | None, *, subtract: bool) -> Relation | None:
     """The rows under the output's names and types; with ``subtract``, minus what the output holds."""
     named = None
     if rows is not None:
@@ -55,7 +55,7 @@ def _stored(context: Context, beside: Relation | None) -> Relation | None:
     log, schema = context.output
     if not log.files:
         return None
-    most = limits.FOUND_ROWS if beside is None or beside.is_at_hand else 0
+    most = thresholds.FOUND_ROWS if beside is None or beside.is_local else 0
     return read(context.workspace, log.uri, log.files, schema_with_diff(schema), most=most)
 
 
@@ -84,7 +84,12 @@ def arranged(request: ModelRequest, schema: Schema) -> tuple[str, ...]:
 
 
 def write_batch(
-    context: Context, place: Place, schema: Schema, change: Relation | None, t: Time, arranged_by: tuple[str, ...]
+    context: Context,
+    place: CollectionStore,
+    schema: Schema,
+    change: Relation | None,
+    t: Time,
+    arranged_by: tuple[str, ...],
 ) -> Batch:
     """Writes the change as files of the model's trace, stamped ``t``; nothing is visible yet."""
     if change is None:
@@ -99,6 +104,6 @@ def write_batch(
     return Batch(files, added, removed)
 
 
-def discard(storage: Storage, place: Place, batch: Batch) -> None:
+def discard(storage: Storage, place: CollectionStore, batch: Batch) -> None:
     """Removes the files of a batch that is not to be committed."""
     remove_files(storage, place.trace_uri, batch.files)

@@ -25,7 +25,7 @@ _LOG = logging.getLogger(__name__)
 class PlanKey:
     """``id``: tells keys apart, and says nothing of the key."""
 
-    def __init__(self, secret: bytes, is_lasting: bool = True) -> None:
+    def __init__(self, secret: bytes, *, is_lasting: bool = True) -> None:
         self._secret = secret
         self.is_lasting = is_lasting
         """Whether later processes have it, so that there is a use in storing what it has signed."""

@@ -18,7 +18,7 @@ from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING
@@ -27,10 +28,9 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.runtime.request import Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
-from dbt_incremental_dd.trace import limits
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.read import no_rows, struct
+from dbt_incremental_dd.trace.spark_reader import no_rows, struct
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context, InputInterval
@@ -93,6 +93,6 @@ def _view(context: Context, source: InputInterval) -> str:
     if not files:
         return context.workspace.view(no_rows(context.spark, struct(source.schema)))
     stored = Schema((*source.schema.columns, TIME_COLUMN, DIFF_COLUMN))
-    rows = read(context.workspace, source.log.uri, files, stored, most=limits.TASK_ROWS)
+    rows = read(context.workspace, source.log.uri, files, stored, most=thresholds.TASK_ROWS)
     rows = in_interval(rows, files, BEGINNING, source.t1).columns(source.schema.names)
     return view(replace(rows, positive=inserts_only(files)))

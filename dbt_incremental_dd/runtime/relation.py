@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark.errors import AnalysisException
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest
-from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.description import NOTHING, Description, pairs_of
 from dbt_incremental_dd.runtime.swap import table_aside
+from dbt_incremental_dd.storage.links import follow, forget, link_all, made, shows
+from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.links import follow, forget, link_all, made, shows
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import quote_name
+from dbt_incremental_dd.trace.spark_reader import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,7 +67,7 @@ def changes_relation(relation: str) -> str:
     return f"{relation[:-1]}__changes`" if relation.endswith("`") else f"{relation}__changes"
 
 
-def stored_relation(place: Place, manifest: ModelManifest) -> str | None:
+def stored_relation(place: CollectionStore, manifest: ModelManifest) -> str | None:
     """The relation that the manifest names, quoted; None where it names none. Raises StateError where it is not the
     model's own."""
     text = manifest.relation
@@ -87,7 +87,7 @@ _PARTS = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
 _RELATION = re.compile(rf"(?:{_PARTS.pattern})(?:\.(?:{_PARTS.pattern}))*")
 
 
-def is_published(place: Place, relation: str, log: Log, schema: Schema, description: Description) -> bool:
+def is_published(place: CollectionStore, relation: str, log: Log, schema: Schema, description: Description) -> bool:
     """Whether the relations, if nobody dropped them, show the log's contents: not so after a run that ended between
     its commit and theirs."""
     shown = _shown(place)
@@ -102,10 +102,11 @@ def is_published(place: Place, relation: str, log: Log, schema: Schema, descript
 
 def publish(
     catalog: Catalog,
-    place: Place,
+    place: CollectionStore,
     relation: str,
     log: Log,
     schema: Schema,
+    *,
     anew: bool,
     description: Description | None = None,
 ) -> None:
@@ -119,13 +120,20 @@ def publish(
         so_far = _shown(place)
         description = NOTHING if so_far is None else so_far.description
     try:
-        _publish(catalog, place, relation, log, schema, anew, description)
+        _publish(catalog, place, relation, log, schema, anew=anew, description=description)
     except AnalysisException:  # what they show is gone, by a run with another metastore
-        _publish(catalog, place, relation, log, schema, True, description)
+        _publish(catalog, place, relation, log, schema, anew=True, description=description)
 
 
 def _publish(
-    catalog: Catalog, place: Place, relation: str, log: Log, schema: Schema, anew: bool, description: Description
+    catalog: Catalog,
+    place: CollectionStore,
+    relation: str,
+    log: Log,
+    schema: Schema,
+    *,
+    anew: bool,
+    description: Description,
 ) -> None:
     """Replaces whichever of the two views would say something else than it does.
 
@@ -147,13 +155,13 @@ def _publish(
     has_moved = shown is None or (shown.folder, shown.files) != (now.folder, now.files)
     updates = _updates_sql(log, log.files, schema, f"{_folders(place)}/{folder}" if folder else None)
     if has_moved:
-        _replace(catalog.spark, changes_relation(relation), updates, shown is not None)
+        _replace(catalog.spark, changes_relation(relation), updates, can_alter=shown is not None)
     names_files = bool(folder) or shape != "sums"
     if shown is None or (shown.shape, shown.description) != (shape, description) or (has_moved and names_files):
         sql = _sum_sql(f"({updates})" if names_files else changes_relation(relation), schema, shape)
         can_alter = shown is not None and shown.description == description and not description.has_columns(schema)
         with table_aside(catalog, relation) if shown is None else nullcontext():
-            _replace(catalog.spark, relation, sql, can_alter, description.head(schema))
+            _replace(catalog.spark, relation, sql, can_alter=can_alter, head=description.head(schema))
     place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
     forget(_folders(place), (now.folder, shown.folder if shown else 0))
 
@@ -162,32 +170,32 @@ def _are_there(catalog: Catalog, relation: str) -> bool:
     return all(catalog.has_view(name) for name in (changes_relation(relation), relation))
 
 
-def was_published(place: Place) -> bool:
+def was_published(place: CollectionStore) -> bool:
     """Whether the collection's relations are in a catalog, as far as the state root knows."""
     return _told(place) is not None
 
 
-def expect_published(place: Place) -> None:
+def expect_published(place: CollectionStore) -> None:
     """Notes that the collection has relations, which show nothing of it yet: whoever adds to it makes them anew."""
     place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(Shown("rows", 0, 0, "", ""))))
 
 
-def forget_published(place: Place) -> None:
+def forget_published(place: CollectionStore) -> None:
     """The collection has no relations any more; the next run of its model makes them."""
     place.storage.write_small(_SHOWN.format(place.folder), "")
 
 
-def _shown(place: Place) -> Shown | None:
+def _shown(place: CollectionStore) -> Shown | None:
     """None where nothing is known of it, or the folder is a copy, as after a restore: then it is made anew."""
     shown = _told(place)
     return shown if shown is None or shown.made == _made(place, shown.folder) else None
 
 
-def _made(place: Place, folder: int) -> int:
+def _made(place: CollectionStore, folder: int) -> int:
     return made(f"{_folders(place)}/{folder}") if folder else 0
 
 
-def _told(place: Place) -> Shown | None:
+def _told(place: CollectionStore) -> Shown | None:
     """What the last run has noted, whether or not it is so."""
     try:
         text = place.storage.read_small(_SHOWN.format(place.folder))
@@ -205,7 +213,7 @@ def _digest(*texts: str) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
-def _follow(place: Place, log: Log, shown: Shown | None, shape: Shape) -> int | None:
+def _follow(place: CollectionStore, log: Log, shown: Shown | None, shape: Shape) -> int | None:
     """The folder that is shown, if it has come to show the log; None where the relations have to be replaced: files
     that need another way of summing come into a new folder."""
     if shown is None or not shown.folder or not log.files or _SHAPES.index(shape) > _SHAPES.index(shown.shape):
@@ -213,11 +221,11 @@ def _follow(place: Place, log: Log, shown: Shown | None, shape: Shape) -> int | 
     return shown.folder if follow(f"{_folders(place)}/{shown.folder}", log.uri, log.files) else None
 
 
-def _folders(place: Place) -> str:
+def _folders(place: CollectionStore) -> str:
     return f"{place.uri}/live"
 
 
-def _replace(spark: SparkSession, relation: str, sql: str, can_alter: bool, head: str = "") -> None:
+def _replace(spark: SparkSession, relation: str, sql: str, *, can_alter: bool, head: str = "") -> None:
     """Makes the view show the query. Where it is there already, altering it takes the metastore half the time.
 
     ``head``: its description, which altering leaves as it is."""

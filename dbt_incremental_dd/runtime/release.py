@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest
-from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import changes_relation, forget_published, publish, was_published
 from dbt_incremental_dd.trace.columns import visible_schema
@@ -35,7 +35,7 @@ def release(spark: SparkSession, storage: Storage, name: str, relation: str) -> 
         log = place.log()
         manifest = place.read_manifest(log.manifest) if log is not None else None
         if log is not None and isinstance(manifest, ModelManifest):
-            publish(Catalog(spark), place, relation, log, visible_schema(manifest, log), True)
+            publish(Catalog(spark), place, relation, log, visible_schema(manifest, log), anew=True)
     elif changes not in standing:
         spark.sql(f"DROP VIEW IF EXISTS {changes}")
         reached("changes: dropped")

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.frontend.relations import called
-from dbt_incremental_dd.trace.read import quote_name
+from dbt_incremental_dd.trace.spark_reader import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.trace.damage import damage, logs_of
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def scrub(storage: Storage, names: list[str] | None = None) -> Iterator[Scrubbed
                 yield Scrubbed(place.name, 0, 0, error.message)
 
 
-def _scrub(place: Place) -> Scrubbed:
+def _scrub(place: CollectionStore) -> Scrubbed:
     found = list(logs_of(place))
     wrong = next((text for log in found if (text := damage(place.storage, log, contents=True))), "")
     files = [file for log in found for file in log.files]

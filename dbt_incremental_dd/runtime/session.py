@@ -17,7 +17,7 @@ from dbt_incremental_dd.runtime.java import require_java, starting
 from dbt_incremental_dd.runtime.metastore import wait_for
 from dbt_incremental_dd.runtime.settings import REQUIRED, local_folder, own_metastore, session_settings
 from dbt_incremental_dd.runtime.user_spark import user_spark
-from dbt_incremental_dd.trace.object_store import MISSING_CLASS, hadoop_settings, spark_uri
+from dbt_incremental_dd.storage.object_store import MISSING_CLASS, hadoop_settings, spark_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.runtime.user_spark import UserSpark
-from dbt_incremental_dd.trace.object_store import is_remote, spark_uri
+from dbt_incremental_dd.storage.object_store import is_remote, spark_uri
 
 REQUIRED = {
     # dbt-spark sets it for every statement, whatever else is set.

@@ -20,7 +20,7 @@ from dbt_incremental_dd.sources.intake import Intake
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.lock import writing
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ def show_source(spark: SparkSession, storage: Storage, spec: SourceSpec) -> None
         if schema:
             spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         if log is not None and is_stored:
-            publish(Catalog(spark), place, spec.relation, log, columns_of(place, log), True, NOTHING)
+            publish(Catalog(spark), place, spec.relation, log, columns_of(place, log), anew=True, description=NOTHING)
             return
         columns = schema_of(spark.createDataFrame([], str(spec.ddl)).schema)
         spark.sql(f"CREATE OR REPLACE VIEW {spec.relation} AS {no_rows_sql(columns)}")
@@ -62,7 +62,7 @@ def follow_source(catalog: Catalog, storage: Storage, spec: SourceSpec, intake: 
     if not was_published(place) or is_published(place, spec.relation, intake.log, intake.schema, NOTHING):
         return
     with writing(place):
-        publish(catalog, place, spec.relation, intake.log, intake.schema, False, NOTHING)
+        publish(catalog, place, spec.relation, intake.log, intake.schema, anew=False, description=NOTHING)
 
 
 def source_columns(spark: SparkSession, storage: Storage, spec: SourceSpec) -> list[tuple[str, str]]:

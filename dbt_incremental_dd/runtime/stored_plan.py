@@ -15,7 +15,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.serial import dumps, loads
 from dbt_incremental_dd.runtime.plan_key import PlanKey, plan_key
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 
 _MOST = 4
 """Plan files of a model; those of keys that nobody has any more are among them."""
@@ -30,7 +30,7 @@ class Compiled:
     fingerprint: str
 
 
-def load(place: Place, mark: str) -> Compiled | None:
+def load(place: CollectionStore, mark: str) -> Compiled | None:
     """The stored plan with that fingerprint; None where there is none that this user's key has signed."""
     key = plan_key()
     if not key.is_lasting:
@@ -49,12 +49,12 @@ def load(place: Place, mark: str) -> Compiled | None:
         return None
 
 
-def has_signed(place: Place, mark: str) -> bool:
+def has_signed(place: CollectionStore, mark: str) -> bool:
     """Whether this user has compiled SQL with that fingerprint for the model."""
     return load(place, mark) is not None
 
 
-def store(place: Place, compiled: Compiled) -> None:
+def store(place: CollectionStore, compiled: Compiled) -> None:
     """Stores the plan for later processes of this user."""
     key = plan_key()
     if not key.is_lasting:
@@ -66,12 +66,12 @@ def store(place: Place, compiled: Compiled) -> None:
     place.storage.write_small(_path(place, key), text)
 
 
-def _bound(place: Place, signed: str) -> str:
+def _bound(place: CollectionStore, signed: str) -> str:
     """A plan is signed for one model."""
     return f"{place.name}\n{signed}"
 
 
-def _path(place: Place, key: PlanKey) -> str:
+def _path(place: CollectionStore, key: PlanKey) -> str:
     return f"collections/{place.folder}/{_name(key)}"
 
 
@@ -79,7 +79,7 @@ def _name(key: PlanKey) -> str:
     return f"plan-{key.id}.json"
 
 
-def _forget_others(place: Place, key: PlanKey) -> None:
+def _forget_others(place: CollectionStore, key: PlanKey) -> None:
     """Removes the oldest plans of other keys, and of versions that had one name for all."""
     filesystem, folder = place.storage.filesystem(place.uri)
     found = filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True))

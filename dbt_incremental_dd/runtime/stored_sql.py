@@ -13,7 +13,7 @@ from dbt_incremental_dd.runtime.compile import fingerprint
 from dbt_incremental_dd.runtime.plan_key import VARIABLE
 from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.stored_plan import has_signed
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ _REACHES_OUT = re.compile(
 """Looked for in the text itself, in comments and strings as well: Java's methods, names that are computed, scripts."""
 
 
-def require_safe(spark: SparkSession, place: Place, sql: str, inputs: Mapping[str, Input]) -> None:
+def require_safe(spark: SparkSession, place: CollectionStore, sql: str, inputs: Mapping[str, Input]) -> None:
     """Raises StateError where the SQL calls the user's own functions, or what may reach out of the query, and was not
     compiled by this user."""
     own = routines(spark, sql)

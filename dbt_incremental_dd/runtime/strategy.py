@@ -16,7 +16,7 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Strategy
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.position import Position, position
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Given:
+class InputSnapshot:
     """One input as of this run: its log, and what is visible of it.
 
     ``began``: where it was before this run. ``as_of``: the moment that its latest contents show. ``read`` and
@@ -47,10 +47,10 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Current:
+class StoredModel:
     """The model as it is stored: None and empty where it never was."""
 
-    place: Place
+    place: CollectionStore
     log: Log | None = None
     manifest: ModelManifest = field(default_factory=ModelManifest)
 
@@ -70,7 +70,7 @@ class Current:
         return position(self.log, self.manifest) if self.log is not None and self.is_built else Position()
 
 
-def resolve(run: RunContext, request: ModelRequest) -> tuple[Given, ...]:
+def resolve(run: RunContext, request: ModelRequest) -> tuple[InputSnapshot, ...]:
     """Every relation that the SQL reads, sources taken in. Raises StateError if one of them has gone back."""
     found = []
     read = {} if request.full_refresh else _read(run, request.name)
@@ -88,12 +88,12 @@ def resolve(run: RunContext, request: ModelRequest) -> tuple[Given, ...]:
                 )
             began, manifest = run.inputs.begin(relation.key), place.read_manifest(log.manifest)
             as_of = position(log, manifest).as_of
-            found.append(Given(relation.key, log, visible_schema(manifest, log), began, as_of))
+            found.append(InputSnapshot(relation.key, log, visible_schema(manifest, log), began, as_of))
         else:
             spec = how if isinstance(how, SourceSpec) else parse_source(relation.key, relation.sql, {}, {}, "")
             taken = run.source(spec)
             began = run.inputs.begin(spec.name)
-            found.append(Given(relation.key, taken.log, taken.schema, began, taken.log.frontiers.last))
+            found.append(InputSnapshot(relation.key, taken.log, taken.schema, began, taken.log.frontiers.last))
     return tuple(found)
 
 
@@ -105,12 +105,12 @@ def _read(run: RunContext, name: str) -> Mapping[str, Time]:
     return {} if log is None else position(log, place.read_manifest(log.manifest)).inputs
 
 
-def moment(run: RunContext, current: Current, given: tuple[Given, ...]) -> Time:
+def moment(run: RunContext, current: StoredModel, given: tuple[InputSnapshot, ...]) -> Time:
     """The moment that the model will show: the latest at which all inputs are final. It goes back only if they do."""
     return min([max(run.time, current.position.as_of), *(item.as_of for item in given)])
 
 
-def reading(given: tuple[Given, ...], current: Current, t1: Time) -> tuple[Given, ...]:
+def reading(given: tuple[InputSnapshot, ...], current: StoredModel, t1: Time) -> tuple[InputSnapshot, ...]:
     """The inputs with the times between which each is read, to show the moment ``t1``.
 
     An input whose latest contents show ``t1`` or an earlier moment is read to its end. Another is read at ``t1``; not
@@ -118,7 +118,7 @@ def reading(given: tuple[Given, ...], current: Current, t1: Time) -> tuple[Given
     """
     before = current.position
 
-    def up_to(item: Given) -> Time:
+    def up_to(item: InputSnapshot) -> Time:
         last = item.log.frontiers.last
         if item.as_of <= t1:
             return last
@@ -128,13 +128,13 @@ def reading(given: tuple[Given, ...], current: Current, t1: Time) -> tuple[Given
     return tuple(replace(item, read=before.inputs.get(item.name, BEGINNING), up_to=up_to(item)) for item in given)
 
 
-def stamp(current: Current, given: tuple[Given, ...], t1: Time) -> Time:
+def stamp(current: StoredModel, given: tuple[InputSnapshot, ...], t1: Time) -> Time:
     """The time of the model's new contents: ``t1``, unless that is final already or an input is read beyond it. So a
     collection at some time never shows later versions of its inputs than they do."""
     return max([t1, current.last + 1, *(item.up_to for item in given)])
 
 
-def current_of(run: RunContext, request: ModelRequest) -> Current:
+def current_of(run: RunContext, request: ModelRequest) -> StoredModel:
     """Raises StateError where what is stored is damaged; with a full refresh it is removed instead."""
     place = run.storage.collection(request.name)
     try:
@@ -145,19 +145,19 @@ def current_of(run: RunContext, request: ModelRequest) -> Current:
             raise
         run.report(f"{request.name}: {error.message}; it is removed, and built anew")
         place.remove()
-        return Current(place)
+        return StoredModel(place)
     if manifest is None:
-        return Current(place, log)
+        return StoredModel(place, log)
     if not isinstance(manifest, ModelManifest):
         raise StateError(
             f"{request.name} is stored as a {kind_of(manifest)}, and cannot be a model too",
             "Give the model another alias or schema, or remove its folder under state_root.",
         )
-    return Current(place, log, manifest)
+    return StoredModel(place, log, manifest)
 
 
 def choose(
-    request: ModelRequest, current: Current, given: tuple[Given, ...], mark: str, t1: Time
+    request: ModelRequest, current: StoredModel, given: tuple[InputSnapshot, ...], mark: str, t1: Time
 ) -> tuple[Strategy, str]:
     """How to get there, and why where it is not by delta."""
     if not current.is_built:
@@ -185,7 +185,7 @@ def choose(
     return strategy, "former runs say that a delta would take longer" if strategy == "rebuild" else ""
 
 
-def require_columns(request: ModelRequest, current: Current, wanted: Schema) -> None:
+def require_columns(request: ModelRequest, current: StoredModel, wanted: Schema) -> None:
     """Raises ConfigError where columns changed that must not."""
     policy = request.config.columns
     if policy == "any" or current.log is None or not current.is_built:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.runtime.catalog import Catalog
 
 

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator
 
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.parquet.page_index import SUFFIX
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.pages import SUFFIX
 from dbt_incremental_dd.trace.progress import size_text
 
 DEFAULT_AGE = 86_400_000
@@ -54,7 +54,7 @@ class _Vacuum:
         """What was done."""
         return f"{name}: {self._files:,} files removed, {size_text(self._bytes)}"
 
-    def collection(self, place: Place) -> str:
+    def collection(self, place: CollectionStore) -> str:
         """Its trace, states, manifests and links."""
         log = place.log()
         if log is None:
@@ -100,7 +100,7 @@ class _Vacuum:
         matches = ((info, _VERSION.match(info.base_name)) for info in found)
         return [(info, int(match[1]) if match else None) for info, match in matches]
 
-    def _other_states(self, place: Place, kept: set[str]) -> None:
+    def _other_states(self, place: CollectionStore, kept: set[str]) -> None:
         """States that no commit of the model names: of an earlier plan, or of a first run that was ended."""
         filesystem, path = self._storage.filesystem(f"{place.uri}/inner")
         known = {self._storage.filesystem(uri)[1] for uri in kept}
@@ -109,7 +109,7 @@ class _Vacuum:
             if folder.path not in known and all((info.mtime_ns or 0) < self._before for info in found):
                 self.sweep(f"{place.uri}/inner/{folder.base_name}", ())
 
-    def _manifests(self, place: Place, current: int | None) -> None:
+    def _manifests(self, place: CollectionStore, current: int | None) -> None:
         filesystem, path = self._storage.filesystem(f"{place.uri}/manifests")
         found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
         newest = sorted((info.path for info in found), reverse=True)[:_KEPT_MANIFESTS]

@@ -27,10 +27,10 @@ from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.files import between, inserts_only
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.position import Position, position
-from dbt_incremental_dd.trace.read import consolidate, in_interval, no_rows, struct, updates
+from dbt_incremental_dd.trace.spark_reader import consolidate, in_interval, no_rows, struct, updates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,7 +100,7 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
 
 
 def batch_answer(
-    spark: SparkSession, place: Place, manifest: ModelManifest, read: Position, views: list[str]
+    spark: SparkSession, place: CollectionStore, manifest: ModelManifest, read: Position, views: list[str]
 ) -> DataFrame:
     """The model's SQL over its inputs' contents as it has read them. Temporary views are noted in ``views``. Raises
     StateError where the SQL is not to be trusted."""

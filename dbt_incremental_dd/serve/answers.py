@@ -13,11 +13,11 @@ from starlette.types import Receive, Scope, Send
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.duck.sql import duckdb_type, identifier
 from dbt_incremental_dd.query.session import Answer, Session
 from dbt_incremental_dd.serve.queries import Queries
 from dbt_incremental_dd.serve.wanted import select_from
 from dbt_incremental_dd.subscribe.plain import plain_rows
-from dbt_incremental_dd.trace.duck_sql import duckdb_type, identifier
 
 _HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.serve.settled import whole
-from dbt_incremental_dd.subscribe.keeping import Together
+from dbt_incremental_dd.subscribe.read_hold import Together
 from dbt_incremental_dd.subscribe.reads import Shared
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Step, Subscription
@@ -146,7 +146,7 @@ class _Followed:
     async def read(self, subscription: Subscription, step: Step) -> pa.Table:
         """What a subscription reads for a step: once for all that are at the same one. Raises what ``Hub.read``
         raises."""
-        found = self.shared.at_hand(step.after, step.up_to, subscription.shape, step.at_once)
+        found = self.shared.is_local(step.after, step.up_to, subscription.shape, at_once=step.at_once)
         if found is not None:
             return found
         key = step, subscription.shape
@@ -190,7 +190,7 @@ class Follower:
             if self._followed.failed:
                 raise self._followed.failed
             is_late = self._has_caught_up and self.subscription.at < self._followed.before
-            step = self.subscription.due(is_late)
+            step = self.subscription.due(at_once=is_late)
             if step is not None:
                 batch = self.subscription.took(step, await self._followed.read(self.subscription, step))
                 self._has_caught_up |= batch.timestamp >= self._followed.before

@@ -39,12 +39,12 @@ class Message:
     at: Time | None
 
 
-def messages(batch: Batch, progress: bool) -> Iterator[Message]:
+def messages(batch: Batch, *, progress: bool) -> Iterator[Message]:
     """All of a batch, in order."""
     is_snapshot = batch.after is None
     for one in batch.times():
         if one.updates.num_rows or is_snapshot:
-            yield from _of_one_time(one, is_snapshot)
+            yield from _of_one_time(one, is_snapshot=is_snapshot)
         elif not progress:
             yield Message("", one.timestamp)
         is_snapshot = False
@@ -57,7 +57,7 @@ def failure(error: DifferentialError) -> str:
     return json.dumps({"error": error.message, "remedy": error.remedy})
 
 
-def _of_one_time(batch: Batch, is_snapshot: bool) -> Iterator[Message]:
+def _of_one_time(batch: Batch, *, is_snapshot: bool) -> Iterator[Message]:
     waiting: dict[str, Any] | None = None
     for part in _parts(batch.updates):
         if waiting is not None:

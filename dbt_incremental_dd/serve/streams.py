@@ -39,7 +39,7 @@ async def events(hub: Hub, collection: Collection, asked: Wanted) -> AsyncGenera
                 if batch is None:
                     yield b": still there\n\n"
                     continue
-                async for event in _told(hub, follower, batch, asked.progress, _event):
+                async for event in _told(hub, follower, batch, progress=asked.progress, form=_event):
                     yield event
         except DifferentialError as error:
             yield f"event: failed\ndata: {failure(error)}\n\n".encode()
@@ -92,7 +92,7 @@ async def _tell(hub: Hub, collection: Collection, asked: Wanted, web: WebSocket)
     start, shape = await hub.run(lambda: (asked.start(collection), asked.shape(collection)))
     async with hub.follow(collection, start, shape) as follower:
         async for batch in follower.batches():
-            async for text in _told(hub, follower, batch, asked.progress, _text):
+            async for text in _told(hub, follower, batch, progress=asked.progress, form=_text):
                 if text:
                     await web.send_text(text)
 
@@ -102,16 +102,18 @@ def _text(message: Message) -> str:
 
 
 async def _told(
-    hub: Hub, follower: Follower, batch: Batch, progress: bool, form: Callable[[Message], T]
+    hub: Hub, follower: Follower, batch: Batch, *, progress: bool, form: Callable[[Message], T]
 ) -> AsyncIterator[T]:
     """A batch's messages in their form; those of a small one are made once for all that have the same."""
     if batch.updates.num_rows <= _SMALL and batch.updates.nbytes <= BYTES:
         key = (form, batch.after, batch.upper, follower.subscription.shape, progress)
-        made: list[T] = follower.shared.memo.get(key, lambda: [form(one) for one in messages(batch, progress)], _bytes)
+        made: list[T] = follower.shared.memo.get(
+            key, lambda: [form(one) for one in messages(batch, progress=progress)], _bytes
+        )
         for one in made:
             yield one
         return
-    waiting = messages(batch, progress)
+    waiting = messages(batch, progress=progress)
 
     def following() -> Message | None:
         return next(waiting, None)

@@ -10,10 +10,10 @@ from fastapi import Depends, Header, Query
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.time import parse_time
+from dbt_incremental_dd.duck.sql import relation_name
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start
-from dbt_incremental_dd.trace.duck_sql import relation_name
 
 AsOf = Annotated[str | None, Query(description="ISO timestamp or ms since 1970 (default: the latest final time)")]
 Select = Annotated[str | None, Query(description="columns, with expressions of them (default: all)")]
@@ -61,6 +61,7 @@ class Wanted:
 
 async def wanted(
     as_of: AsOf = None,
+    *,
     snapshot: Annotated[bool, Query(description="begin with the rows as of then")] = True,
     up_to: Annotated[str | None, Query(description="before which it ends (default: never)")] = None,
     progress: Annotated[bool, Query(description="tell each advance of the frontier")] = False,

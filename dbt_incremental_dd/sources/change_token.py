@@ -6,8 +6,8 @@ from collections.abc import Hashable
 
 from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace.declared import declared
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.managed_frontier import declared
 
 
 def change_token(storage: Storage, spec: SourceSpec) -> Hashable | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Column, Schema
@@ -15,8 +16,7 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import CORRUPT, FILE, localized, some
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 
@@ -27,7 +27,7 @@ _WIDTH = 120
 _SET_ASIDE = Schema((Column("file", STRING), Column("record", STRING), TIME_COLUMN, DIFF_COLUMN))
 
 
-def good_records(place: Place, spec: SourceSpec, result: PollResult, t: Time) -> tuple[Relation, str]:
+def good_records(place: CollectionStore, spec: SourceSpec, result: PollResult, t: Time) -> tuple[Relation, str]:
     """The records that fit, and a note on those that do not. Raises SourceError where these are not to be set aside."""
     if CORRUPT not in result.records.names:
         return result.records, ""
@@ -36,9 +36,9 @@ def good_records(place: Place, spec: SourceSpec, result: PollResult, t: Time) ->
     table = _malformed(records, _NOTHING[spec.envelope.ignores_nulls])
     if table is not None and table.num_rows == 0:
         return good, ""
-    if table is None or table.num_rows > limits.MALFORMED_ROWS:
+    if table is None or table.num_rows > thresholds.MALFORMED_ROWS:
         raise SourceError(
-            f"source {spec.name}: more than {limits.MALFORMED_ROWS:,} records do not fit its columns",
+            f"source {spec.name}: more than {thresholds.MALFORMED_ROWS:,} records do not fit its columns",
             "Check its format and its columns: so many are not set aside.",
         )
     files = table[FILE].to_pylist() if FILE in table.column_names else [spec.location] * table.num_rows
@@ -60,10 +60,10 @@ def _malformed(records: Relation, nothing: tuple[str, ...]) -> pa.Table | None:
     """The rows that do not fit and say something, with all columns: Spark refuses to read the corrupt text alone. None
     where they are more than the driver holds."""
     found = records.filter(Expr(f"{CORRUPT} IS NOT NULL"))
-    if not found.is_at_hand:
+    if not found.is_local:
         words = ", ".join(f"'{text}'" for text in nothing)
         found = found.filter(Expr(f"trim({CORRUPT}) NOT IN ({words})"))
-    table = some(found, limits.MALFORMED_ROWS + 1)
+    table = some(found, thresholds.MALFORMED_ROWS + 1)
     if table is None:
         return None
     texts = pc.utf8_trim_whitespace(_readable(table[CORRUPT]))
@@ -78,7 +78,7 @@ def _readable(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(decoded, pa.string())])
 
 
-def _set_aside(place: Place, spec: SourceSpec, files: list[str | None], records: list[str], t: Time) -> None:
+def _set_aside(place: CollectionStore, spec: SourceSpec, files: list[str | None], records: list[str], t: Time) -> None:
     """Adds them to the collection ``<source>__malformed``; a run that is repeated at the same time adds them once."""
     beside = place.storage.collection(f"{spec.name}__malformed")
     log = beside.create(_SET_ASIDE)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.manifest import RecordedChange, SourceManifest, kind_of, rows_after
-from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.relation.relation import Relation
@@ -34,10 +34,10 @@ from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
-from dbt_incremental_dd.trace.declared import declared
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.managed_frontier import declared
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def take_in(
         raise hidden
 
 
-def _told(storage: Storage, place: Place, spec: SourceSpec, take: Callable[[], Intake]) -> Intake:
+def _told(storage: Storage, place: CollectionStore, spec: SourceSpec, take: Callable[[], Intake]) -> Intake:
     """What ``take`` returns; a library's failure becomes an error that the user can read."""
     try:
         return take()
@@ -88,10 +88,10 @@ def _told(storage: Storage, place: Place, spec: SourceSpec, take: Callable[[], I
         raise _failed(storage, place, spec, error) from error
 
 
-def _failed(storage: Storage, place: Place, spec: SourceSpec, error: Exception) -> DifferentialError:
+def _failed(storage: Storage, place: CollectionStore, spec: SourceSpec, error: Exception) -> DifferentialError:
     """What the user can do about a failure of Spark's, Arrow's or the disk's."""
     contents = may_be_damage(error)
-    damaged = next((found for log in logs_of(place) if (found := damage(storage, log, contents))), None)
+    damaged = next((found for log in logs_of(place) if (found := damage(storage, log, contents=contents))), None)
     if damaged is not None:
         return StateError(
             f"what is stored of source {spec.name} is damaged: {damaged}",
@@ -106,7 +106,12 @@ def _failed(storage: Storage, place: Place, spec: SourceSpec, error: Exception) 
 
 
 def _take_in(
-    spark: SparkSession, place: Place, spec: SourceSpec, t: Time, report: Callable[[str], None], scope: RunScope
+    spark: SparkSession,
+    place: CollectionStore,
+    spec: SourceSpec,
+    t: Time,
+    report: Callable[[str], None],
+    scope: RunScope,
 ) -> Intake:
     log = place.log()
     manifest = place.read_manifest(log.manifest) if log else None
@@ -132,7 +137,7 @@ def _take_in(
         workspace.close()
 
 
-def _complete_up_to(place: Place, log: Log | None) -> Time:
+def _complete_up_to(place: CollectionStore, log: Log | None) -> Time:
     """What has been said of a managed source. Raises SourceError where nothing has, and nothing is taken in."""
     found = declared(place)
     if found is not None:
@@ -147,7 +152,7 @@ def _complete_up_to(place: Place, log: Log | None) -> Time:
 
 def _counted(records: Relation) -> int | None:
     """How many there are, where that is known without a Spark job."""
-    return records.estimate if records.is_at_hand else None
+    return records.estimate if records.is_local else None
 
 
 class _Intaking:
@@ -156,7 +161,7 @@ class _Intaking:
     def __init__(
         self,
         workspace: Workspace,
-        place: Place,
+        place: CollectionStore,
         log: Log | None,
         manifest: SourceManifest | None,
         spec: SourceSpec,

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGERS, STRING, Type
 from dbt_incremental_dd.trace.arrow import arrow_type, sorted_values
-from dbt_incremental_dd.trace.read import quoted
+from dbt_incremental_dd.trace.spark_reader import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
@@ -23,8 +24,7 @@ from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.records import localized, no_records
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log
 
 NODE = "waiting"
@@ -60,7 +60,9 @@ class Pending:
     A record is due at ``t`` if its event time is before ``t``, or NULL.
     """
 
-    def __init__(self, workspace: Workspace, place: Place, spec: SourceSpec, t: Time, version: int | None) -> None:
+    def __init__(
+        self, workspace: Workspace, place: CollectionStore, spec: SourceSpec, t: Time, version: int | None
+    ) -> None:
         self._workspace = workspace
         self._place = place.inner(NODE)
         self._spec = spec
@@ -88,7 +90,7 @@ class Pending:
         if waiting:
             assert self._log is not None
             columns = both.schema.columns
-            waited = read(self._workspace, self._log.uri, waiting, Schema(columns), most=limits.TAKEN_ROWS)
+            waited = read(self._workspace, self._log.uri, waiting, Schema(columns), most=thresholds.TAKEN_ROWS)
             # Equal records are stored as one.
             found = plus([both, replace(waited, positive=True).expand()])
             assert found is not None

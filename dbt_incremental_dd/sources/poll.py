@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PollRequest(Generic[S]):
     ``log``: the source's collection, None at first."""
 
     workspace: Workspace
-    place: Place
+    place: CollectionStore
     spec: S
     progress: Mapping[str, Any]
     stored: Schema | None

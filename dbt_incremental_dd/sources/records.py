@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.relation.query import counted
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,15 +71,15 @@ def own_columns(records: Relation) -> Schema:
 
 def is_many(rows: Relation) -> bool:
     """Whether there are certainly too many for the driver; of a file's size only a guess is known."""
-    return rows.estimate > 2 * limits.TAKEN_ROWS
+    return rows.estimate > 2 * thresholds.TAKEN_ROWS
 
 
 def localized(rows: Relation) -> Relation:
     """The same rows, computed and on the driver if they are few."""
     if is_many(rows):
         return rows
-    found = replace(rows, estimate=min(rows.estimate, limits.TAKEN_ROWS)).localized(limits.TAKEN_ROWS)
-    return found if found.is_at_hand else rows
+    found = replace(rows, estimate=min(rows.estimate, thresholds.TAKEN_ROWS)).localized(thresholds.TAKEN_ROWS)
+    return found if found.is_local else rows
 
 
 def some(rows: Relation, count: int) -> pa.Table | None:

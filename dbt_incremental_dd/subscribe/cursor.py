@@ -30,7 +30,7 @@ class Row:
 class Cursor:
     """With ``progress`` a row tells each advance of the frontier."""
 
-    def __init__(self, subscription: Subscription, progress: bool = False) -> None:
+    def __init__(self, subscription: Subscription, *, progress: bool = False) -> None:
         self._subscription = subscription
         self._progress = progress
         self._pending: deque[Row] = deque()

@@ -20,11 +20,11 @@ PROGRESSED = "dd_progressed"
 FORMATS = ("table", "json", "csv")
 
 
-def lines(cursor: Cursor, schema: pa.Schema, form: str, progress: bool) -> Iterator[str]:
+def lines(cursor: Cursor, schema: pa.Schema, form: str, *, progress: bool) -> Iterator[str]:
     """A header where the format has one, and a line for each row, as long as they come."""
     change = STATE if STATE in schema.names else DIFF
     names = [name for name in schema.names if name not in (TIME, change)]
-    write, header = _WRITERS[form](names, change, progress)
+    write, header = _WRITERS[form](names, change, progress=progress)
     yield from header
     while rows := cursor.fetch(timeout=None):
         for row in rows:
@@ -34,7 +34,7 @@ def lines(cursor: Cursor, schema: pa.Schema, form: str, progress: bool) -> Itera
 _Writer = tuple[Callable[[Row], str], list[str]]
 
 
-def _json(names: Sequence[str], change: str, progress: bool) -> _Writer:
+def _json(names: Sequence[str], change: str, *, progress: bool) -> _Writer:
     def write(row: Row) -> str:
         if row.values is None:
             return json.dumps({TIME: row.timestamp, PROGRESSED: True})
@@ -43,7 +43,7 @@ def _json(names: Sequence[str], change: str, progress: bool) -> _Writer:
     return write, []
 
 
-def _csv(names: Sequence[str], change: str, progress: bool) -> _Writer:
+def _csv(names: Sequence[str], change: str, *, progress: bool) -> _Writer:
     fields = [TIME, *([PROGRESSED] if progress else []), change, *names]
 
     def joined(values: Sequence[Any]) -> str:
@@ -59,7 +59,7 @@ def _csv(names: Sequence[str], change: str, progress: bool) -> _Writer:
     return write, [joined(fields)]
 
 
-def _table(names: Sequence[str], change: str, progress: bool) -> _Writer:
+def _table(names: Sequence[str], change: str, *, progress: bool) -> _Writer:
     def write(row: Row) -> str:
         at = format_time(row.timestamp)
         if row.values is None:

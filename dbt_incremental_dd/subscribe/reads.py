@@ -12,8 +12,8 @@ from dbt_incremental_dd.core.schema import TIME
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.subscribe.memo import Memo
 from dbt_incremental_dd.subscribe.shape import Shape
-from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.stored import changes, consolidated, contents, log_of
+from dbt_incremental_dd.trace.arrow_reader import changes, consolidated, contents, log_of
+from dbt_incremental_dd.trace.layout import CollectionStore
 
 SHARED_BYTES = 64_000_000
 """Of what the subscriptions to one collection keep for each other."""
@@ -25,7 +25,7 @@ class Reads(Protocol):
     def frontiers(self) -> Frontiers:
         """How far the collection has come."""
 
-    def changes(self, after: Time, up_to: Time, shape: Shape, at_once: bool) -> pa.Table:
+    def changes(self, after: Time, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table:
         """The updates with ``after < dd_time <= up_to``, by time; ``at_once``: all summed up at ``up_to``."""
 
     def contents(self, t: Time, shape: Shape) -> pa.Table:
@@ -36,12 +36,12 @@ class Reads(Protocol):
 class Direct:
     """From the files, whenever it is asked for."""
 
-    place: Place
+    place: CollectionStore
 
     def frontiers(self) -> Frontiers:
         return log_of(self.place).frontiers
 
-    def changes(self, after: Time, up_to: Time, shape: Shape, at_once: bool) -> pa.Table:
+    def changes(self, after: Time, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table:
         updates = changes(self.place, after, up_to)
         return shape.apply(_at(consolidated(updates), up_to) if at_once else updates)
 
@@ -53,7 +53,7 @@ class Shared:
     """The same for any number of subscriptions that go by the same steps: one of them reads, and the others get what it
     has read. What is kept is bounded by ``SHARED_BYTES``, whatever their number."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CollectionStore) -> None:
         self.place = place
         self.memo = Memo(SHARED_BYTES)
         self._direct = Direct(place)
@@ -68,16 +68,16 @@ class Shared:
     def frontiers(self) -> Frontiers:
         return self._seen
 
-    def changes(self, after: Time, up_to: Time, shape: Shape, at_once: bool) -> pa.Table:
+    def changes(self, after: Time, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table:
         def read() -> pa.Table:
-            return self._direct.changes(after, up_to, shape, at_once)
+            return self._direct.changes(after, up_to, shape, at_once=at_once)
 
         return self.memo.get((after, up_to, at_once, shape), read, _bytes)
 
     def contents(self, t: Time, shape: Shape) -> pa.Table:
         return self.memo.get((None, t, False, shape), lambda: self._direct.contents(t, shape), _bytes)
 
-    def at_hand(self, after: Time | None, up_to: Time, shape: Shape, at_once: bool) -> pa.Table | None:
+    def is_local(self, after: Time | None, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table | None:
         """What ``changes``, or with ``after`` None ``contents``, has read for another subscription and would give at
         once; None where it would have to read."""
         return self.memo.find((after, up_to, at_once, shape))

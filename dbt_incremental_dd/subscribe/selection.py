@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.errors import QueryCanceled, QueryError
 from dbt_incremental_dd.core.schema import DIFF, TIME
-from dbt_incremental_dd.trace.duck import confined
+from dbt_incremental_dd.duck.connections import confined
 from dbt_incremental_dd.untrusted.limits import Limits, Running, Watch
 from dbt_incremental_dd.untrusted.reading import parsed
 

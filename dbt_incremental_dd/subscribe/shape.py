@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.duck.connections import confined
 from dbt_incremental_dd.subscribe.selection import Selection
-from dbt_incremental_dd.trace.duck import confined
 
 STATE = "dd_state"
 UPSERT, DELETE, KEY_VIOLATION = "upsert", "delete", "key_violation"

@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time, format_time
-from dbt_incremental_dd.subscribe.keeping import Holds, Keeping
+from dbt_incremental_dd.subscribe.read_hold import Holds, ReadHold
 from dbt_incremental_dd.subscribe.reads import Direct, Reads
 from dbt_incremental_dd.subscribe.shape import Shape
-from dbt_incremental_dd.trace.layout import Place
-from dbt_incremental_dd.trace.stored import updates_schema
+from dbt_incremental_dd.trace.arrow_reader import updates_schema
+from dbt_incremental_dd.trace.layout import CollectionStore
 
 POLL = 0.05
 """Seconds between looks at a log on which nothing happens; a look costs a file's status."""
@@ -95,7 +95,7 @@ class Subscription:
     each other.
     """
 
-    place: Place
+    place: CollectionStore
     start: Start = field(default_factory=Start)
     shape: Shape = field(default_factory=Shape)
     name: str | None = None
@@ -107,7 +107,7 @@ class Subscription:
     def __post_init__(self) -> None:
         given = self.start
         self._reads = self.reads or Direct(self.place)
-        self._named = None if self.name is None else Keeping(self.place, self.name)
+        self._named = None if self.name is None else ReadHold(self.place, self.name)
         frontiers = self._reads.frontiers()
         remembered = self._named.remembered if self._named and given.as_of is None else None
         begins = remembered if remembered is not None else given.as_of
@@ -123,7 +123,7 @@ class Subscription:
         if self._at < frontiers.upper:
             frontiers.require(self._at, self.place.name)
         # What a name remembers is where to go on without a snapshot.
-        own = self.holds or Keeping(self.place)
+        own = self.holds or ReadHold(self.place)
         self._keeping: Holds = self._named if self._named and self._has_begun else own
         self._keeping.at(self._at)
 
@@ -147,13 +147,13 @@ class Subscription:
         """Whether UP TO is reached."""
         return self._has_begun and self.start.up_to is not None and self._at >= self.start.up_to - 1
 
-    def poll(self, at_once: bool = False) -> Batch | None:
+    def poll(self, *, at_once: bool = False) -> Batch | None:
         """What is new; None where nothing is. Whoever asks has dealt with all that came before. ``at_once``: updates
         of several times come summed up at the last of them."""
-        step = self.due(at_once)
+        step = self.due(at_once=at_once)
         return None if step is None else self.took(step, self.read(step))
 
-    def due(self, at_once: bool = False) -> Step | None:
+    def due(self, *, at_once: bool = False) -> Step | None:
         """What has to be read for the next batch; None where nothing is new. Whoever asks has dealt with all that came
         before."""
         if self.has_ended:
@@ -171,7 +171,7 @@ class Subscription:
         """What a step reads; nothing else moves. Raises FrontierError where that has been let go."""
         if step.after is None:
             return self._reads.contents(step.up_to, self.shape)
-        return self._reads.changes(step.after, step.up_to, self.shape, step.at_once)
+        return self._reads.changes(step.after, step.up_to, self.shape, at_once=step.at_once)
 
     def took(self, step: Step, updates: pa.Table) -> Batch:
         """The batch of a step, with what has been read for it."""

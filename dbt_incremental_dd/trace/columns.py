@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log
 
 
-def columns_of(place: Place, log: Log) -> Schema:
+def columns_of(place: CollectionStore, log: Log) -> Schema:
     """The visible columns as of that version of the collection's log."""
     return visible_schema(place.read_manifest(log.manifest), log)
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_ordered, is_readable
+from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
-from dbt_incremental_dd.trace.read import consolidate, quoted, updates
+from dbt_incremental_dd.trace.spark_reader import consolidate, quoted, updates
 from dbt_incremental_dd.trace.tiers import mergeable
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
 
@@ -44,7 +44,7 @@ def merge_recent(storage: Storage, log: Log, sort_by: tuple[str, ...] = ()) -> L
     sort_by = tuple(name for name in sort_by if is_ordered(log.schema.select((name,))))
     bounded = _bounded(log.schema, (DIFF,))
     while merged := mergeable(file for file in log.files if file.first > log.frontiers.since):
-        table = read_local(storage, log.uri, merged, log.schema)
+        table = read_files(storage, log.uri, merged, log.schema)
         order = [(name, "ascending") for name in (*sort_by, TIME)]
         written = write_arrow(storage, log.uri, table.sort_by(order), log.schema, bounded)
         reached("compaction: recent files written")

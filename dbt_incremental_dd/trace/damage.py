@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
-from dbt_incremental_dd.trace.checksum import flaw, require_intact
+from dbt_incremental_dd.parquet.checksum import flaw, require_intact
 from dbt_incremental_dd.trace.entries import remedy
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 
 _CONTENTS = re.compile(r"checksum|parquet|decompress|zstd|thrift|corrupt|invalid|deserializ", re.IGNORECASE)
@@ -38,7 +38,7 @@ def require_readable(log: Log, files: Iterable[DataFile]) -> None:
         raise damaged(log.name, log.uri, error) from error
 
 
-def logs_of(place: Place) -> Iterator[Log]:
+def logs_of(place: CollectionStore) -> Iterator[Log]:
     """The collection's own log, and those of its states as of its last commit."""
     log = place.log()
     if log is None:
@@ -49,7 +49,7 @@ def logs_of(place: Place) -> Iterator[Log]:
         yield place.inner(name).log_at(version)
 
 
-def damage(storage: Storage, log: Log, contents: bool = False) -> str | None:
+def damage(storage: Storage, log: Log, *, contents: bool = False) -> str | None:
     """Which live file is not as it was written, and how; None where all are. Sizes are compared, and with ``contents``
     the files are read."""
     filesystem, root = storage.filesystem(log.uri)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.time import Time, format_time
-from dbt_incremental_dd.trace.object_store import is_remote
+from dbt_incremental_dd.storage.object_store import is_remote
 
 TRANSACTIONS, LINES = "dd:transactions", "dd:lines"
 """In an entry's commitInfo: how many transactions there are in it; how many lines, unless delta-rs adds some."""

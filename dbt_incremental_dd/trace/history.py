@@ -14,7 +14,7 @@ from typing import Any
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import SINCE, UPPER
 
 _ENTRY = re.compile(r"\d{20}\.json")
@@ -34,7 +34,7 @@ class Entry:
     files: int
 
 
-def history(place: Place, latest: int = 100) -> tuple[Entry, ...]:
+def history(place: CollectionStore, latest: int = 100) -> tuple[Entry, ...]:
     """The latest commits, oldest first; none where the collection has never been stored."""
     filesystem, path = place.storage.filesystem(f"{place.trace_uri}/_delta_log")
     found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))

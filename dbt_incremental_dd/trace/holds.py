@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.time import Time, now
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.position import position
 
@@ -47,7 +47,7 @@ def movable(log: Log, retain: int, held: Sequence[Hold]) -> tuple[Time, tuple[Ho
     return (max(holders[0].at, log.frontiers.since) if holders else wanted), holders
 
 
-def hold(place: Place, reader: str, at: Time, by: str, until: Time) -> None:
+def hold(place: CollectionStore, reader: str, at: Time, by: str, until: Time) -> None:
     """A reader says where it is; ``until``: when that is forgotten unless it is said again (ms, by the clock).
 
     ``reader`` identifies it; what it said before is replaced.
@@ -56,19 +56,19 @@ def hold(place: Place, reader: str, at: Time, by: str, until: Time) -> None:
     place.storage.write_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json", told)
 
 
-def release(place: Place, reader: str) -> None:
+def release(place: CollectionStore, reader: str) -> None:
     """A reader is done."""
     filesystem, path = place.storage.filesystem(f"{place.uri}/{_FOLDER}/{reader}.json")
     if filesystem.get_file_info(path).type == pafs.FileType.File:
         filesystem.delete_file(path)
 
 
-def held_by(place: Place, reader: str) -> Hold | None:
+def held_by(place: CollectionStore, reader: str) -> Hold | None:
     """Where that reader said it was; None where it has not, or is forgotten."""
     return _told(place.storage.read_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json"))
 
 
-def _of_readers(place: Place) -> list[Hold]:
+def _of_readers(place: CollectionStore) -> list[Hold]:
     filesystem, path = place.storage.filesystem(f"{place.uri}/{_FOLDER}")
     found = []
     for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):

@@ -26,12 +26,12 @@ from urllib.parse import quote, unquote
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
-from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace import durable
+from dbt_incremental_dd.storage import durable
+from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote, make_folder
 
 DEFAULT_ROOT = ".dbt_incremental_dd"
 """The state root of a project that names none."""
@@ -62,16 +62,16 @@ class Storage:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Credentials are among them, so they are not shown."""
 
-    def collection(self, name: str) -> Place:
+    def collection(self, name: str) -> CollectionStore:
         """The place of the collection called ``name`` (``schema.identifier``, lower case)."""
-        return Place(self, name.lower())
+        return CollectionStore(self, name.lower())
 
-    def collections(self) -> tuple[Place, ...]:
+    def collections(self) -> tuple[CollectionStore, ...]:
         """All collections that have been stored, by name."""
         filesystem, path = self.filesystem(f"{self.root}/collections")
         selector = pafs.FileSelector(path, allow_not_found=True)
         found = [_name_of(info.base_name) for info in filesystem.get_file_info(selector)]
-        return tuple(Place(self, name) for name in sorted(found))
+        return tuple(CollectionStore(self, name) for name in sorted(found))
 
     def filesystem(self, uri: str) -> tuple[pafs.FileSystem, str]:
         """pyarrow's file system for a path under the root, and the path in its terms."""
@@ -153,7 +153,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Place:
+class CollectionStore:
     """Where one collection lies. Holds nothing: each call reads what is stored now."""
 
     storage: Storage
@@ -190,7 +190,7 @@ class Place:
         """Deletes all that is stored of it."""
         self.storage.remove(self.uri)
 
-    def inner(self, node: str) -> Place:
+    def inner(self, node: str) -> CollectionStore:
         """The place of an operator's own state."""
         return InnerPlace(self.storage, f"{self.name}#{node}", self.uri, node)
 
@@ -229,7 +229,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class InnerPlace(Place):
+class InnerPlace(CollectionStore):
     """Where an operator's own state lies, beside the trace of its model."""
 
     parent_uri: str

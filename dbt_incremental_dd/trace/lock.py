@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 from dbt_incremental_dd.core import file_lock
 from dbt_incremental_dd.core.errors import CommitConflict
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 
 LONGEST_WAIT = 3600.0
 """Seconds."""
 
 
 @contextmanager
-def writing(place: Place, report: Callable[[str], None] = lambda line: None) -> Iterator[None]:
+def writing(place: CollectionStore, report: Callable[[str], None] = lambda line: None) -> Iterator[None]:
     """Keeps other processes and threads from writing the collection; waits for one that does.
 
     Raises CommitConflict, naming the process, where that takes longer than an hour.

@@ -22,16 +22,17 @@ from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.frontier import Frontiers
-from dbt_incremental_dd.core.points import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.trace import durable, entries
+from dbt_incremental_dd.storage import durable
+from dbt_incremental_dd.storage.object_store import is_remote
+from dbt_incremental_dd.trace import entries
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
-from dbt_incremental_dd.trace.known import Known
-from dbt_incremental_dd.trace.object_store import is_remote
+from dbt_incremental_dd.trace.log_cache import Known
 
 UPPER, SINCE, MANIFEST = "dd:upper", "dd:since", "dd:manifest"
 
@@ -167,7 +168,9 @@ class Log:
         if wider is not None:
             return wider.commit(commit)
         now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = [_add(file, schema, commit.changes_data, now) for file in commit.add]
+        actions: list[AddAction | RemoveAction] = [
+            _add(file, schema, changes_data=commit.changes_data, now=now) for file in commit.add
+        ]
         if not commit.replace_all:
             actions += [
                 RemoveAction(path=file.path, data_change=commit.changes_data, deletion_timestamp=now, size=file.bytes)
@@ -318,7 +321,7 @@ def _transactions(commit: Commit) -> list[Transaction]:
     return [Transaction(name, value) for name, value in wanted if value is not None]
 
 
-def _add(file: DataFile, schema: Schema, changes_data: bool, now: int) -> AddAction:
+def _add(file: DataFile, schema: Schema, *, changes_data: bool, now: int) -> AddAction:
     lows: dict[str, Any] = {TIME: file.first, DIFF: file.min_diff}
     highs: dict[str, Any] = {TIME: file.last, DIFF: file.max_diff}
     for name, (low, high) in file.bounds.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 
 FAN = 16
 """Files of one tier that are merged into one; and how many times the rows of the tier below its files have."""

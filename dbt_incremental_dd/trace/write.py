@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.parquet.checksum import name_by_checksum
+from dbt_incremental_dd.parquet.page_index import SUFFIX, write_pages
+from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.arrow import nullable_inside
-from dbt_incremental_dd.trace.checksum import name_by_checksum
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
-from dbt_incremental_dd.trace.pages import SUFFIX, write_pages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,7 +87,7 @@ def _has_nan(column: pa.ChunkedArray) -> bool:
 
 
 def write_spark(
-    storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = (), is_arranged: bool = False
+    storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = (), *, is_arranged: bool = False
 ) -> tuple[DataFile, ...]:
     """The files of a DataFrame of updates, written by one Spark job; empty files are left out.
 
@@ -104,7 +104,7 @@ def write_spark(
     if storage.is_local:
         _name_by_checksum(f"{uri}/{folder}")
     reached("files: written")
-    return describe_folder(storage, uri, folder, bounded, is_arranged)
+    return describe_folder(storage, uri, folder, bounded, is_paged=is_arranged)
 
 
 def remove_files(storage: Storage, uri: str, files: Iterable[DataFile]) -> None:
@@ -127,7 +127,7 @@ def _name_by_checksum(folder: str) -> None:
 
 
 def describe_folder(
-    storage: Storage, uri: str, folder: str = "", bounded: Sequence[str] = (), is_paged: bool = False
+    storage: Storage, uri: str, folder: str = "", bounded: Sequence[str] = (), *, is_paged: bool = False
 ) -> tuple[DataFile, ...]:
     """The Parquet files of a folder below ``uri`` that hold any rows."""
     filesystem, root = storage.filesystem(uri)
@@ -135,17 +135,17 @@ def describe_folder(
     names = sorted(info.base_name for info in written if info.base_name.endswith(".parquet"))
     paths = (f"{folder}/{name}" if folder else name for name in names)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        described = pool.map(lambda path: describe(filesystem, root, path, bounded, is_paged), paths)
+        described = pool.map(lambda path: describe(filesystem, root, path, bounded, is_paged=is_paged), paths)
         return tuple(file for file in described if file.rows)
 
 
 def describe(
-    filesystem: pafs.FileSystem, root: str, path: str, bounded: Sequence[str], is_paged: bool = False
+    filesystem: pafs.FileSystem, root: str, path: str, bounded: Sequence[str], *, is_paged: bool = False
 ) -> DataFile:
     """A data file's rows, bytes and bounds, from its Parquet footer; ``is_paged``: its pages are indexed."""
     footer = pq.read_metadata(f"{root}/{path}", filesystem=filesystem)
     size = filesystem.get_file_info(f"{root}/{path}").size
-    return _described(filesystem, root, path, footer, size, bounded, is_paged)
+    return _described(filesystem, root, path, footer, size, bounded, is_paged=is_paged)
 
 
 def _described(
@@ -155,6 +155,7 @@ def _described(
     footer: pq.FileMetaData,
     size: int,
     bounded: Sequence[str],
+    *,
     is_paged: bool,
 ) -> DataFile:
     if footer.num_rows == 0:

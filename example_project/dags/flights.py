@@ -15,8 +15,8 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, task
 
 from airflow_differential.assets import watched
+from airflow_differential.conditions import FilesExist
 from airflow_differential.operators import DifferentialRunOperator
-from airflow_differential.readiness import FilesExist
 from airflow_differential.sensors import CollectionFrontierSensor, SourceFrontierSensor
 
 EXAMPLES = Path(__file__).resolve().parents[1]

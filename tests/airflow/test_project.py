@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
+from airflow_differential.conditions import FilesExist
 from airflow_differential.project import Project
-from airflow_differential.readiness import FilesExist
 from airflow_differential.task_group import DifferentialTaskGroup
 
 

@@ -13,7 +13,7 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from airflow_differential import collections
-from airflow_differential.readiness import Calls, FilesExist
+from airflow_differential.conditions import CallableCondition, FilesExist
 from airflow_differential.sensors import CollectionFrontierSensor, CompactionSensor, SourceFrontierSensor
 from airflow_differential.times import milliseconds
 from airflow_differential.triggers import ConditionTrigger, FrontierEventTrigger, FrontierTrigger, ReclaimableTrigger
@@ -81,7 +81,7 @@ def test_a_sensor_that_need_not_wait_does_not(tmp_path: Path) -> None:
 
 
 def test_a_condition_that_fails_fails_the_task(tmp_path: Path) -> None:
-    trigger = ConditionTrigger(Calls("nowhere.at_all").serialize(), 1, 0.05)
+    trigger = ConditionTrigger(CallableCondition("nowhere.at_all").serialize(), 1, 0.05)
     event = asyncio.run(first(trigger))
     with pytest.raises(RuntimeError, match=r"nowhere\.at_all.*cannot be imported"):
         sensor(tmp_path).resumed({}, event)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.core import thresholds
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def test_nothing_brings_more_rows_to_the_driver_than_the_bounds(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS", "BROADCAST_ROWS"):
-        monkeypatch.setattr(limits, name, BOUND)
+        monkeypatch.setattr(thresholds, name, BOUND)
     world = World(spark, tmp_path, {"t": Table("k INT, v INT"), "u": Table("k INT, n STRING")})
     world.model("sums", "SELECT k, sum(v) AS v, count(*) AS n FROM {t} GROUP BY k")
     world.model("joined", "SELECT t.k, n, v FROM {t} t JOIN {u} u ON t.k = u.k WHERE v > 3")

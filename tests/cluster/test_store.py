@@ -20,10 +20,10 @@ from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.trace.compact import merge_recent
 from dbt_incremental_dd.trace.damage import damage
-from dbt_incremental_dd.trace.declared import declare, declared
 from dbt_incremental_dd.trace.holds import held_by, hold, release
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
+from dbt_incremental_dd.trace.managed_frontier import declare, declared
 from tests.servers.s3 import S3
 from tests.subscribe.stored import Stored, rows_of
 
@@ -123,8 +123,8 @@ def test_a_store_that_refuses_is_named_without_its_credentials(s3: S3) -> None:
 
 
 def test_tables_of_any_types_are_read_as_they_were_written(s3: S3, tmp_path: Path) -> None:
-    from dbt_incremental_dd.trace.local import read_local
-    from dbt_incremental_dd.trace.read import schema_of
+    from dbt_incremental_dd.trace.driver_reader import read_files
+    from dbt_incremental_dd.trace.spark_reader import schema_of
     from dbt_incremental_dd.trace.write import write_arrow
 
     table = pa.table({"k": pa.array(range(50_000), pa.int64()), "v": [str(n % 7) for n in range(50_000)]})
@@ -135,7 +135,7 @@ def test_tables_of_any_types_are_read_as_they_were_written(s3: S3, tmp_path: Pat
     for root, options in ((f"{s3.root}/typed", s3.options), (str(tmp_path), {})):
         storage = Storage(root, options)
         file = write_arrow(storage, root, table, schema, ("k",))
-        wanted = read_local(storage, root, (file,), schema, {"k": [3, 49_999]})
+        wanted = read_files(storage, root, (file,), schema, {"k": [3, 49_999]})
         found.append((file.rows, file.bytes, file.bounds, wanted.sort_by("k").to_pylist()))
     assert found[0] == found[1]
     assert found[0][3] == [{"k": 3, "v": "3"}, {"k": 49_999, "v": str(49_999 % 7)}]

@@ -39,9 +39,9 @@ from dbt_incremental_dd.core.types import (
     from_json,
     parse,
 )
+from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type, type_of
 from dbt_incremental_dd.trace.arrow import arrow_type, file_type
-from dbt_incremental_dd.trace.duck_sql import duckdb_type
 
 NAMES = [
     *("byte", "short", "integer", "long", "float", "double", "string", "binary", "boolean", "date", "timestamp"),

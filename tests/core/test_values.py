@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time

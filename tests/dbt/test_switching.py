@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.cli import main
-from dbt_incremental_dd.core import points
+from dbt_incremental_dd.core import failpoints
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -129,7 +129,7 @@ def test_a_swap_that_is_ended_is_finished_by_the_next_run(
             raise Ended
 
     with monkeypatch.context() as patched:
-        patched.setattr(points, "_watcher", end)
+        patched.setattr(failpoints, "_watcher", end)
         with pytest.raises(Ended):
             run()
     kept = "totals" if "totals" in relations(spark, project) else "totals__dd_former"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.render.arranged import is_sorted_by
-from dbt_incremental_dd.trace import limits
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def _customer(rng: random.Random) -> tuple[Any, ...]:
 
 
 def test_rows_stay_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "ARRANGED_ROWS", 0)
-    monkeypatch.setattr(limits, "ARRANGED_SHARE", 0)
+    monkeypatch.setattr(thresholds, "ARRANGED_ROWS", 0)
+    monkeypatch.setattr(thresholds, "ARRANGED_SHARE", 0)
     world = World(spark, tmp_path, {name: Table(ddl) for name, ddl in TABLES.items()})
     for name, sql in MODELS.items():
         world.model(name, sql)
@@ -69,14 +69,14 @@ def test_rows_stay_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytes
 def test_it_is_read_instead_of_the_input(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(limits, "ARRANGED_ROWS", 1_000)
+    monkeypatch.setattr(thresholds, "ARRANGED_ROWS", 1_000)
     world = World(spark, tmp_path, {name: Table(ddl) for name, ddl in TABLES.items()})
     world.insert("o", [(i, i % 500, None, None, None) for i in range(2_000)])
     world.insert("c", [(1, "a")])
     world.model("m", MODELS["joined"])
     world.step()
     read = []
-    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.local"):
+    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.driver_reader"):
         for customer in (2, 3):
             caplog.clear()
             world.insert("c", [(customer, "b")])

@@ -22,7 +22,7 @@ from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.runtime.constraints import Constrained, enforce
 from dbt_incremental_dd.runtime.contract import Constraint, Contract
 from dbt_incremental_dd.trace.arrow import arrow_type
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Commit, Log
 from dbt_incremental_dd.trace.write import write_arrow
 from tests.engine.test_runs import jobs_of
@@ -129,7 +129,7 @@ def _arrow(schema: Schema) -> pa.Schema:
     return pa.schema([*((c.name, arrow_type(c.type)) for c in schema), (DIFF, pa.int64())])
 
 
-def _stored(place: Place, log: Log | None, schema: Schema, table: pa.Table, t: int) -> Log:
+def _stored(place: CollectionStore, log: Log | None, schema: Schema, table: pa.Table, t: int) -> Log:
     stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
     log = log or place.create(stored)
     table = table.append_column(TIME, pa.array([t] * table.num_rows, pa.int64())).select(list(stored.names))

@@ -14,7 +14,7 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.runtime.compile import compile_model
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

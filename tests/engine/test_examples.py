@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.runtime.compile import compile_model
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.engine.examples import examples, expression
 
 if TYPE_CHECKING:

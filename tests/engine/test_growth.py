@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.render import groups
-from dbt_incremental_dd.trace import limits
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ DDL = "k STRING, ts INT, v INT, d DECIMAL(10,2), f DOUBLE, s STRING"
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(limits, "RECOMPUTED_ROWS", seed % 2 * 4)
+    monkeypatch.setattr(thresholds, "RECOMPUTED_ROWS", seed % 2 * 4)
     world = World(spark, tmp_path, {"t": Table(DDL)})
     for name, sql in MODELS.items():
         world.model(name, sql)
@@ -95,7 +95,7 @@ def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 def test_a_partition_that_grows_at_its_end_is_not_read(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "RECOMPUTED_ROWS", 0)
+    monkeypatch.setattr(thresholds, "RECOMPUTED_ROWS", 0)
     recomputed: list[int] = []
     moved = groups.moved
     monkeypatch.setattr(groups, "moved", lambda *args: recomputed.append(world.time) or moved(*args))

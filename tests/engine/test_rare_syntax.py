@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.runtime.compile import compile_model
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:

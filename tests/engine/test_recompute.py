@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlglot
 
-from dbt_incremental_dd.core import points
+from dbt_incremental_dd.core import failpoints
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.lower import DifferentialPlan
@@ -73,9 +73,9 @@ def stopped() -> Iterator[list[str]]:
         if name in names:
             raise KeyboardInterrupt(name)
 
-    points._watcher = reached
+    failpoints._watcher = reached
     yield names
-    points._watcher = None
+    failpoints._watcher = None
 
 
 def some_rows(rng: random.Random, count: int) -> list[tuple[Any, ...]]:

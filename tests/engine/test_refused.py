@@ -11,7 +11,7 @@ import pytest
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.runtime.compile import compile_model
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:

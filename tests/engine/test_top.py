@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.render import top
-from dbt_incremental_dd.trace import limits
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _row(rng: random.Random) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("reserve", [1, 4])
 def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reserve: int) -> None:
-    monkeypatch.setattr(limits, "KEPT_ROWS", reserve)
+    monkeypatch.setattr(thresholds, "KEPT_ROWS", reserve)
     world = World(spark, tmp_path, {"t": Table("v INT, s STRING")})
     for name, sql in MODELS.items():
         world.model(name, sql)
@@ -46,7 +46,7 @@ def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 def test_the_input_is_read_only_where_the_reserve_is_used_up(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "KEPT_ROWS", 3)
+    monkeypatch.setattr(thresholds, "KEPT_ROWS", 3)
     read: list[int] = []
     first = top._first
     monkeypatch.setattr(top, "_first", lambda *args: read.append(world.time) or first(*args))

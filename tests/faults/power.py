@@ -16,17 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dbt_incremental_dd
-from dbt_incremental_dd.core import points
+from dbt_incremental_dd.core import failpoints
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.foreign import is_foreign
+from dbt_incremental_dd.duck import connections
+from dbt_incremental_dd.parquet import checksum, page_index
 from dbt_incremental_dd.runtime import compile
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.trace import checksum, duck, durable, log, pages
-from dbt_incremental_dd.trace.known import Known
+from dbt_incremental_dd.storage import durable
+from dbt_incremental_dd.trace import log
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log_cache import Known
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,8 +104,8 @@ class Machine:
         """As `dbt run`, in a process of its own."""
         log._KNOWN = Known()
         checksum._checked.cache_clear()
-        pages.open_pages.cache_clear()
-        duck._database.cache_clear()
+        page_index.open_pages.cache_clear()
+        connections._database.cache_clear()
         compile._CACHE.clear()
         durable._noted.clear()
         run = Run(self._spark, self._storage, "run", None, lambda line: None)
@@ -171,7 +174,7 @@ class Machine:
         self.feed()
         before = {path: _version(path) for path in self._files()}
         self._synced.clear()
-        patches = _patched(durable, "sync_file", self._sync), _patched(points, "_watcher", reached)
+        patches = _patched(durable, "sync_file", self._sync), _patched(failpoints, "_watcher", reached)
         with patches[0], patches[1], contextlib.suppress(PowerCut):
             self.run()
         for path in self._files():
@@ -203,7 +206,7 @@ class Machine:
         return ", ".join(str(folder.relative_to(self._state)) for folder in chosen)
 
     def _bit(self) -> str:
-        """One bit of a data file, or of an index of pages, is another."""
+        """One bit of a data file, or of an index of page_index, is another."""
         files = [path for path in self._files() if path.suffix in (".parquet", ".pages") and "live" not in path.parts]
         path = self._rng.choice(files)
         before = path.read_bytes()

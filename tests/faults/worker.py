@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import dbt_incremental_dd
-from dbt_incremental_dd.core import points
+from dbt_incremental_dd.core import failpoints
 from dbt_incremental_dd.runtime import costs
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.orphans import Owners, orphans, remove_orphans
@@ -41,7 +41,8 @@ from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import is_connect, open_session
 from dbt_incremental_dd.runtime.vacuum import vacuum
-from dbt_incremental_dd.trace import links, tiers
+from dbt_incremental_dd.storage import links
+from dbt_incremental_dd.trace import tiers
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
 from tests.faults.feed import Feed, sources
@@ -209,10 +210,10 @@ def main() -> int:
     for act in sys.argv[2:]:
         told, _, noted_in = act.partition(">")
         name, _, stop_at = told.partition("@")
-        points.watch(stop_at, noted_in)
+        failpoints.watch(stop_at, noted_in)
         started = time.monotonic()
         getattr(worker, name)()
-        points.watch()
+        failpoints.watch()
         print(f"{name}: {time.monotonic() - started:.1f} s", flush=True)
     return 0
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.runtime.session import open_session
-from dbt_incremental_dd.trace import limits
 from tests.conftest import SETTINGS
 from tests.feeds.kafka import Reader, spec_of
 
 
 def main(folder: Path, servers: str, topic: str) -> None:
     """One intake of appended messages, by way of files: the session has no connector."""
-    limits.TAKEN_ROWS = 1
+    thresholds.TAKEN_ROWS = 1
     settings = {**SETTINGS, "spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     reader = Reader(open_session(str(folder / "session"), settings), folder, spec_of(servers, topic, envelope="append"))
     log = reader.storage.collection("s.t").log()

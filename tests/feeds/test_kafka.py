@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.sources.connectors.kafka import client, in_spark
-from dbt_incremental_dd.trace import limits
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker
 
@@ -38,7 +38,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(in_spark, "read", noted)
     if request.param != "client":
         for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS"):
-            monkeypatch.setattr(limits, name, 1)
+            monkeypatch.setattr(thresholds, name, 1)
         monkeypatch.setattr(client, "_AT_A_TIME", 5)
     yield request.param
     assert bool(asked) is (request.param != "client")

@@ -28,7 +28,7 @@ from dbt_incremental_dd.logical.nodes import (
     Window,
 )
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
-from dbt_incremental_dd.trace.read import no_rows, struct
+from dbt_incremental_dd.trace.spark_reader import no_rows, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,7 +21,7 @@ from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.logical.nodes import Fallback
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.frontend.interpreter import frame
 from tests.logical.cross_products import untied
 from tests.oracle import table_of

@@ -12,7 +12,7 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.logical.nodes import Fallback
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.runtime.compile import _query
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.frontend.interpreter import frame
 
 if TYPE_CHECKING:

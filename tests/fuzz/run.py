@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.core import thresholds
 from tests.engines import all_in_spark
 from tests.fuzz.grammar import DDL, Grammar
 from tests.oracle import NoAnswer, Table, World
@@ -90,11 +90,11 @@ def group(spark: SparkSession, folder: Path, seed: int, size: int, depth: int, s
 @contextmanager
 def _large_partitions(are_all: bool) -> Iterator[None]:
     """Windows' partitions are extended where they can be, however small."""
-    before, limits.RECOMPUTED_ROWS = limits.RECOMPUTED_ROWS, 0 if are_all else limits.RECOMPUTED_ROWS
+    before, thresholds.RECOMPUTED_ROWS = thresholds.RECOMPUTED_ROWS, 0 if are_all else thresholds.RECOMPUTED_ROWS
     try:
         yield
     finally:
-        limits.RECOMPUTED_ROWS = before
+        thresholds.RECOMPUTED_ROWS = before
 
 
 def _depth(rng: random.Random, most: int) -> int:

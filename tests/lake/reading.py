@@ -16,7 +16,7 @@ from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.connectors.lake import data_files
 from dbt_incremental_dd.sources.intake import Intake
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.read import consolidate
+from dbt_incremental_dd.trace.spark_reader import consolidate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

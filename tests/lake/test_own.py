@@ -11,7 +11,7 @@ import pytest
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.trace.columns import visible_schema
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from tests.lake.conftest import VERSION
 from tests.oracle import Table, World, difference
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lake, pytest.mark.skipif(VERSION == "4.1", reason="Delta is tested with Spark 4.2")]
 
 
-def by_connector(spark: SparkSession, place: Place, t: int) -> DataFrame:
+def by_connector(spark: SparkSession, place: CollectionStore, t: int) -> DataFrame:
     """Contents as docs/operations.md says that they are read."""
     names = [
         name for name in spark.read.format("delta").load(place.trace_uri).columns if name not in ("dd_time", "dd_diff")
@@ -34,7 +34,7 @@ def by_connector(spark: SparkSession, place: Place, t: int) -> DataFrame:
     )
 
 
-def by_clickhouse(place: Place, names: tuple[str, ...], t: int) -> Counter[tuple[Any, ...]]:
+def by_clickhouse(place: CollectionStore, names: tuple[str, ...], t: int) -> Counter[tuple[Any, ...]]:
     """Contents by a reader that shares no code with the project's."""
     chdb = pytest.importorskip("chdb")
     columns = ", ".join(f'"{name}"' for name in names)

@@ -19,7 +19,7 @@ from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.workspace import local_frame
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

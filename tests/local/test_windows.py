@@ -16,7 +16,7 @@ from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.workspace import local_frame
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.local.test_expressions import SMALL, table
 
 if TYPE_CHECKING:

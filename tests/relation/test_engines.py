@@ -118,8 +118,8 @@ MULTISET: dict[str, Callable[[Relation], Relation]] = {
 def test_of_updates(workspace: Workspace, name: str) -> None:
     given = rows(workspace, 1)
     here, there = UNARY[name](given), UNARY[name](in_spark(given))
-    assert here.is_at_hand
-    assert not there.is_at_hand
+    assert here.is_local
+    assert not there.is_local
     assert contents(here) == contents(there)
     assert contents(here)[1]
 
@@ -128,7 +128,7 @@ def test_of_updates(workspace: Workspace, name: str) -> None:
 def test_of_multisets(workspace: Workspace, name: str) -> None:
     given = rows(workspace, 2, multiset=True)
     here, there = MULTISET[name](given), MULTISET[name](in_spark(given))
-    assert here.is_at_hand
+    assert here.is_local
     assert contents(here) == contents(there)
     assert contents(here)[1]
 
@@ -141,7 +141,7 @@ def test_joins(workspace: Workspace, kind: Any, residual: str, by: Equality) -> 
     predicates = [Expr(residual)] if residual else []
     here = left.join(right, kind, [by], predicates)
     there = in_spark(left).join(in_spark(right), kind, [by], predicates)
-    assert here.is_at_hand
+    assert here.is_local
     assert contents(here) == contents(there)
     assert contents(here)[1]
 
@@ -154,7 +154,7 @@ def test_lookups(workspace: Workspace, keys: list[str], of_groups: bool) -> None
     columns = [("found", "m2"), ("count", DIFF)]
     here = left.lookup(right, keys, columns, of_groups=of_groups)
     there = in_spark(left).lookup(in_spark(right), keys, columns, of_groups=of_groups)
-    assert here.is_at_hand
+    assert here.is_local
     assert contents(here) == contents(there)
 
 
@@ -163,7 +163,7 @@ def test_sums(workspace: Workspace) -> None:
     here, there, both = plus([one, other]), plus([in_spark(one), other]), plus([None, one, None])
     assert here is not None
     assert there is not None
-    assert here.is_at_hand
+    assert here.is_local
     assert contents(here) == contents(there)
     assert both is one
     assert plus([None]) is None
@@ -171,11 +171,11 @@ def test_sums(workspace: Workspace) -> None:
 
 def test_what_the_driver_cannot_do_exactly_is_spark_s(workspace: Workspace) -> None:
     given = rows(workspace, 9)
-    assert not given.filter(Expr("reverse(c6) = 'A'")).is_at_hand
-    assert not given.group_by(["c10"], SUMS[:1]).is_at_hand
-    assert not given.map([("a", Expr("c2 * 9223372036854775807L"))]).is_at_hand
+    assert not given.filter(Expr("reverse(c6) = 'A'")).is_local
+    assert not given.group_by(["c10"], SUMS[:1]).is_local
+    assert not given.map([("a", Expr("c2 * 9223372036854775807L"))]).is_local
     doubles = [Measure("x", "max", Expr("c10"), "DOUBLE")]
-    assert not given.group_by(["c6"], doubles).is_at_hand
+    assert not given.group_by(["c6"], doubles).is_local
 
 
 def test_rows_are_split_by_a_column(workspace: Workspace) -> None:

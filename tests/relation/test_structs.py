@@ -27,7 +27,7 @@ NOTHING = Struct((Field("none", INTEGER),))
 
 def answers(relation: Relation) -> list[list[str]]:
     """The rows, by the columns' names."""
-    table = relation.brought().table
+    table = relation.collected().table
     assert table is not None
     names = sorted(relation.names)
     return sorted([str(row[name]) for name in names] for row in table.arrow.to_pylist())
@@ -43,10 +43,10 @@ def test_structs_and_flags(spark: SparkSession, tmp_path: Path) -> None:
             order = [Order(Expr("b"), descending, nulls_first)]
             here = given.running(["k"], order, [Running("place", Expr("1L"), through=True)])
             there = replace(given, rows=given.frame).running(["k"], order, [Running("place", Expr("1L"), through=True)])
-            assert here.is_at_hand and not there.is_at_hand
+            assert here.is_local and not there.is_local
             assert answers(here) == answers(there)
     packed = [one.pack("p", PAIR, ["a", "b"]) for one in (given, replace(given, rows=given.frame))]
-    assert packed[0].is_at_hand and not packed[1].is_at_hand
+    assert packed[0].is_local and not packed[1].is_local
     assert packed[0].schema == packed[1].schema
     assert answers(packed[0]) == answers(packed[1])
     for columns in (["a", "b"], ["a"], []):

@@ -10,7 +10,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.workspace import local_frame
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.spark_reader import struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

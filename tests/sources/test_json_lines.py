@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP
 from dbt_incremental_dd.sources.formats.json_lines import parse
 from dbt_incremental_dd.sources.records import CORRUPT
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.spark_reader import struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read
 from dbt_incremental_dd.sources.formats.json_lines import is_plain, parse
 from dbt_incremental_dd.sources.records import CORRUPT, FILE
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.sources.test_intake import Reader
 
 if TYPE_CHECKING:

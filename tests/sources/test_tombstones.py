@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.parquet import checksum
 from dbt_incremental_dd.runtime.compact import compact
-from dbt_incremental_dd.trace import checksum, limits
 from tests.sources.test_intake import Reader
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def test_a_delete_outlives_the_rows(
     settings, event = ENVELOPES[envelope]
     reader = Reader(spark, tmp_path, **settings)
     if where == "Spark":
-        monkeypatch.setattr(limits, "TAKEN_ROWS", 0)
+        monkeypatch.setattr(thresholds, "TAKEN_ROWS", 0)
     batches = HISTORIES[history]
     for number, batch in enumerate(batches):
         reader.write(f"{number}.json", [event(*what) for what in batch])

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.sources.envelopes import upsert
-from dbt_incremental_dd.trace import limits
 from tests.sources.test_intake import Reader
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_both_engines_keep_the_law(
 
     def noted(*args: Any) -> Any:
         found = against(*args)
-        seen[where, found.is_at_hand] += 1
+        seen[where, found.is_local] += 1
         return found
 
     monkeypatch.setattr(upsert, "_against_stored", noted)
@@ -107,7 +107,7 @@ def test_both_engines_keep_the_law(
                 reader.write(name, rows)
             with monkeypatch.context() as patch, caplog.at_level(logging.DEBUG, "dbt_incremental_dd.relation"):
                 if where == "Spark":
-                    patch.setattr(limits, "TAKEN_ROWS", 0)
+                    patch.setattr(thresholds, "TAKEN_ROWS", 0)
                     patch.setattr("dbt_incremental_dd.sources.connectors.files.connector.read_few", _nothing)
                 reader.take()
             found = Counter(tuple(None if v is None else str(v) for v in row) for row in reader.rows())

@@ -96,7 +96,7 @@ def test_selected_changes_add_up(
         for step in steps:
             upper = write(stored, held, step, upper)
             at_once = data.draw(st.booleans(), "at once")
-            for batch in filter(None, [followed.poll(at_once), followed.poll(at_once)]):
+            for batch in filter(None, [followed.poll(at_once=at_once), followed.poll(at_once=at_once)]):
                 for row in batch.updates.to_pylist():
                     has[row["odd"], row["w"]] += row["dd_diff"]
         wanted: Counter[tuple[int, str]] = Counter()
@@ -107,7 +107,7 @@ def test_selected_changes_add_up(
 
 def batches(stored: Stored, as_of: int, at_once: bool = False) -> list[Batch]:
     followed = Subscription(stored.place, Start(as_of=as_of), Shape(key=("K",)))
-    return [batch for batch in (followed.poll(), followed.poll(at_once)) if batch]
+    return [batch for batch in (followed.poll(), followed.poll(at_once=at_once)) if batch]
 
 
 def test_what_becomes_of_keys(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_keys_add_up(steps: list[list[dict[int, str | None]]], data: st.DataObje
             upper += len(step)
             stored.commit(changes, upper)
             at_once = data.draw(st.booleans(), "at once")
-            for batch in filter(None, [followed.poll(at_once), followed.poll(at_once)]):
+            for batch in filter(None, [followed.poll(at_once=at_once), followed.poll(at_once=at_once)]):
                 for row in batch.updates.to_pylist():
                     assert row["dd_state"] != "key_violation"
                     if row["dd_state"] == "upsert":

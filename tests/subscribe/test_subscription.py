@@ -85,7 +85,7 @@ A, B = {"k": 1, "v": "a"}, {"k": 2, "v": "b"}
 
 
 def rows(stored: Stored, progress: bool = False, **start: int | bool) -> list[Row]:
-    return Cursor(Subscription(stored.place, Start(**start)), progress).fetch()  # type: ignore[arg-type]
+    return Cursor(Subscription(stored.place, Start(**start)), progress=progress).fetch()  # type: ignore[arg-type]
 
 
 def test_as_of_is_inclusive_with_a_snapshot_and_exclusive_without(stored: Stored) -> None:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
+from dbt_incremental_dd.parquet import checksum, page_index
 from dbt_incremental_dd.runtime.scrub import scrub
-from dbt_incremental_dd.trace import checksum, pages
+from dbt_incremental_dd.trace.arrow_reader import contents
 from dbt_incremental_dd.trace.damage import damage
-from dbt_incremental_dd.trace.layout import Place, Storage
-from dbt_incremental_dd.trace.local import read_local
+from dbt_incremental_dd.trace.driver_reader import read_files
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Commit, Log
-from dbt_incremental_dd.trace.read import struct, updates
-from dbt_incremental_dd.trace.stored import contents
+from dbt_incremental_dd.trace.spark_reader import struct, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def table(rows: int) -> pa.Table:
     return pa.table([list(range(rows)), values, [1] * rows, [1] * rows], SCHEMA.names)
 
 
-def stored(place: Place, spark: SparkSession | None = None, rows: int = ROWS) -> Log:
+def stored(place: CollectionStore, spark: SparkSession | None = None, rows: int = ROWS) -> Log:
     """A collection of one file, by Arrow or by Spark."""
     log = place.create(SCHEMA)
     if spark is None:
@@ -55,17 +55,17 @@ def stored(place: Place, spark: SparkSession | None = None, rows: int = ROWS) ->
 
 def everything(log: Log, storage: Storage) -> pa.Table:
     """All rows, by Arrow."""
-    return read_local(storage, log.uri, log.files, SCHEMA)
+    return read_files(storage, log.uri, log.files, SCHEMA)
 
 
 def by_pages(log: Log, storage: Storage) -> pa.Table:
     """Some keys, by the index of pages."""
-    return read_local(storage, log.uri, log.files, SCHEMA, {"k": WANTED})
+    return read_files(storage, log.uri, log.files, SCHEMA, {"k": WANTED})
 
 
 def by_duckdb(log: Log, storage: Storage) -> pa.Table:
     """Some values of a column that the file is not sorted by."""
-    return read_local(storage, log.uri, log.files, SCHEMA, {"v": ["v0", "v7919"]})
+    return read_files(storage, log.uri, log.files, SCHEMA, {"v": ["v0", "v7919"]})
 
 
 def by_api(log: Log, storage: Storage) -> pa.Table:
@@ -83,7 +83,7 @@ READERS: dict[str, Callable[[Log, Storage], pa.Table]] = {
 def forget() -> None:
     """As in another process."""
     checksum._checked.cache_clear()
-    pages.open_pages.cache_clear()
+    page_index.open_pages.cache_clear()
 
 
 def flip(path: Path, rng: random.Random) -> bytes:
@@ -95,7 +95,7 @@ def flip(path: Path, rng: random.Random) -> bytes:
     return before
 
 
-@pytest.mark.parametrize("suffix", ["", pages.SUFFIX])
+@pytest.mark.parametrize("suffix", ["", page_index.SUFFIX])
 @pytest.mark.parametrize("reader", READERS)
 def test_a_flipped_bit_gives_no_wrong_rows(tmp_path: Path, reader: str, suffix: str) -> None:
     place = Storage(str(tmp_path)).collection("m.x")
@@ -141,7 +141,7 @@ def test_each_byte_of_a_page_and_its_header_is_verified(tmp_path: Path) -> None:
     place = Storage(str(tmp_path)).collection("m.x")
     log = stored(place)
     path = Path(f"{log.uri}/{log.files[0].path}")
-    right, index = by_pages(log, place.storage), pages.open_pages(str(path))
+    right, index = by_pages(log, place.storage), page_index.open_pages(str(path))
     assert index is not None
     before, first = path.read_bytes(), int(index.are_pages.argmax())
     for number in range(len(SCHEMA.names)):

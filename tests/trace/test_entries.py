@@ -12,17 +12,17 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
-from dbt_incremental_dd.trace import durable
+from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.trace import log as logs
-from dbt_incremental_dd.trace.known import Known
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log_cache import Known
 from dbt_incremental_dd.trace.write import write_arrow
 
 SCHEMA = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))
 
 
-def built(folder: Path, commits: int = 3) -> Place:
+def built(folder: Path, commits: int = 3) -> CollectionStore:
     """A collection with a row of each time."""
     place = Storage(str(folder)).collection("m.x")
     log = place.create(SCHEMA)
@@ -31,14 +31,14 @@ def built(folder: Path, commits: int = 3) -> Place:
     return place
 
 
-def commit(place: Place, t: int) -> Commit:
+def commit(place: CollectionStore, t: int) -> Commit:
     """One row more."""
     table = pa.table([pa.array([n], pa.int64()) for n in (t, t, 1)], SCHEMA.names)
     file = write_arrow(place.storage, place.trace_uri, table, SCHEMA)
     return Commit(add=(file,), upper=t + 1, manifest=place.write_manifest(Manifest(others={"t": t})))
 
 
-def entry(place: Place, version: int) -> Path:
+def entry(place: CollectionStore, version: int) -> Path:
     """A log entry."""
     return Path(f"{place.trace_uri}/_delta_log/{version:020d}.json")
 

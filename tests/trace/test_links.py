@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.trace.links import follow, forget, link_all
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.storage.links import follow, forget, link_all
 
 
 def file(root: Path, name: str) -> DataFile:
@@ -49,7 +49,7 @@ def test_folders_go_when_they_are_shown_no_more_and_nobody_can_be_reading_them(
         link_all(str(live), str(root), [file(root, "a")])
     forget(str(live), [3])
     assert sorted(path.name for path in live.iterdir()) == ["1", "2", "3"]
-    monkeypatch.setattr("dbt_incremental_dd.trace.links.STILL_READ", -1.0)
+    monkeypatch.setattr("dbt_incremental_dd.storage.links.STILL_READ", -1.0)
     forget(str(live), [3, 2])
     assert sorted(path.name for path in live.iterdir()) == ["2", "3"]
 

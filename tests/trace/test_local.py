@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import DOUBLE, LONG, STRING
+from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.local import read_local
 from dbt_incremental_dd.trace.write import write_arrow
 
 
@@ -30,7 +30,7 @@ def test_no_values_match_nothing(tmp_path: Path) -> None:
     storage = Storage(str(tmp_path))
     schema = Schema((Column("k", LONG), Column("v", STRING)))
     file = write_arrow(storage, str(tmp_path), pa.table({"k": [1, 2, None], "v": ["a", "b", "c"]}), schema)
-    found = {name: read_local(storage, str(tmp_path), [file], schema, {name: values}).num_rows for name, values in KEYS}
+    found = {name: read_files(storage, str(tmp_path), [file], schema, {name: values}).num_rows for name, values in KEYS}
     assert found == {"v": 0, "k": 1}
 
 

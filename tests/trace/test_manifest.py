@@ -22,7 +22,7 @@ from dbt_incremental_dd.core.manifest import (
 from dbt_incremental_dd.core.manifest_form import _FORMS
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import parse
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 
 STORED = {path.stem: path.read_text() for path in (Path(__file__).parent / "manifests").glob("*.json")}
 
@@ -36,12 +36,12 @@ def schema(**columns: str) -> Schema:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> CollectionStore:
     return Storage(str(tmp_path)).collection("s.m")
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_what_was_stored_is_read_and_written_alike(place: Place, name: str) -> None:
+def test_what_was_stored_is_read_and_written_alike(place: CollectionStore, name: str) -> None:
     number = place.write_manifest(Manifest.from_json(json.loads(STORED[name])))
     assert Path(place.uri, "manifests", f"{number}.json").read_text() == STORED[name]
     assert place.read_manifest(number) == Manifest.from_json(json.loads(STORED[name]))
@@ -147,7 +147,7 @@ FLAWS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("entry", FLAWS)
-def test_entries_of_another_form_are_refused(place: Place, entry: str) -> None:
+def test_entries_of_another_form_are_refused(place: CollectionStore, entry: str) -> None:
     number = place.write_manifest(ModelManifest())
     path = Path(place.uri, "manifests", f"{number}.json")
     for kind in ("model", "source", "malformed"):
@@ -164,14 +164,14 @@ def test_every_entry_has_a_form() -> None:
 
 
 @pytest.mark.parametrize("stored", ["", "{", "[]", "7", "null", '"kind"'])
-def test_what_is_no_manifest_is_refused(place: Place, stored: str) -> None:
+def test_what_is_no_manifest_is_refused(place: CollectionStore, stored: str) -> None:
     number = place.write_manifest(ModelManifest())
     Path(place.uri, "manifests", f"{number}.json").write_text(stored)
     with pytest.raises(StateError, match=r"the manifest of s\.m at .* cannot be read"):
         place.read_manifest(number)
 
 
-def test_another_format_is_refused(place: Place) -> None:
+def test_another_format_is_refused(place: CollectionStore) -> None:
     number = place.write_manifest(ModelManifest())
     Path(place.uri, "manifests", f"{number}.json").write_text('{"kind": "model", "format": 2}')
     with pytest.raises(StateError, match=r"s\.m was stored in format 2, this version reads 1"):

@@ -6,8 +6,8 @@ import pytest
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.storage.object_store import filesystem_of, hadoop_settings, require_safe, spark_uri
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import filesystem_of, hadoop_settings, require_safe, spark_uri
 
 OPTIONS = {
     "AWS_ENDPOINT_URL": "http://store:9000",

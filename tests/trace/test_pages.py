@@ -19,12 +19,13 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import DATE, LONG, STRING, TIMESTAMP, Array, Field, Struct
-from dbt_incremental_dd.trace import page_probe, write
+from dbt_incremental_dd.parquet import page_reader
+from dbt_incremental_dd.parquet.page_index import SUFFIX, open_pages
+from dbt_incremental_dd.parquet.page_reader import probe_pages
+from dbt_incremental_dd.parquet.thrift import Items, decode, encode
+from dbt_incremental_dd.trace import write
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.page_probe import probe_pages
-from dbt_incremental_dd.trace.pages import SUFFIX, open_pages
-from dbt_incremental_dd.trace.thrift import Items, decode, encode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ def filtered(table: pa.Table, keys: dict[str, list[Any]]) -> pa.Table:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "ROWS_PER_GROUP", 40)
-    monkeypatch.setattr(page_probe, "_LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(page_reader, "_LARGEST_SHARE", 1.0)
     monkeypatch.setattr(write, "_PAGED", {**write._PAGED, "max_rows_per_page": 7})
 
 
@@ -99,7 +100,7 @@ def test_the_same_rows_as_a_filter_s(
 def test_a_few_keys_cost_a_few_pages(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     table = table_of([n // 3 for n in range(100_000)])
     path = written(tmp_path, table)
-    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.page_probe"):
+    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.parquet.page_reader"):
         made = found(path, table.schema, {"k": [5, 30_000]})
     assert made is not None and made.equals(filtered(table, {"k": [5, 30_000]}))
     told = vars(caplog.records[-1])

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core import types
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import (
     BINARY,
@@ -29,10 +29,10 @@ from dbt_incremental_dd.core.types import (
     Struct,
     Type,
 )
-from dbt_incremental_dd.trace import local
+from dbt_incremental_dd.parquet.probe import probe
+from dbt_incremental_dd.trace import driver_reader
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.probe import probe
 from dbt_incremental_dd.trace.write import write_arrow
 
 UTC = datetime.UTC
@@ -85,9 +85,9 @@ def test_both_readers_agree(
     storage = Storage(str(tmp_path))
     files = [stored(storage, list(COLUMNS)), stored(storage, [n for n in COLUMNS if n not in LATER])]
     schema = schema_of(list(COLUMNS))
-    found = local.read_local(storage, storage.root, files, schema, keys)
-    monkeypatch.setattr(local, "probe", lambda *_: None)
-    wanted = local.read_local(storage, storage.root, files, schema, keys)
+    found = driver_reader.read_files(storage, storage.root, files, schema, keys)
+    monkeypatch.setattr(driver_reader, "probe", lambda *_: None)
+    wanted = driver_reader.read_files(storage, storage.root, files, schema, keys)
     assert found.schema == wanted.schema
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
     assert bool(found.num_rows) is some

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.trace import tiers
 from dbt_incremental_dd.trace.compact import merge_recent
 from dbt_incremental_dd.trace.tiers import FAN, mergeable

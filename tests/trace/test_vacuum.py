@@ -10,14 +10,14 @@ from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime.vacuum import vacuum
-from dbt_incremental_dd.trace.layout import Place, Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Commit, Log
 from dbt_incremental_dd.trace.write import write_arrow
 
 SCHEMA = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))
 
 
-def grown(place: Place, commits: int) -> Log:
+def grown(place: CollectionStore, commits: int) -> Log:
     """A log with a file a commit, and of all but the last ten the file is gone again."""
     log = place.create(SCHEMA)
     for t in range(log.frontiers.upper, log.frontiers.upper + commits):

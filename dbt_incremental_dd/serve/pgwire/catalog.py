@@ -15,13 +15,13 @@ from sqlglot import Token, TokenType
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError
 from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.duck.sql import literal
 from dbt_incremental_dd.query.as_of import tokens
 from dbt_incremental_dd.query.session import BATCH, Answer
 from dbt_incremental_dd.serve.pgwire import types as t
 from dbt_incremental_dd.serve.pgwire.catalog_tables import ASKED_ALONE, FUNCTIONS, RELATIONS, functions, tables
 from dbt_incremental_dd.serve.pgwire.settings import SERVER_VERSION, Settings
-from dbt_incremental_dd.trace.duck_sql import literal
-from dbt_incremental_dd.trace.stored import updates_schema
+from dbt_incremental_dd.trace.arrow_reader import updates_schema
 from dbt_incremental_dd.untrusted.limits import Running
 from dbt_incremental_dd.untrusted.reading import parsed
 from dbt_incremental_dd.untrusted.sized import macros

@@ -15,12 +15,12 @@ from itertools import pairwise
 
 from sqlglot import Token, TokenType
 
+from dbt_incremental_dd.duck.sql import literal
 from dbt_incremental_dd.query.as_of import tokens
 from dbt_incremental_dd.serve.pgwire import types as t
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
 from dbt_incremental_dd.serve.pgwire.moments import date_of, time_text, timestamp_of
 from dbt_incremental_dd.serve.pgwire.numeric import unpack
-from dbt_incremental_dd.trace.duck_sql import literal
 
 _DUCKDB = {
     t.BOOL: "BOOLEAN",
@@ -95,7 +95,7 @@ class Literal:
             self.typed = f"{literal(text)}::{kind}" if kind else literal(text)
 
 
-def value(oid: int, data: bytes | None, binary: bool) -> Literal:
+def value(oid: int, data: bytes | None, *, binary: bool) -> Literal:
     """What a client binds. Raises PgError where the bytes are not of that type."""
     if data is None:
         return Literal(oid, None)

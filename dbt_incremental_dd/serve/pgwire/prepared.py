@@ -64,7 +64,7 @@ def bind(
         raise PgError(PROTOCOL, f"the statement has {len(prepared.oids)} parameters, and {len(values)} are bound")
     if not {*codes, *formats} <= {0, 1}:
         raise PgError(PROTOCOL, "a format is 0 for text or 1 for binary")
-    binary = [is_binary(codes, at) for at in range(len(values))]
-    literals = [value(*one) for one in zip(prepared.oids, values, binary, strict=True)]
+    forms = [is_binary(codes, at) for at in range(len(values))]
+    literals = [value(oid, one, binary=binary) for oid, one, binary in zip(prepared.oids, values, forms, strict=True)]
     statement = parse(bound(prepared.sql, literals)) if literals and prepared.sql else prepared.statement
     return Portal(statement, prepared.sql, formats)

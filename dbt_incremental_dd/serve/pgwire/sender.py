@@ -45,5 +45,5 @@ def described(schema: pa.Schema, formats: tuple[int, ...]) -> bytes:
 
 def rows(table: pa.Table, formats: tuple[int, ...]) -> bytes:
     """A frame for each row."""
-    columns = [encoded(column, is_binary(formats, at)) for at, column in enumerate(table.columns)]
+    columns = [encoded(column, binary=is_binary(formats, at)) for at, column in enumerate(table.columns)]
     return data_rows(columns, table.num_rows)

@@ -21,7 +21,7 @@ from dbt_incremental_dd.subscribe.parts import parts
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import STATE, Shape
 from dbt_incremental_dd.subscribe.subscription import Batch, Start
-from dbt_incremental_dd.trace.stored import updates_schema
+from dbt_incremental_dd.trace.arrow_reader import updates_schema
 
 _TIMESTAMP = pa.field("mz_timestamp", pa.decimal128(20, 0))
 _PROGRESSED = pa.field("mz_progressed", pa.bool_())
@@ -41,7 +41,7 @@ def target(database: Database, wanted: Subscribe) -> tuple[Collection, Shape]:
 def described(database: Database, wanted: Subscribe) -> pa.Schema:
     """The columns that it would have. Raises what ``target`` raises."""
     collection, shape = target(database, wanted)
-    return _columns(shape.apply(updates_schema(collection.place).empty_table()).schema, wanted.progress)
+    return _columns(shape.apply(updates_schema(collection.place).empty_table()).schema, progress=wanted.progress)
 
 
 async def subscribe(hub: Hub, wanted: Subscribe) -> Subscribed:
@@ -63,7 +63,7 @@ async def _open(hub: Hub, collection: Collection, shape: Shape, wanted: Subscrib
     follower = await stack.enter_async_context(hub.follow(collection, start, shape))
     try:
         schema = await hub.run(lambda: follower.subscription.schema)
-        return Subscribed(stack, follower, collection.name, schema, wanted.progress)
+        return Subscribed(stack, follower, collection.name, schema, progress=wanted.progress)
     except BaseException:
         await stack.aclose()
         raise
@@ -75,9 +75,9 @@ class Subscribed:
     frontier how far it is."""
 
     def __init__(
-        self, stack: contextlib.AsyncExitStack, follower: Follower, name: str, updates: pa.Schema, progress: bool
+        self, stack: contextlib.AsyncExitStack, follower: Follower, name: str, updates: pa.Schema, *, progress: bool
     ) -> None:
-        self.schema = _columns(updates, progress)
+        self.schema = _columns(updates, progress=progress)
         self._stack = stack
         self._follower = follower
         self._name = name
@@ -168,7 +168,7 @@ def _bytes(made: list[pa.Table]) -> int:
     return sum(table.nbytes for table in made)
 
 
-def _columns(updates: pa.Schema, progress: bool) -> pa.Schema:
+def _columns(updates: pa.Schema, *, progress: bool) -> pa.Schema:
     change = _CHANGES[STATE if STATE in updates.names else DIFF]
     data = [field.with_nullable(True) for field in updates if field.name not in (TIME, DIFF, STATE)]
     return pa.schema([_TIMESTAMP, *([_PROGRESSED] if progress else []), change, *data])

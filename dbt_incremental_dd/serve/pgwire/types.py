@@ -43,7 +43,7 @@ def pg_type(arrow: pa.DataType) -> PgType:
     return next((made for belongs, made in _TYPES if belongs(arrow)), _TEXT)
 
 
-def encoded(column: pa.ChunkedArray, binary: bool) -> Values:
+def encoded(column: pa.ChunkedArray, *, binary: bool) -> Values:
     """A column's values in the format that is asked for; None is NULL."""
     made = pg_type(column.type)
     return (made.binary if binary else made.text)(column)

@@ -10,7 +10,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput, Requirement
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.records import column_of, some
-from dbt_incremental_dd.trace.read import quote_name
+from dbt_incremental_dd.trace.spark_reader import quote_name
 
 _PLUS = ("i", "+i", "insert", "c", "create", "r", "u+", "+u", "update_after", "update_postimage", "+1", "1")
 _MINUS = ("d", "-d", "delete", "u-", "-u", "update_before", "update_preimage", "-1")

@@ -21,7 +21,7 @@ from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.envelopes.upsert import ALIVE, Candidates, merged
 from dbt_incremental_dd.sources.records import FILE, ORDER, localized, some
-from dbt_incremental_dd.trace.read import quote_name, schema_of, struct
+from dbt_incremental_dd.trace.spark_reader import quote_name, schema_of, struct
 
 _EVENT = ("before", "after", "op", "ts_ms", "source")
 _POSITION = Position((Field("lsn", LONG), Field("file", STRING), Field("pos", LONG), Field("ts_ms", LONG)))

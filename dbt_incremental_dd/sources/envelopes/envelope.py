@@ -14,7 +14,7 @@ from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class EnvelopeInput:
     name: str
     location: str | None
     settings: EnvelopeSettings
-    place: Place
+    place: CollectionStore
     log: Log | None
     schema: Schema
     result: PollResult

@@ -29,7 +29,7 @@ from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.envelopes.tombstones import NODE as TOMBSTONES
 from dbt_incremental_dd.sources.envelopes.tombstones import Tombstones
 from dbt_incremental_dd.sources.records import FILE, GONE, ORDER, is_many, localized, some
-from dbt_incremental_dd.trace.read import quote_name
+from dbt_incremental_dd.trace.spark_reader import quote_name
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
 
 ALIVE = "dd_alive"
@@ -101,7 +101,7 @@ def merged(batch: EnvelopeInput, candidates: Candidates) -> Change:
         # What is computed of each key then needs no other exchange, and leaves each part sorted by it.
         rows, is_arranged = rows.in_ranges(batch.settings.key, -(-rows.estimate // ROWS_PER_FILE)), True
     latest = localized(_latest(batch, candidates, rows))
-    _require_keys(batch, latest if latest.is_at_hand else candidates.rows)
+    _require_keys(batch, latest if latest.is_local else candidates.rows)
     tombstones = Tombstones(batch, candidates.position)
     if not is_first:
         keys = keys_of(latest, batch.settings.key)
@@ -138,7 +138,7 @@ def _latest(batch: EnvelopeInput, candidates: Candidates, rows: Relation) -> Rel
 
 
 def _require_keys(batch: EnvelopeInput, rows: Relation) -> None:
-    if rows.is_at_hand and not any(map(rows.has_null, batch.settings.key)):
+    if rows.is_local and not any(map(rows.has_null, batch.settings.key)):
         return
     columns = {f"dd_null_{place}": name for place, name in enumerate(batch.settings.key)}
     nulls = [

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from airflow.sdk import DAG, Asset
 
+from airflow_differential.conditions import AssetEvents, FilesExist
 from airflow_differential.operators import AdvanceFrontierOperator, DifferentialRunOperator
-from airflow_differential.readiness import AssetEvents, FilesExist
 from airflow_differential.sensors import SourceFrontierSensor
 
 EXAMPLES = Path(__file__).resolve().parents[1]

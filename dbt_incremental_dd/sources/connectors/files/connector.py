@@ -31,9 +31,9 @@ from dbt_incremental_dd.sources.paths import literal, poll_interval
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import in_spark
+from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression

@@ -15,8 +15,8 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.options import option, without
+from dbt_incremental_dd.storage.object_store import make_folder
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import make_folder
 
 _BLOCK = 1 << 22
 """Bytes that are held at a time."""

@@ -12,6 +12,7 @@ from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringType, StructField, StructType
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import STRING
@@ -27,10 +28,9 @@ from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.sources.records import CORRUPT, FILE, on_driver
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
-from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import no_rows, quoted, struct
+from dbt_incremental_dd.trace.spark_reader import no_rows, quoted, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -114,7 +114,7 @@ def _json_lines(spark: SparkSession, spec: FilesSpec, found: Found, wanted: Stru
     is_wrong = json_text.is_wrong(text, own, options)
     lines = _lines(spark, spec, found, wanted)
     lines = lines.where(~json_text.is_blank(text))
-    bad = lines.where(is_wrong).select(F.make_valid_utf8(text), FILE).limit(limits.MALFORMED_ROWS + 1).collect()
+    bad = lines.where(is_wrong).select(F.make_valid_utf8(text), FILE).limit(thresholds.MALFORMED_ROWS + 1).collect()
     frame = _by_spark(spark, spec, found, wanted, F.lit(None).cast("string"))
     if not bad:
         return frame
@@ -235,7 +235,7 @@ def _few_rows(
         with pq.ParquetFile(path, filesystem=filesystem) as file:
             rows += file.metadata.num_rows
             found = as_spark_writes(file.schema_arrow)
-            if rows > limits.TAKEN_ROWS or [(field.name, field.type) for field in found] != wanted:
+            if rows > thresholds.TAKEN_ROWS or [(field.name, field.type) for field in found] != wanted:
                 return None
             table = completed(file.read().cast(found).replace_schema_metadata(None), stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))

@@ -23,8 +23,8 @@ from dbt_incremental_dd.sources.formats import json_lines
 from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import FILE, in_spark, on_driver
+from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
 
 _PREFIX = 4096
 """Bytes of the file's beginning that are remembered."""

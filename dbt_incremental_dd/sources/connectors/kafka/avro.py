@@ -23,7 +23,7 @@ from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
 from dbt_incremental_dd.sources.connectors.kafka.registry import schema_of_id
 from dbt_incremental_dd.sources.connectors.kafka.text import added, with_place
 from dbt_incremental_dd.sources.records import CORRUPT
-from dbt_incremental_dd.trace.stored import stored_types
+from dbt_incremental_dd.trace.arrow_reader import stored_types
 
 _MAGIC = 0
 _HEADER = 5
@@ -52,7 +52,7 @@ def schema_of_records(feed: Feed, stored: Schema) -> Schema:
     return Schema((*stored.columns, *added(feed).columns, Column(CORRUPT, STRING)))
 
 
-def decoded(feed: Feed, messages: pa.Table, stored: Schema, skips_nulls: bool) -> tuple[pa.Table, Schema]:
+def decoded(feed: Feed, messages: pa.Table, stored: Schema, *, skips_nulls: bool) -> tuple[pa.Table, Schema]:
     """The messages' records, with the text of what is malformed."""
     if skips_nulls:
         messages = messages.filter(pc.is_valid(messages["value"]))

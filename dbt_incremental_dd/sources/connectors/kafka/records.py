@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.local.table import Table
@@ -21,11 +22,10 @@ from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.records import in_spark as records_in_spark
 from dbt_incremental_dd.sources.records import on_driver
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
-from dbt_incremental_dd.trace.read import no_rows, struct
+from dbt_incremental_dd.trace.spark_reader import no_rows, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,12 +64,12 @@ class _Reader:
 
     def records(self) -> TopicRecords:
         feed, spark = self._feed, self._request.spark
-        if not feed.reads_avro and self._count > limits.TAKEN_ROWS:
+        if not feed.reads_avro and self._count > thresholds.TAKEN_ROWS:
             frame = in_spark.read(spark, feed, self._spans)
             if frame is not None:
                 return self._kept_by_spark(frame)
         tables: Iterator[pa.Table] = messages(feed, self._spans)
-        if self._count <= limits.TAKEN_ROWS:
+        if self._count <= thresholds.TAKEN_ROWS:
             first = next(tables, None)
             second = next(tables, None)
             if second is None:
@@ -81,13 +81,13 @@ class _Reader:
         """Of messages that are on the driver."""
         workspace = self._request.workspace
         if self._feed.reads_avro:
-            found, schema = avro.decoded(self._feed, table, self._stored, self._skips_nulls)
+            found, schema = avro.decoded(self._feed, table, self._stored, skips_nulls=self._skips_nulls)
             return on_driver(workspace, found, schema)
-        rows = text.parsed(self._feed, table, self._stored, self._skips_nulls)
+        rows = text.parsed(self._feed, table, self._stored, skips_nulls=self._skips_nulls)
         if rows is not None:
             return on_driver(workspace, rows, self._stored + text.added(self._feed))
         raw = workspace.frame(Table(table, MESSAGES))
-        frame = text.decoded(self._feed, raw, self._stored, self._skips_nulls)
+        frame = text.decoded(self._feed, raw, self._stored, skips_nulls=self._skips_nulls)
         return records_in_spark(workspace, frame, table.num_rows)
 
     def _many(self, tables: Iterable[pa.Table]) -> TopicRecords:
@@ -97,7 +97,7 @@ class _Reader:
         try:
             if self._feed.reads_avro:
                 schema = avro.schema_of_records(self._feed, self._stored)
-                made = (avro.decoded(self._feed, one, self._stored, self._skips_nulls)[0] for one in tables)
+                made = (avro.decoded(self._feed, one, self._stored, skips_nulls=self._skips_nulls)[0] for one in tables)
                 return self._counted(_filed(spark, storage, scratch, made, schema), scratch)
             raw = _filed(spark, storage, f"{scratch}/raw", tables, MESSAGES)
             return self._kept_by_spark(raw, scratch)
@@ -110,7 +110,7 @@ class _Reader:
         storage, spark = self._request.storage, self._request.spark
         scratch = scratch or storage.scratch("topic")
         try:
-            records = text.decoded(self._feed, frame, self._stored, self._skips_nulls)
+            records = text.decoded(self._feed, frame, self._stored, skips_nulls=self._skips_nulls)
             records.write.parquet(spark_uri(f"{scratch}/records"))
             kept = spark.read.schema(records.schema).parquet(spark_uri(f"{scratch}/records"))
         except BaseException:

@@ -20,7 +20,7 @@ from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
 from dbt_incremental_dd.sources.formats import json_lines, json_text
 from dbt_incremental_dd.sources.records import CORRUPT, FILE, GONE, ORDER
 from dbt_incremental_dd.trace.arrow import arrow_type
-from dbt_incremental_dd.trace.read import quote_name, struct
+from dbt_incremental_dd.trace.spark_reader import quote_name, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -35,7 +35,7 @@ def added(feed: Feed) -> Schema:
     return Schema((Column(FILE, STRING), Column(ORDER, LONG), *gone))
 
 
-def parsed(feed: Feed, messages: pa.Table, stored: Schema, skips_nulls: bool) -> pa.Table | None:
+def parsed(feed: Feed, messages: pa.Table, stored: Schema, *, skips_nulls: bool) -> pa.Table | None:
     """The messages' records without a Spark job; None where some might be others to Spark, or malformed."""
     if feed.format != "json" or feed.reader:
         return None
@@ -107,7 +107,7 @@ def _object(names: Sequence[str], text: bytes) -> bytes:
     return b'{"' + names[0].encode() + b'": ' + text + b"}"
 
 
-def decoded(feed: Feed, messages: DataFrame, stored: Schema, skips_nulls: bool) -> DataFrame:
+def decoded(feed: Feed, messages: DataFrame, stored: Schema, *, skips_nulls: bool) -> DataFrame:
     """The messages' records, with the text of what is malformed."""
     if skips_nulls:
         messages = messages.where("value IS NOT NULL")

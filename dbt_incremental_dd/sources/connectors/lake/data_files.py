@@ -16,8 +16,10 @@ from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
+from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
@@ -25,12 +27,10 @@ from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancie
 from dbt_incremental_dd.sources.partitions import Unclear, value_of
 from dbt_incremental_dd.sources.paths import literal
 from dbt_incremental_dd.sources.records import in_spark, no_records, on_driver
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
-from dbt_incremental_dd.trace.duck import database
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import spark_uri
-from dbt_incremental_dd.trace.read import quoted, struct
+from dbt_incremental_dd.trace.spark_reader import quoted, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -159,7 +159,7 @@ def _plain(uri: str) -> str:
 
 def _read_few(storage: Storage, schema: Schema, parts: Sequence[Part], rows: int) -> pa.Table | None:
     """The rows, without a Spark job; None where there are many, or Arrow might read others than Spark."""
-    if rows > limits.TAKEN_ROWS or len(parts) > _MOST_FILES or not is_readable(schema):
+    if rows > thresholds.TAKEN_ROWS or len(parts) > _MOST_FILES or not is_readable(schema):
         return None
     tables = []
     for part in parts:

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.read import refuse_unstorable
+from dbt_incremental_dd.trace.spark_reader import refuse_unstorable
 
 _PHYSICAL = "delta.columnMapping.physicalName"
 _ID = "delta.columnMapping.id"

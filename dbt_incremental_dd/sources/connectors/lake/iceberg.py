@@ -32,7 +32,7 @@ from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import in_spark, no_records
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace.read import quoted, schema_of, struct
+from dbt_incremental_dd.trace.spark_reader import quoted, schema_of, struct
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64

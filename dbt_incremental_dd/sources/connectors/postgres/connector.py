@@ -29,7 +29,7 @@ from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.record_schema import declared
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.read import schema_of
+from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.sources.connectors.postgres.connection import Connection

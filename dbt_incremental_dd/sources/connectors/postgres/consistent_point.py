@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.connectors.postgres import copying, slots
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError, connected, told

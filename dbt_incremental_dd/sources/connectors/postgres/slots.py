@@ -114,7 +114,7 @@ def slot_state(connection: Connection, name: str, server: Server) -> Slot | None
 
 
 @contextmanager
-def consistent_point(url: str, name: str, is_temporary: bool) -> Iterator[tuple[int, str]]:
+def consistent_point(url: str, name: str, *, is_temporary: bool) -> Iterator[tuple[int, str]]:
     """Makes a slot; its first position, and the exported snapshot of all that is before, valid inside."""
     kind = " TEMPORARY" if is_temporary else ""
     command = f"CREATE_REPLICATION_SLOT {quote_identifier(name)}{kind} LOGICAL pgoutput EXPORT_SNAPSHOT"

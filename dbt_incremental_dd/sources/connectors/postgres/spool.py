@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
 from dbt_incremental_dd.relation.relation import Relation
@@ -17,11 +18,10 @@ from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresEr
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table
 from dbt_incremental_dd.sources.connectors.postgres.types import converted
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS, in_spark, on_driver
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.object_store import make_folder, spark_uri
-from dbt_incremental_dd.trace.read import struct
+from dbt_incremental_dd.trace.spark_reader import struct
 
 MOST_BYTES = 64 << 20
 """Of values, at a time in memory."""
@@ -29,7 +29,7 @@ MOST_BYTES = 64 << 20
 
 def is_full(rows: int, size: int) -> bool:
     """Whether so many rows and bytes are to be put aside before more are held."""
-    return rows >= limits.TAKEN_ROWS or size >= MOST_BYTES
+    return rows >= thresholds.TAKEN_ROWS or size >= MOST_BYTES
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.sources.connectors.postgres.changes import Changes, ResyncRequired, changes
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.pgoutput import Begin, Commit, Message, Relation, Truncate, decode

@@ -26,7 +26,7 @@ from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import in_spark
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.read import quoted, schema_of
+from dbt_incremental_dd.trace.spark_reader import quoted, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,7 +16,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources import partitions
 from dbt_incremental_dd.sources.connectors.table.catalog import Described, described
 from dbt_incremental_dd.sources.partitions import Partition, partition_of
-from dbt_incremental_dd.trace.read import quote_name
+from dbt_incremental_dd.trace.spark_reader import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.trace.checksum import require_intact
-from dbt_incremental_dd.trace.object_store import spark_uri
+from dbt_incremental_dd.parquet.checksum import require_intact
+from dbt_incremental_dd.storage.object_store import spark_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

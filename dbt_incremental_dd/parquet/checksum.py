@@ -17,8 +17,8 @@ from functools import lru_cache
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.trace import limits
-from dbt_incremental_dd.trace.object_store import is_remote
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.storage.object_store import is_remote
 
 _NAMED = re.compile(r"\.([0-9a-f]{8})\.parquet$")
 _CHUNK = 1 << 20
@@ -48,8 +48,8 @@ def flaw(filesystem: pafs.FileSystem, path: str) -> str | None:
 
 def require_intact(paths: Iterable[str]) -> None:
     """Raises OSError, naming the file, if one is not what was written. Each local file is read whole once in a process,
-    those beyond ``limits.CHECKED_BYTES`` in one call are not."""
-    left = limits.CHECKED_BYTES
+    those beyond ``thresholds.CHECKED_BYTES`` in one call are not."""
+    left = thresholds.CHECKED_BYTES
     for path in paths:
         named = _NAMED.search(path)
         if named is None or is_remote(path):

@@ -32,9 +32,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core.points import reached
-from dbt_incremental_dd.trace import durable
-from dbt_incremental_dd.trace.thrift import I32, I64, STRUCT, Fields, Items, Number, decode, decode_numbers, encode
+from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.parquet.thrift import I32, I64, STRUCT, Fields, Items, Number, decode, decode_numbers, encode
+from dbt_incremental_dd.storage import durable
 
 SUFFIX = ".pages"
 _CHECKED, _CRC = b"DDPAGES1", 4

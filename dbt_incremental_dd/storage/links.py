@@ -11,8 +11,8 @@ import shutil
 import time
 from collections.abc import Iterable
 
-from dbt_incremental_dd.core.batch import DataFile
-from dbt_incremental_dd.core.points import reached
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.failpoints import reached
 
 STILL_READ = 600.0
 """Seconds that a folder stays after it was last changed."""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dbt_incremental_dd.trace.object_store import filesystem_of, is_remote
+from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote
 
 T = TypeVar("T")
 _MOST = 2_000

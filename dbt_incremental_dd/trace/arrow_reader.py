@@ -14,11 +14,11 @@ from dbt_incremental_dd.trace.arrow import PARQUET, nullable
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.damage import damaged, require_readable
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log
 
 
-def log_of(place: Place) -> Log:
+def log_of(place: CollectionStore) -> Log:
     """The log of a collection that is stored. Raises StateError where it is not."""
     log = place.log()
     if log is None:
@@ -26,7 +26,7 @@ def log_of(place: Place) -> Log:
     return log
 
 
-def changes(place: Place, after: Time, up_to: Time) -> pa.Table:
+def changes(place: CollectionStore, after: Time, up_to: Time) -> pa.Table:
     """A collection's updates with ``after < dd_time <= up_to``, by time: visible columns, dd_time, dd_diff. Raises
     FrontierError where one of the times cannot be read."""
     log = log_of(place)
@@ -36,7 +36,7 @@ def changes(place: Place, after: Time, up_to: Time) -> pa.Table:
     return _updates(place, log, after, up_to)
 
 
-def contents(place: Place, t: Time) -> pa.Table:
+def contents(place: CollectionStore, t: Time) -> pa.Table:
     """What a collection holds as of ``t``: visible columns, and each row's count in dd_diff. Raises FrontierError where
     that time cannot be read."""
     log = log_of(place)
@@ -44,16 +44,16 @@ def contents(place: Place, t: Time) -> pa.Table:
     return summed(_updates(place, log, BEGINNING, t))
 
 
-def updates_schema(place: Place) -> pa.Schema:
+def updates_schema(place: CollectionStore) -> pa.Schema:
     """The columns of a collection's updates."""
     return _updates_schema(place, log_of(place))
 
 
-def _updates_schema(place: Place, log: Log) -> pa.Schema:
+def _updates_schema(place: CollectionStore, log: Log) -> pa.Schema:
     return stored_types(Schema((*columns_of(place, log).columns, TIME_COLUMN, DIFF_COLUMN)))
 
 
-def _updates(place: Place, log: Log, after: Time, up_to: Time) -> pa.Table:
+def _updates(place: CollectionStore, log: Log, after: Time, up_to: Time) -> pa.Table:
     """A column that a file lacks is NULL."""
     filesystem, root = place.storage.filesystem(log.uri)
     columns = _updates_schema(place, log)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.groups import WindowGroups
-from dbt_incremental_dd.differential.growth import COPY, LAST, NUMBER, Growth, was
+from dbt_incremental_dd.differential.window_append import COPY, LAST, NUMBER, Append, was
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.logical.sql_types import sql_type
@@ -19,7 +20,6 @@ from dbt_incremental_dd.relation.engine import Measure
 from dbt_incremental_dd.relation.keys import keys_of
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.render.groups import restriction, stored
-from dbt_incremental_dd.trace import limits
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -33,7 +33,7 @@ _TOTAL = "dd_total"
 
 
 @dataclass(frozen=True)
-class Grown:
+class Appended:
     """``answer``: the change of the extended partitions' output; ``tails``: their new ones; ``rest``: the input's
     change in other partitions."""
 
@@ -42,13 +42,13 @@ class Grown:
     rest: Relation | None
 
 
-class Growing:
+class Appending:
     """One operator's partitions in one run; ``change`` is its input's delta."""
 
     def __init__(self, node: WindowGroups, run: OperatorRun, change: Relation) -> None:
         assert node.growth is not None and node.tail is not None
         self._node = node
-        self._growth: Growth = node.growth
+        self._growth: Append = node.growth
         self._tail = node.tail
         self._run = run
         self._change = change
@@ -58,26 +58,26 @@ class Growing:
         """The tails of partitions that change."""
         inner = self._run.context.inner.of(self._tail)
         rows = inner.contents(new=False, keys=restriction(self._node, self._change))
-        return None if rows is None else rows.brought()
+        return None if rows is None else rows.collected()
 
     def store(self, change: Relation) -> None:
         """Adds a change of tails to them."""
         self._run.context.inner.of(self._tail).append(change.localized(), self._run.context.at)
 
-    def extended(self, tails: Relation | None) -> Grown | None:
+    def extended(self, tails: Relation | None) -> Appended | None:
         """The partitions that only grow at their end; None where there are none, or too much of anything."""
-        if not self._change.groups_by(self._node.keys) or (tails is not None and not tails.is_at_hand):
+        if not self._change.groups_locally(self._node.keys) or (tails is not None and not tails.is_local):
             return None
         missing = self._others(self._change, tails)
         tails = plus([tails, None if missing is None else self._from_output(missing)])
-        if tails is None or not tails.is_at_hand:
+        if tails is None or not tails.is_local:
             return None
         estimate = tails.estimate + self._change.estimate
-        found = replace(self._computed(tails.expand()), estimate=estimate).brought()
-        if not found.is_at_hand or found.is_empty:
+        found = replace(self._computed(tails.expand()), estimate=estimate).collected()
+        if not found.is_local or found.is_empty:
             return None
         answer = self._answer(found)
-        return Grown(answer.consolidate(), self._tails(found), self._others(self._change, answer))
+        return Appended(answer.consolidate(), self._tails(found), self._others(self._change, answer))
 
     def _others(self, rows: Relation, partitions: Relation | None) -> Relation | None:
         """The rows of other partitions than those."""
@@ -92,19 +92,19 @@ class Growing:
         """Tails of these rows' partitions from their stored rows; None where none has many."""
         node, growth = self._node, self._growth
         old = stored(node, self._run, new=False, keys=restriction(node, change))
-        old = None if old is None else self._large(old.localized(limits.RECOMPUTED_ROWS))
-        if old is None or (old.is_at_hand and old.estimate <= limits.RECOMPUTED_ROWS):
+        old = None if old is None else self._large(old.localized(thresholds.RECOMPUTED_ROWS))
+        if old is None or (old.is_local and old.estimate <= thresholds.RECOMPUTED_ROWS):
             return None
         tails = self._last(old.expand()).columns((*node.columns, NUMBER))
-        return replace(tails, estimate=growth.rows * change.estimate, positive=True, consolidated=True).brought()
+        return replace(tails, estimate=growth.rows * change.estimate, positive=True, consolidated=True).collected()
 
     def _large(self, rows: Relation) -> Relation | None:
         """The rows of partitions with many, as far as that is known."""
         keys = self._node.keys
-        if not keys or not rows.groups_by(keys):
+        if not keys or not rows.groups_locally(keys):
             return rows
         counted = rows.group_by(keys, [Measure(_TOTAL, "sum", Expr(DIFF), "BIGINT")])
-        large = counted.filter(Expr(f"{_TOTAL} > {limits.RECOMPUTED_ROWS}"))
+        large = counted.filter(Expr(f"{_TOTAL} > {thresholds.RECOMPUTED_ROWS}"))
         return None if large.is_empty else rows.restrict(large, keys)
 
     def _last(self, rows: Relation) -> Relation:

@@ -140,7 +140,7 @@ class Query(Condition):
 
 
 @dataclass
-class Calls(Condition):
+class CallableCondition(Condition):
     """A function of your own says so: a dotted path, or the function itself. It is given the time in ms."""
 
     function: str | Callable[[int], bool]

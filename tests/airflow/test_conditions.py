@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_differential.readiness import (
-    Calls,
+from airflow_differential.conditions import (
+    CallableCondition,
     Condition,
     EventTimes,
     FilesExist,
@@ -81,10 +81,10 @@ def test_queries(tmp_path: Path) -> None:
 
 
 def test_functions() -> None:
-    wanted = again(Calls(says_so))
+    wanted = again(CallableCondition(says_so))
     assert wanted.holds(DAY) and not wanted.holds(DAY + 1)
     with pytest.raises(ValueError, match=r"nowhere\.at_all.*cannot be imported"):
-        Calls("nowhere.at_all").holds(DAY)
+        CallableCondition("nowhere.at_all").holds(DAY)
 
 
 def test_times() -> None:

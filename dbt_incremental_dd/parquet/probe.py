@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.trace.checksum import require_intact
-from dbt_incremental_dd.trace.duck import database
+from dbt_incremental_dd.duck.connections import database
+from dbt_incremental_dd.parquet.checksum import require_intact
 
 _GLOB = frozenset("*?[]{}\\")
 

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.trace.pages import Field, PageIndex, Values, comparable, open_pages
-from dbt_incremental_dd.trace.thrift import I64, STRUCT, Encoded, Fields, Items, Number, encode, with_longs
+from dbt_incremental_dd.parquet.page_index import Field, PageIndex, Values, comparable, open_pages
+from dbt_incremental_dd.parquet.thrift import I64, STRUCT, Encoded, Fields, Items, Number, encode, with_longs
 
 _LOG = logging.getLogger(__name__)
 """Tells what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.trace.holds import held_by, hold, release
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 
 FORGOTTEN = 600_000
 """Ms after which a subscription without a name that says nothing more holds nothing back."""
@@ -36,10 +36,10 @@ class Holds(Protocol):
         """It holds nothing any more."""
 
 
-class Keeping:
+class ReadHold:
     """What one subscription says of itself, in a file of its own."""
 
-    def __init__(self, place: Place, name: str | None = None) -> None:
+    def __init__(self, place: CollectionStore, name: str | None = None) -> None:
         self._place = place
         self._name = name
         self._reader = uuid.uuid4().hex if name is None else _reader(name)
@@ -81,8 +81,8 @@ class Together:
     """What many subscriptions to one collection say of themselves, in one file: where the last of them is. They say it
     when ``say`` is called: before one that is new or has gone back reads, and again and again after that."""
 
-    def __init__(self, place: Place) -> None:
-        self._keeping = Keeping(place)
+    def __init__(self, place: CollectionStore) -> None:
+        self._keeping = ReadHold(place)
         self._where: dict[int, Time] = {}
         self._said: tuple[Time, Time] | None = None
         self._lock = threading.Lock()

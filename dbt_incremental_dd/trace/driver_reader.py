@@ -10,22 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from dbt_incremental_dd.core.batch import DataFile
+from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace import limits
+from dbt_incremental_dd.parquet.checksum import require_intact
+from dbt_incremental_dd.parquet.page_reader import probe_pages
+from dbt_incremental_dd.parquet.probe import probe
+from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.trace.arrow import PARQUET, file_type
-from dbt_incremental_dd.trace.checksum import require_intact
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
-from dbt_incremental_dd.trace.object_store import is_remote
-from dbt_incremental_dd.trace.page_probe import probe_pages
-from dbt_incremental_dd.trace.probe import probe
 
 _LOG = logging.getLogger(__name__)
 """Tells each read at DEBUG, with the files' ``paths``, the ``columns`` and the ``wanted`` keys."""
 
 
-def read_local(
+def read_files(
     storage: Storage,
     uri: str,
     files: Sequence[DataFile],
@@ -53,14 +53,14 @@ def read_local(
     return pa.concat_tables(tables)
 
 
-def find_local(
+def find_rows(
     storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
-    """What ``read_local`` reads of the keys; None where that is too much to look through or to hold."""
-    if total_rows(files) > limits.PROBED_ROWS or sum(file.bytes for file in files) > limits.PROBED_BYTES:
+    """What ``read_files`` reads of the keys; None where that is too much to look through or to hold."""
+    if total_rows(files) > thresholds.PROBED_ROWS or sum(file.bytes for file in files) > thresholds.PROBED_BYTES:
         return None
-    table = read_local(storage, uri, files, schema, keys)
-    return table if table.num_rows <= limits.FOUND_ROWS else None
+    table = read_files(storage, uri, files, schema, keys)
+    return table if table.num_rows <= thresholds.FOUND_ROWS else None
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:

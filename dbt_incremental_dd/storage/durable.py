@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from dbt_incremental_dd.trace.object_store import is_remote
+from dbt_incremental_dd.storage.object_store import is_remote
 
 _AT_ONCE = 8
 _DEEPEST = 7

@@ -6,13 +6,13 @@ import json
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.trace.layout import Place
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.lock import writing
 
 _FILE = "frontier.json"
 
 
-def declared(place: Place) -> Time | None:
+def declared(place: CollectionStore) -> Time | None:
     """The latest time up to which the source is complete; None where nobody has said so. Raises StateError where what
     is stored cannot be read."""
     text = place.storage.read_small(_path(place))
@@ -27,7 +27,7 @@ def declared(place: Place) -> Time | None:
         ) from error
 
 
-def declare(place: Place, complete_up_to: Time) -> Time:
+def declare(place: CollectionStore, complete_up_to: Time) -> Time:
     """Says that the source is complete up to that time; never takes back what was said. The time that holds then."""
     with writing(place):
         before = declared(place)
@@ -37,5 +37,5 @@ def declare(place: Place, complete_up_to: Time) -> Time:
     return complete_up_to
 
 
-def _path(place: Place) -> str:
+def _path(place: CollectionStore) -> str:
     return f"collections/{place.folder}/{_FILE}"

@@ -1,0 +1,1 @@
+"""DuckDB: its connections, and its SQL."""

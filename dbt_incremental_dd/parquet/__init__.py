@@ -1,0 +1,1 @@
+"""Parquet files read by key: page indexes, checksums, probes."""
