@@ -71,8 +71,8 @@ class SourceFrontierSensor(_Waiting):
 
     ``source``: the collection's name, ``schema.identifier``, of a source with ``frontier: managed``; ``complete``: a
     condition of ``airflow_differential.conditions``; ``up_to``: by default the data interval's end; ``first``: it may
-    be a source that has never been taken in, beside others that have. Its value is ``{"source", "complete_up_to"}``, and
-    its outlets' events carry it.
+    be a source that has never been taken in, beside others that have. Its value is ``{"source", "complete_up_to"}``,
+    and its outlets' events carry it.
     """
 
     template_fields: Sequence[str] = ("state_root", "source", "complete", "up_to")

@@ -7,6 +7,7 @@ sizes, times) tell whether it can have changed at all, and in which partitions; 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from urllib.parse import unquote, urlparse
@@ -16,15 +17,18 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
-from dbt_incremental_dd.sources.connectors.table.catalog import described
+from dbt_incremental_dd.sources.connectors.table.catalog import Described, described
+from dbt_incremental_dd.sources.connectors.table.parquet_files import read_small
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.sources.records import in_spark
+from dbt_incremental_dd.sources.records import in_spark, on_driver
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import quoted, schema_of
 
@@ -73,10 +77,27 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
         others = changed_partitions(spark, spec.relation, told, stored, mark or {}, progress.get("files") or {})
         fresh = frame if others is None or stored is None else frame.where(within(others, stored))
         found = None if others is None else tuple(others)
-        return PollResult(in_spark(request.workspace, fresh, _LARGE), {"files": mark}, whole=True, within=found)
+        records = _few(request, told, frame, columns, files or {}) if others is None else None
+        records = records or in_spark(request.workspace, fresh, _LARGE)
+        return PollResult(records, {"files": mark}, whole=True, within=found)
     return _appended(request, frame, files)
 
 
+def _few(
+    request: PollRequest[TableSpec], told: Described, frame: DataFrame, columns: Schema, files: Mapping[str, _DataFile]
+) -> Relation | None:
+    """All records of a small table, read on the driver; None where Spark has to read them."""
+    if told.provider != "parquet" or told.partitioned_by or not files:
+        return None
+    if sum(file.state[0] for file in files.values()) > _SMALL_BYTES:
+        return None
+    filesystem, _ = request.storage.filesystem(next(iter(files)))
+    table = read_small(filesystem, list(files), columns, frame.schema)
+    return None if table is None else on_driver(request.workspace, table, columns)
+
+
+_SMALL_BYTES = 64 << 20
+"""Of a table that is read on the driver."""
 _SLASHES = "^([^/:]+:)/+"
 _LARGE = 1 << 40
 """More records than anybody brings to the driver: how many there are is not known."""
