@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.runtime import costs
@@ -26,6 +27,9 @@ __all__ = ["connect_server"]
 
 # What py4j tells when a session ends comes after the streams that Airflow's logging writes to are closed.
 logging.getLogger("py4j").setLevel(logging.ERROR)
+# How long an example takes says more of what runs beside it than of the code.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
 
 SETTINGS = {

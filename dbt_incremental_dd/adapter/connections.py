@@ -13,8 +13,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.runtime.session import open_session
-from dbt_incremental_dd.storage.object_store import require_safe
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.layout import Storage, open_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,9 +64,7 @@ def project_dir(config: Any) -> str:
 
 def storage_of(credentials: Any, folder: str) -> Storage:
     """The state root that the profile names."""
-    root, options = credentials.root(folder), dict(credentials.storage_options)
-    require_safe(root, options)
-    return Storage(root, options)
+    return open_storage(credentials.root(folder), credentials.storage_options)
 
 
 __all__ = ["DifferentialConnectionManager", "project_dir", "storage_of"]

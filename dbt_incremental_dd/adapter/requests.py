@@ -14,7 +14,8 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
-from dbt_incremental_dd.sources.config import SourceSpec, parse_source
+from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.graph import relation_key, settings_of, source_of
 from dbt_incremental_dd.sources.secrets import literal_secrets
 
 logger = AdapterLogger("Differential")
@@ -122,20 +123,13 @@ def _inputs(
         elif materialized == "differential":
             for relation_name in (node.get("relation_name"), (node.get("defer_relation") or {}).get("relation_name")):
                 if relation_name:
-                    yield _key(relation_name), "model"
+                    yield relation_key(relation_name), "model"
 
 
 def source_spec(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:
     """A source of dbt's graph, and the name that SQL has for it. Raises ConfigError for what is wrong with it."""
-    relation = str(node["relation_name"])
-    name = _key(relation)
-    wide = (node.get("source_meta") or {}).get("differential") or {}
-    meta = (node.get("meta") or {}).get("differential") or {}
-    own = ((node.get("config") or {}).get("meta") or {}).get("differential") or {}
-    settings = {**wide, **meta, **own}
-    columns = {column["name"]: column.get("data_type") for column in (node.get("columns") or {}).values()}
-    _warn_of_secrets(name, settings)
-    return name, parse_source(name, relation, settings, columns, folder)
+    _warn_of_secrets(relation_key(str(node["relation_name"])), settings_of(node))
+    return source_of(node, folder)
 
 
 def _warn_of_secrets(source: str, settings: Mapping[str, Any]) -> None:
@@ -148,7 +142,3 @@ def _warn_of_secrets(source: str, settings: Mapping[str, Any]) -> None:
                 f"source {source}: options.{name} holds a secret, which dbt writes to target/ as it is. "
                 f"Name the environment variable that has it instead: {name}: {{env_var: NAME}} (no template)."
             )
-
-
-def _key(relation_name: str) -> str:
-    return ".".join(part.strip("`") for part in relation_name.split(".")).lower()

@@ -30,7 +30,7 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.storage import durable
-from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder
+from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder, require_safe
 from dbt_incremental_dd.trace.log import Log
 
 DEFAULT_ROOT = ".dbt_incremental_dd"
@@ -242,3 +242,9 @@ class InnerPlace(CollectionStore):
     @property
     def trace_uri(self) -> str:
         return self.uri
+
+
+def open_storage(root: str, options: Mapping[str, str]) -> Storage:
+    """The state root, with delta-rs's options for it. Raises ConfigError for a store on which commits are not safe."""
+    require_safe(root, options)
+    return Storage(root, dict(options))

@@ -10,7 +10,8 @@ from typing import Any
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.sources.graph import source_of
+from dbt_incremental_dd.trace.layout import Storage, open_storage
 
 
 class RunFailed(DifferentialError):
@@ -61,11 +62,9 @@ class Project:
 
     def sources(self) -> dict[str, SourceSpec]:
         """What models read from outside, by unique id. Raises ConfigError for settings that cannot be honoured."""
-        from dbt.adapters.differential.requests import source_spec
-
         read = {parent for node in self._models() for parent in node.depends_on.nodes}
         nodes = {name: node for name, node in self._manifest.sources.items() if name in read}
-        return {name: source_spec(node.to_dict(), self.folder)[1] for name, node in nodes.items()}
+        return {name: source_of(node.to_dict(), self.folder)[1] for name, node in nodes.items()}
 
     def affected(self, sources: Iterable[str]) -> list[str]:
         """Selectors of all models that read these sources, whatever is between, with all that those read: so that
@@ -104,11 +103,10 @@ class Project:
 
     def storage(self) -> Storage:
         """Where the collections are, as the profile says; known after the first run."""
-        from dbt.adapters.differential.connections import storage_of
         from dbt.adapters.factory import get_adapter_by_type
 
-        found: Storage = storage_of(get_adapter_by_type("differential").config.credentials, self.folder)
-        return found
+        credentials = get_adapter_by_type("differential").config.credentials
+        return open_storage(credentials.root(self.folder), credentials.storage_options)
 
     def _models(self) -> list[Any]:
         nodes = self._manifest.nodes.values()

@@ -28,7 +28,7 @@ def rows(session: Session, sql: str, *parameters: object) -> list[tuple[object, 
     return [tuple(row.values()) for batch in found for row in batch.to_pylist()]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(STEPS)
 def test_every_time_reads_as_it_was(steps: list[list[tuple[int, list[tuple[int, str | None]], int]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

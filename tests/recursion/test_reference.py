@@ -65,7 +65,7 @@ nodes = st.sampled_from([0, 1, 2, 3, None])
 rows = st.tuples(nodes, nodes, st.sampled_from([1, 2, 5, 9, None]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(edges=st.lists(rows, max_size=8), sources=st.lists(nodes, max_size=3))
 def test_iterating_them_over_any_rows_does(edges: list[Edge], sources: list[Node]) -> None:
     assert_all(Iterated(), "random", edges, sources)

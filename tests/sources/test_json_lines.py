@@ -121,7 +121,7 @@ FITTING = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(FITTING, min_size=1, max_size=20) | st.lists(RECORDS, min_size=1, max_size=3), st.booleans())
 def test_random_lines(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], ascii: bool

@@ -83,7 +83,7 @@ def test_a_selection_that_cannot_be_computed(tmp_path: Path) -> None:
     assert next(iter(stored.collection.subscribe(select="select v from kept"))).updates["v"].to_pylist() == ["a"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(STEPS, st.data())
 def test_selected_changes_add_up(
     steps: list[list[tuple[int, list[tuple[int, str | None]], int]]], data: st.DataObject
@@ -136,7 +136,7 @@ def test_what_becomes_of_keys(tmp_path: Path) -> None:
 KEYED = st.dictionaries(st.integers(0, 3), st.sampled_from(["a", "b", None]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(KEYED, max_size=3), max_size=6), st.data())
 def test_keys_add_up(steps: list[list[dict[int, str | None]]], data: st.DataObject) -> None:
     """A client that puts and removes by key has the contents."""

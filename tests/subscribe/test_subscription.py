@@ -40,7 +40,7 @@ def write(stored: Stored, held: Rows, step: list[tuple[int, list[tuple[int, str 
     return upper + 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS, st.data())
 def test_batches_add_up_to_the_contents(
     steps: list[list[tuple[int, list[tuple[int, str | None]], int]]], data: st.DataObject

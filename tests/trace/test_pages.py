@@ -78,7 +78,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.integers(0, 300) | st.none(), min_size=41, max_size=200), st.sets(st.integers(-1, 301), max_size=5))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_same_rows_as_a_filter_s(
     small: None, tmp_path_factory: pytest.TempPathFactory, numbers: list[int | None], wanted: set[int]
 ) -> None:

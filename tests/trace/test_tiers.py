@@ -47,7 +47,7 @@ def test_nothing_is_merged_before_a_tier_is_full() -> None:
     assert len(mergeable([*(file(n, 20) for n in range(FAN)), file(99, 1)])) == FAN + 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(STEPS, st.data())
 def test_every_time_reads_as_before(
     steps: list[list[tuple[int, list[tuple[int, str | None]], int]]], data: st.DataObject

@@ -60,7 +60,7 @@ def fetched(connection: Connection, name: str, rows: int) -> list[tuple[Any, ...
     return found
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(STEPS, st.booleans())
 def test_what_is_fetched_is_what_is_stored(
     steps: list[list[tuple[int, list[tuple[int, str | None]], int]]], is_late: bool
