@@ -159,7 +159,7 @@ class DifferentialAdapter(SparkAdapter):
         is wrong and what to do."""
         folder = project_dir(self.config)
         try:
-            request = model_request(model, relation, sql, graph, self.config, folder)
+            request = model_request(model, relation, sql, graph=graph, config=self.config, folder=folder)
             run = self._run(dd_time)
             run.scope.expect(lambda: read_sources(graph, selected, folder))
             outcome = run.model(request)
@@ -182,7 +182,9 @@ class DifferentialAdapter(SparkAdapter):
     ) -> Preview:
         """What the model would be; reads and stores nothing."""
         try:
-            request = model_request(model, relation, sql, graph, self.config, project_dir(self.config))
+            request = model_request(
+                model, relation, sql, graph=graph, config=self.config, folder=project_dir(self.config)
+            )
             return preview(self.connections.session(), self._storage(), request)
         except DifferentialError as error:
             raise _told(error) from error

@@ -202,7 +202,9 @@ def _serve(options: argparse.Namespace) -> int:
     token = os.environ.get("DBT_DD_TOKEN")
     limits = Limits(parse_memory(options.query_memory), _seconds(options.statement_timeout) or None)
     origins = tuple(options.allow_origin)
-    listening = Listening(options.host, options.port, options.pgwire, token, origins, options.pages, limits=limits)
+    listening = Listening(
+        options.host, options.port, options.pgwire, token=token, origins=origins, pages=options.pages, limits=limits
+    )
     with contextlib.suppress(KeyboardInterrupt):
         serve(_database(options), listening, _tell)
     return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.state import OutputState, State
-from dbt_incremental_dd.differential.window_append import Append
+from dbt_incremental_dd.differential.window_append import WindowAppend
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Id, Node, Order
 
@@ -58,7 +58,7 @@ class WindowGroups(Node):
     keys: tuple[Id, ...]
     functions: tuple[tuple[Id, Expr], ...]
     old: State | OutputState
-    growth: Append | None
+    growth: WindowAppend | None
     tail: State | None
 
     @property

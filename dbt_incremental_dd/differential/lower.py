@@ -110,7 +110,12 @@ class _Lowering:
         source = self.lower(node.input)
         arg_type = arg_types(self._types, node.input)
         return plan_reduce(
-            node, source, sql_types(self._types, node.input), arg_type, self._names, self.stored_as_output(node)
+            node,
+            source,
+            sql_types(self._types, node.input),
+            arg_types=arg_type,
+            names=self._names,
+            output=self.stored_as_output(node),
         )
 
     def _distinct(self, node: Node) -> Node:
@@ -129,7 +134,7 @@ class _Lowering:
         if kept is not None:
             return kept
         old = self.stored_as_output(node) or State(self._names.new("top"), node.columns, node.keys)
-        return TopGroups(source, node.keys, node.order, ties, node.limit, node.offset, old)
+        return TopGroups(source, node.keys, node.order, ties=ties, limit=node.limit, offset=node.offset, old=old)
 
     def _window(self, node: Node) -> Node:
         assert isinstance(node, logical.Window)
@@ -139,7 +144,7 @@ class _Lowering:
         functions = tuple((id, with_ties(function, ties)) for id, function in node.functions)
         growth = plan_growth(functions, {column.name: column.type for column in self._types.of(node)})
         tail = State(f"{name}.tail", (*node.columns, NUMBER), node.keys) if growth else None
-        return WindowGroups(self.lower(node.input), node.keys, functions, old, growth, tail)
+        return WindowGroups(self.lower(node.input), node.keys, functions, old=old, growth=growth, tail=tail)
 
     def _union(self, node: Node) -> Node:
         """Casts each operand to the common type, so that one operand's delta can stand alone."""
@@ -157,7 +162,16 @@ class _Lowering:
         old = self.stored_as_output(node) or State(self._names.new("recompute"), node.columns, ())
         operands = tuple(self.lower(operand) for operand in node.operands)
         types = tuple(sql_types(self._types, operand) for operand in node.operands)
-        return Recompute(node.sql, operands, node.names, node.ids, node.reason, node.temporal, types, old)
+        return Recompute(
+            node.sql,
+            operands,
+            node.names,
+            ids=node.ids,
+            reason=node.reason,
+            temporal=node.temporal,
+            operand_types=types,
+            old=old,
+        )
 
     def _fixpoint(self, node: Node) -> Node:
         assert isinstance(node, Fixpoint)

@@ -64,7 +64,7 @@ def _plan(kind: Kind, left: Node, right: Node, on: tuple[Expr, ...], types: SqlT
     alike = tuple(e for e in found if _same_type(e, types))
     others = tuple(_as_predicate(e) for e in found if e not in alike)
     right_types = tuple((id, types[id]) for id in right.columns)
-    return LeftLinearJoin(kind, left, right, alike, rest + others, right_types)
+    return LeftLinearJoin(kind, left, right, equalities=alike, residual=rest + others, right_types=right_types)
 
 
 def _same_type(e: Equality, types: SqlTypes) -> bool:

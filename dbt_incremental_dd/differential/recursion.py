@@ -76,7 +76,9 @@ class _Recursion:
         if not isinstance(node, _GROUPED):
             source, iteration = self._linear(node)
             trace = State(name, (*node.columns, ITERATION), ())
-            self._variables[name] = Variable(name, source, iteration, None, (), None, trace, None)
+            self._variables[name] = Variable(
+                name, source, iteration, operator=None, keys=(), accumulate=None, trace=trace, counts=None
+            )
             return
         source, iteration = self._linear(node.inputs[0])
         leaf = Operand(-1, node.inputs[0].columns)
@@ -84,7 +86,9 @@ class _Recursion:
         trace = State(name, (*node.columns, ITERATION), keys)
         counted = isinstance(node, logical.Distinct | logical.Threshold)
         counts = State(f"{name}.counts", (*node.columns, ITERATION), keys) if counted else None
-        self._variables[name] = Variable(name, source, iteration, operator, keys, accumulate, trace, counts)
+        self._variables[name] = Variable(
+            name, source, iteration, operator=operator, keys=keys, accumulate=accumulate, trace=trace, counts=counts
+        )
 
     def _operator(self, node: Node, leaf: Node) -> tuple[Node, Accumulate | None, tuple[Id, ...]]:
         """The operator over ``leaf``, its form for the driver, and the columns by which it groups."""
@@ -97,15 +101,27 @@ class _Recursion:
                 threshold = plan_threshold(leaf, Names())
                 return threshold, threshold, node.columns
             case logical.TopK():
-                top = TopGroups(leaf, node.keys, node.order, ties, node.limit, node.offset, _NOWHERE)
+                top = TopGroups(
+                    leaf, node.keys, node.order, ties=ties, limit=node.limit, offset=node.offset, old=_NOWHERE
+                )
                 return top, None, node.keys
             case logical.Window():
                 functions = tuple((id, with_ties(function, ties)) for id, function in node.functions)
-                return WindowGroups(leaf, node.keys, functions, _NOWHERE, None, None), None, node.keys
+                return WindowGroups(leaf, node.keys, functions, old=_NOWHERE, growth=None, tail=None), None, node.keys
         assert isinstance(node, logical.Reduce)
         input_types = sql_types(self._types, node.input)
-        planned = plan_reduce(node, leaf, input_types, arg_types(self._types, node.input), Names(), None)
-        whole = RecomputeGroups(leaf, node.keys, node.aggregates, node.global_row, "", input_types, _NOWHERE)
+        planned = plan_reduce(
+            node, leaf, input_types, arg_types=arg_types(self._types, node.input), names=Names(), output=None
+        )
+        whole = RecomputeGroups(
+            leaf,
+            node.keys,
+            node.aggregates,
+            global_row=node.global_row,
+            reason="",
+            input_types=input_types,
+            old=_NOWHERE,
+        )
         return whole, planned if isinstance(planned, Accumulate) else None, node.keys
 
     def _linear(self, node: Node) -> tuple[Node, Id]:

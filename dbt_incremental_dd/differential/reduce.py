@@ -105,7 +105,15 @@ def plan_reduce(
     reason = next((r for a in node.aggregates if (r := _why_not(a, arg_types))), None)
     if reason is not None:
         old = output or State(names.new("groups"), node.columns, node.keys)
-        return RecomputeGroups(source, node.keys, node.aggregates, node.global_row, reason, input_types, old)
+        return RecomputeGroups(
+            source,
+            node.keys,
+            node.aggregates,
+            global_row=node.global_row,
+            reason=reason,
+            input_types=input_types,
+            old=old,
+        )
     parts = _Parts()
     outputs = tuple((a.id, _accumulate(a, arg_types, parts)) for a in node.aggregates)
     return accumulate(source, node.keys, parts, outputs, names, global_row=node.global_row)
@@ -149,7 +157,17 @@ def accumulate(
     sums = State(f"{name}.sums", keys, keys, (DIFF, *(a.name for a in accumulators)))
     extremes = tuple(parts.extremes)
     values = State(f"{name}.values", (*keys, *(e.id for e in extremes)), keys) if extremes else None
-    return Accumulate(source, keys, accumulators, outputs, extremes, global_row, threshold, sums, values)
+    return Accumulate(
+        source,
+        keys,
+        accumulators,
+        outputs=outputs,
+        extremes=extremes,
+        global_row=global_row,
+        threshold=threshold,
+        sums=sums,
+        values=values,
+    )
 
 
 def _why_not(aggregate: Aggregate, arg_types: Callable[[Expr], Type]) -> str | None:

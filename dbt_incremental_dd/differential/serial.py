@@ -14,7 +14,7 @@ from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.reduce import Accumulate, Accumulator, Extreme
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.differential.top import KeptTop
-from dbt_incremental_dd.differential.window_append import Append
+from dbt_incremental_dd.differential.window_append import WindowAppend
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Constant, Filter, FlatMap, Get, Map, Negate, Order, Union
 from dbt_incremental_dd.logical.recursion import Bound
@@ -30,7 +30,7 @@ _PARTS = (
     Equality,
     Expr,
     Extreme,
-    Append,
+    WindowAppend,
     Order,
     Output,
     OutputState,

@@ -51,4 +51,4 @@ def plan_kept_top(node: TopK, source: Node, ties: tuple[Id, ...], names: Names) 
         return None
     name = names.new("top")
     kept, complete = State(f"{name}.kept", node.columns, ()), State(f"{name}.complete", (), ())
-    return KeptTop(source, node.order, ties, node.limit, node.offset, kept, complete)
+    return KeptTop(source, node.order, ties, limit=node.limit, offset=node.offset, kept=kept, complete=complete)

@@ -125,7 +125,7 @@ def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> Append | 
         return None
     revised = tuple(id for id, how in extended if how.ahead)
     new = tuple((id, Expr(how.sql)) for id, how in extended)
-    return Append(orders[-1], len(orders[0]), bool(by_rows), new, revised, back, ahead)
+    return Append(orders[-1], len(orders[0]), bool(by_rows), functions=new, revised=revised, back=back, ahead=ahead)
 
 
 def _order(window: exp.Expr) -> tuple[Order, ...]:
@@ -155,7 +155,7 @@ def _parsed(id: Id, window: exp.Expr, type: Type) -> _Function:
         ignores_nulls = ignores_nulls or isinstance(call, exp.IgnoreNulls)
         condition = call.expression.this if isinstance(call, exp.Filter) else condition
         call = call.this
-    return _Function(id, type, window, call, ignores_nulls, condition)
+    return _Function(id, type, window, call=call, ignores_nulls=ignores_nulls, condition=condition)
 
 
 def _is_running(spec: exp.Expr | None) -> bool:

@@ -166,7 +166,9 @@ def _aggregate(call: exp.Expr, id: Id) -> Aggregate:
         inner = inner.this
     if isinstance(inner, exp.Any):
         argument = inner.this.this if isinstance(inner.this, exp.Paren) else inner.this
-        return Aggregate(id, Expr.of(call), "any", (Expr.of(argument),), False, condition, plain)
+        return Aggregate(
+            id, Expr.of(call), "any", args=(Expr.of(argument),), distinct=False, filter=condition, plain=plain
+        )
     arguments = list(inner.expressions)
     distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
     if distinct:
@@ -176,7 +178,9 @@ def _aggregate(call: exp.Expr, id: Id) -> Aggregate:
     if any(isinstance(a, exp.IgnoreNulls | exp.RespectNulls | exp.Order) for a in arguments):
         plain = False
     parts = tuple(Expr.of(argument) for argument in arguments)
-    return Aggregate(id, Expr.of(call), str(inner.this).lower(), parts, distinct, condition, plain)
+    return Aggregate(
+        id, Expr.of(call), str(inner.this).lower(), args=parts, distinct=distinct, filter=condition, plain=plain
+    )
 
 
 def replaced(tree: exp.Expr, known: Mapping[str, Id]) -> exp.Expr:

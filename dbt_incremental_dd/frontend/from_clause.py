@@ -123,7 +123,9 @@ class _From:
         if names:
             pairs = _using(left[1], right[1], names)
             node, _ = _joined(left, right, side, kind, (*ties, *(Expr(f"{a} = {b}") for a, b in pairs)))
-            return _merged(node, left[1], right[1], names, pairs, kind or side, self.environment)
+            return _merged(
+                node, left[1], right[1], names=names, pairs=pairs, how=kind or side, environment=self.environment
+            )
         inner = not side and kind in ("", "INNER", "CROSS")
         if inner and _has_subquery(join):
             both = _joined(left, right, side, kind, ties)

@@ -154,4 +154,4 @@ def _fallback(text: str, keys: tuple[str, ...], schema: Schema, environment: Env
     names = tuple(tuple(column.name for column in columns) for _, columns in operands)
     ids = tuple(environment.ids.new() for _ in schema)
     environment.types.update(zip(ids, (c.type for c in schema), strict=True))
-    return Fallback(text, tuple(get for get, _ in operands), names, ids, reason, uses_now(text))
+    return Fallback(text, tuple(get for get, _ in operands), names, ids=ids, reason=reason, temporal=uses_now(text))

@@ -62,7 +62,9 @@ def lower_select(select: exp.Select, environment: Environment, lower_query: Lowe
     if where is not None:
         refuse_time_windows([where], "WHERE")
         node = subqueries.filtered(node, where.this)
-    return _Projection(with_windows_written_out(select), select, environment, node, scope, look, subqueries).lower()
+    return _Projection(
+        with_windows_written_out(select), select, environment, node=node, scope=scope, look=look, subqueries=subqueries
+    ).lower()
 
 
 class _Projection:
@@ -206,7 +208,7 @@ class _Projection:
             node, known = key_columns(self._node, keys, environment.ids)
             return aggregation(node, known, calls, global_row=False, ids=environment.ids)
         domain, keys_ = environment.outer.fresh(environment.ids)
-        return aggregated_for_each(domain, keys_, self._node, carried, calls, environment.ids)
+        return aggregated_for_each(domain, keys_, self._node, carried=carried, calls=calls, ids=environment.ids)
 
     def _join_computed(self, computed: list[Computed]) -> None:
         for one in computed:

@@ -35,7 +35,7 @@ def joined(
     right, rights = _keyed(right, [equality.right for equality in equalities], constants)
     keys = list(zip(lefts, rights, strict=True))
     _require_agreement(left, right, keys)
-    found = _of_kind(left, right, kind, keys, residual, constants)
+    found = _of_kind(left, right, kind, keys=keys, residual=residual, constants=constants)
     return found.select([(name, name) for name in dict.fromkeys((*(n for n in names if n != DIFF), DIFF))])
 
 

@@ -89,7 +89,18 @@ class _Publisher:
     def __init__(self, collection: Collection, sink: Sink, kafka: Any) -> None:
         self._collection = collection
         self._sink = sink
-        self._feed = Feed(collection.name, sink.progress, "json", (), "json", False, sink.options, None, {}, {})
+        self._feed = Feed(
+            collection.name,
+            sink.progress,
+            "json",
+            key=(),
+            key_format="json",
+            from_latest=False,
+            client=sink.options,
+            java=None,
+            reader={},
+            registry={},
+        )
         self._id = f"dbt-dd {collection.name} {sink.topic}"
         self._cluster = self._prepare(kafka)
         settings = {"log_level": 0, "transaction.timeout.ms": _TRANSACTION, **sink.options}

@@ -70,7 +70,7 @@ class ArrowEngine:
         residual: Sequence[Expr],
         broadcast: Side | None,
     ) -> Table:
-        return joined(left, right, kind, equalities, residual, self._constants)
+        return joined(left, right, kind, equalities=equalities, residual=residual, constants=self._constants)
 
     def restrict(self, rows: Table, keys: Table, columns: Sequence[str], *, inside: bool, is_small: bool) -> Table:
         require_plain(rows, columns)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.groups import WindowGroups
-from dbt_incremental_dd.differential.window_append import COPY, LAST, NUMBER, Append, was
+from dbt_incremental_dd.differential.window_append import COPY, LAST, NUMBER, WindowAppend, was
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.logical.sql_types import sql_type
@@ -48,7 +48,7 @@ class Appending:
     def __init__(self, node: WindowGroups, run: OperatorRun, change: Relation) -> None:
         assert node.growth is not None and node.tail is not None
         self._node = node
-        self._growth: Append = node.growth
+        self._growth: WindowAppend = node.growth
         self._tail = node.tail
         self._run = run
         self._change = change

@@ -57,7 +57,7 @@ def _compact_one(
     reached("compaction: states merged")
     if inner != manifest.inner:
         log = log.commit(Commit(manifest=place.write_manifest(replace(manifest, inner=inner))))
-    done = compact_trace(spark, place.storage, log, since, (DIFF,), manifest.sorted_by)
+    done = compact_trace(spark, place.storage, log, since=since, diffs=(DIFF,), sort_by=manifest.sorted_by)
     reached("compaction: trace merged")
     merged = merge_recent(place.storage, done.log, manifest.sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
@@ -79,7 +79,9 @@ def _compact_inner(spark: SparkSession, place: CollectionStore, inner: Mapping[s
         diffs = tuple(column.name for column in log.schema if re.fullmatch(r"dd_diff|dd_a\d+", column.name))
         last = max(file.last for file in log.files)
         arranged_by = tuple(column.name for column in log.schema if column.name in log.files[0].bounds)
-        versions[name] = compact_trace(spark, place.storage, log, last, diffs, arranged_by).log.version
+        versions[name] = compact_trace(
+            spark, place.storage, log, since=last, diffs=diffs, sort_by=arranged_by
+        ).log.version
     return versions
 
 

@@ -91,7 +91,7 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
     own = routines(run.spark, request.sql)
     strategy, why = choose(request, current, given, fingerprint(request.sql, inputs, own), t1)
     if strategy == "skip":
-        return _skip(run, request, current, given, t1, held_back_by)
+        return _skip(run, request, current, given=given, t1=t1, held_back_by=held_back_by)
     compiled = compile_cached(run.spark, current.place, request.sql, inputs, own)
     require_deltas(compiled.plan, request)
     require_columns(request, current, compiled.schema)
@@ -99,7 +99,7 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
     hold_columns(run, request, current, compiled.schema)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
-    work = _Work(run, request, current, given, compiled, t1, order)
+    work = _Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order)
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
@@ -197,10 +197,18 @@ class _Work:
             subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
             change = output_delta(context, self._compiled, rows, subtract=subtract)
             change = None if change is None else change.localized()
-            batch = write_batch(context, self._current.place, self._compiled.schema, change, self._at, self._order)
+            batch = write_batch(
+                context, self._current.place, self._compiled.schema, change=change, t=self._at, arranged_by=self._order
+            )
             beside_stored = strategy == "delta" or subtract
             hold_batch(
-                run, self._request, self._current, self._compiled.schema, change, batch, beside_stored=beside_stored
+                run,
+                self._request,
+                self._current,
+                schema=self._compiled.schema,
+                change=change,
+                batch=batch,
+                beside_stored=beside_stored,
             )
             self._started += context.once_seconds
             reached("model: written")
@@ -245,14 +253,14 @@ class _Work:
             workspace,
             BEGINNING if anew else self._current.position.as_of,
             self._t1,
-            self._at,
-            {
+            at=self._at,
+            inputs={
                 item.name: InputInterval(item.log, item.schema, BEGINNING if anew else item.read, item.up_to)
                 for item in self._given
             },
-            output,
-            inner,
-            report,
+            output=output,
+            inner=inner,
+            report=report,
             recursion_limit=self._request.config.recursion_limit,
             allowance=math.inf if anew else self._allowance(),
         )

@@ -149,7 +149,7 @@ def _publish(
     if folder is None:
         folder = link_all(_folders(place), log.uri, log.files) if place.storage.is_local and log.files else 0
     named = "" if folder else _digest(*sorted(file.path for file in log.files))
-    now = Shown(shape, folder, _made(place, folder), columns, named, description)
+    now = Shown(shape, folder, _made(place, folder), columns=columns, files=named, description=description)
     if shown == now:
         return
     has_moved = shown is None or (shown.folder, shown.files) != (now.folder, now.files)

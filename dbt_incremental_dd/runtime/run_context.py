@@ -56,7 +56,7 @@ class RunContext:
         return once.get(lambda: self._take_in(spec))
 
     def _take_in(self, spec: SourceSpec) -> Intake:
-        intake = take_in(self.spark, self.storage, spec, self.time, self.report, self.scope)
+        intake = take_in(self.spark, self.storage, spec, t=self.time, report=self.report, scope=self.scope)
         if needs_relation(spec):
             follow_source(self.catalog, self.storage, spec, intake)
         return intake

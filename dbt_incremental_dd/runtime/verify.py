@@ -122,7 +122,7 @@ def batch_answer(
     except AnalysisException:
         if not is_recursive(parse(sql)):
             raise
-    return iterated(spark, sql, inputs, names, read.as_of, views)
+    return iterated(spark, sql, inputs, names=names, t=read.as_of, views=views)
 
 
 def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:
@@ -144,4 +144,6 @@ def _compare(name: str, t: Time, answer: DataFrame, stored: DataFrame, seconds: 
         F.sum(F.greatest(DIFF, F.lit(0))).alias("missing"), F.sum(-F.least(DIFF, F.lit(0))).alias("unexpected")
     )
     row = found.collect()[0]
-    return Verification(name, t, stored.count(), row["missing"] or 0, row["unexpected"] or 0, seconds)
+    return Verification(
+        name, t, stored.count(), missing=row["missing"] or 0, unexpected=row["unexpected"] or 0, rebuild_seconds=seconds
+    )

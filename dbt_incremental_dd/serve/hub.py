@@ -67,7 +67,7 @@ class Hub:
             holds = followed.together.one()
 
             def begun() -> Subscription:
-                made = Subscription(collection.place, start, shape, None, followed.shared, holds)
+                made = Subscription(collection.place, start, shape, name=None, reads=followed.shared, holds=holds)
                 followed.together.say()
                 return made
 

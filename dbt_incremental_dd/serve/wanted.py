@@ -72,7 +72,9 @@ async def wanted(
 ) -> Wanted:
     """By its query."""
     columns = tuple(name.strip() for part in key or () for name in part.split(",") if name.strip())
-    return Wanted(as_of, snapshot, up_to, progress, select, where, columns, last_event_id)
+    return Wanted(
+        as_of, snapshot, up_to, progress=progress, select=select, where=where, key=columns, last_event_id=last_event_id
+    )
 
 
 Asked = Annotated[Wanted, Depends(wanted)]

@@ -70,7 +70,7 @@ def take_in(
     place, common = storage.collection(spec.name), scope or RunScope(lambda: (spec,))
     with writing(place, report):
         try:
-            return _told(storage, place, spec, lambda: _take_in(spark, place, spec, t, report, common))
+            return _told(storage, place, spec, lambda: _take_in(spark, place, spec, t=t, report=report, scope=common))
         except DifferentialError as error:
             hidden = without(spec.secrets, error)
             if hidden is None:
@@ -132,7 +132,7 @@ def _take_in(
     workspace = Workspace(spark, place.storage)
     try:
         before = log if manifest is not None else None
-        return _Intaking(workspace, place, before, manifest, spec, t, report, scope).run()
+        return _Intaking(workspace, place, before, manifest=manifest, spec=spec, t=t, report=report, scope=scope).run()
     finally:
         workspace.close()
 
@@ -204,7 +204,15 @@ class _Intaking:
 
     def _poll(self) -> PollResult | None:
         progress, records = self._stored.progress, self._stored.records
-        request = PollRequest(self._workspace, self._place, self._spec, progress, records, self._log, self._scope)
+        request = PollRequest(
+            self._workspace,
+            self._place,
+            self._spec,
+            progress=progress,
+            stored=records,
+            log=self._log,
+            scope=self._scope,
+        )
         return connector_of(self._spec).poll(request)
 
     def _take(self, result: PollResult) -> Intake:

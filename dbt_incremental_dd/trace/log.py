@@ -249,7 +249,7 @@ class Log:
             gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
             files = _in_order((*(file for file in self.files if file.path not in gone), *commit.add))
             moved = {**self._moved, **{one.app_id: one.version for one in _transactions(commit)}}
-        made = Log(self.name, self.uri, table, self._options, files, moved)
+        made = Log(self.name, self.uri, table, options=self._options, files=files, moved=moved)
         made._settle(self.version + self._is_settled)
         _KNOWN.remember(self.uri, self._options or {}, made.version, made)
         return made

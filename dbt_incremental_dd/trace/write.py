@@ -72,7 +72,7 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
     if storage.is_local:
         path = os.path.relpath(name_by_checksum(f"{root}/{path}"), root)
     reached("file: written")
-    return _described(filesystem, root, path, footers[0], size, bounded, is_paged=is_large)
+    return _described(filesystem, root, path, footer=footers[0], size=size, bounded=bounded, is_paged=is_large)
 
 
 def _with_statistics(table: pa.Table) -> list[str]:
@@ -145,7 +145,7 @@ def describe(
     """A data file's rows, bytes and bounds, from its Parquet footer; ``is_paged``: its pages are indexed."""
     footer = pq.read_metadata(f"{root}/{path}", filesystem=filesystem)
     size = filesystem.get_file_info(f"{root}/{path}").size
-    return _described(filesystem, root, path, footer, size, bounded, is_paged=is_paged)
+    return _described(filesystem, root, path, footer=footer, size=size, bounded=bounded, is_paged=is_paged)
 
 
 def _described(
@@ -159,13 +159,13 @@ def _described(
     is_paged: bool,
 ) -> DataFile:
     if footer.num_rows == 0:
-        return DataFile(path, 0, size, 0, 0, 0, 0)
+        return DataFile(path, 0, size, first=0, last=0, min_diff=0, max_diff=0)
     if is_paged and footer.num_rows > ROWS_PER_GROUP:
         write_pages(filesystem, f"{root}/{path}", footer, bounded)
     stats = {name: _bounds(footer, name) for name in (TIME, DIFF, *bounded)}
     (first, last), (low, high) = stats[TIME] or (0, 0), stats[DIFF] or (0, 0)
     bounds = {name: stats[name] for name in bounded if stats[name] is not None}
-    return DataFile(path, footer.num_rows, size, first, last, low, high, bounds)  # type: ignore[arg-type]
+    return DataFile(path, footer.num_rows, size, first=first, last=last, min_diff=low, max_diff=high, bounds=bounds)  # type: ignore[arg-type]
 
 
 def _bounds(footer: pq.FileMetaData, name: str) -> tuple[Any, Any] | None:

@@ -61,7 +61,7 @@ def _branch(node: Reduce, args: tuple[Expr, ...], aggregates: Sequence[Aggregate
 def _call(id: Id, function: str, args: tuple[Expr, ...], condition: Expr | None = None) -> Aggregate:
     sql = f"{function}({', '.join(arg.sql for arg in args)})"
     whole = f"{sql} FILTER (WHERE {condition.sql})" if condition else sql
-    return Aggregate(id, Expr(whole), function, args, False, condition)
+    return Aggregate(id, Expr(whole), function, args=args, distinct=False, filter=condition)
 
 
 def _joined(node: Reduce, parts: Sequence[Node]) -> Node:

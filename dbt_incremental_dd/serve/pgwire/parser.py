@@ -77,7 +77,15 @@ def _subscribe(words: Words) -> Subscribe:
             up_to = time_of(words.until("AS", "WITH", "WITHOUT"))
         else:
             break
-    return Subscribe(collection, select, key, told.get("PROGRESS", False), told.get("SNAPSHOT", True), as_of, up_to)
+    return Subscribe(
+        collection,
+        select,
+        key,
+        progress=told.get("PROGRESS", False),
+        snapshot=told.get("SNAPSHOT", True),
+        as_of=as_of,
+        up_to=up_to,
+    )
 
 
 def _flags(words: Words) -> dict[str, bool]:

@@ -64,7 +64,7 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     if stored is not None and not whole:
         _require_kind(spec, progress, kind)
     if kind == "growing file" and not whole:
-        return tail.poll(request.workspace, spec, filesystem, info, progress, stored)
+        return tail.poll(request.workspace, spec, filesystem, info=info, progress=progress, stored=stored)
     root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
     found = listing(filesystem, info, root, seen)
@@ -84,7 +84,7 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
-    records, scratch = _records(request, filesystem, root, fresh, base, size)
+    records, scratch = _records(request, filesystem, root, fresh=fresh, base=base, size=size)
     progress = {"files": {n: list(s) for n, s in kept.items()}, "kind": kind}
     within = None if changed is None else tuple(changed)
     return PollResult(records, progress, whole=whole, within=within, scratch=scratch)
@@ -112,7 +112,7 @@ def _records(
         found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
         return in_spark(workspace, read(spark, spec, found, stored), estimate), (aside,)
     names = [name.removeprefix(f"{root}/") for name in fresh]
-    scratch = copied(storage, spec, filesystem, root, names, encoding)
+    scratch = copied(storage, spec, filesystem, root=root, names=names, encoding=encoding)
     uris = [f"{spark_uri(scratch)}/{literal(name)}" for name in names]
 
     def shown(name: Expression) -> Expression:

@@ -56,17 +56,19 @@ def poll(
         header = b""
         if offset and spec.format == "csv" and is_set(spec.options, "header"):
             header = _first_line(file)
-        few = _few(workspace, spec, file, offset, end, stored)
+        few = _few(workspace, spec, file, start=offset, end=end, stored=stored)
         if few is not None:
             return PollResult(few, {"offset": end, "prefix": _hash(file, end)})
         scratch = storage.scratch("tail")
-        lines = _copy(storage, f"{scratch}/tail.txt", header, file, offset, end)
+        lines = _copy(storage, f"{scratch}/tail.txt", header, file=file, start=offset, end=end)
         prefix = _hash(file, end)
         plain = spec.format == "json" and not spec.options and _is_plain(file, offset, end)
     folders = [scratch]
     if encoding is not None:
         source, folder = storage.filesystem(scratch)
-        folders.append(copied(storage, spec, source, folder, ["tail.txt"], encoding, str(spec.path)))
+        folders.append(
+            copied(storage, spec, source, root=folder, names=["tail.txt"], encoding=encoding, told=str(spec.path))
+        )
     uris = [spark_uri(f"{folders[-1]}/tail.txt")] if end > offset else []
     shown, aside = F.lit(spec.path), storage.scratch("aside")
     found = Found(uris, shown=lambda name: shown, aside=aside, is_plain=plain)

@@ -219,7 +219,7 @@ class _Table:
     def _part(self, file: LoggedFile, columns: StructType, only: BitMap64 | None, but: BitMap64 | None) -> Part:
         uri = file.path if "://" in file.path or file.path.startswith(("/", "file:")) else f"{self._uri}/{file.path}"
         constants = {**dict.fromkeys(self._partitions), **dict(file.partition or ())}
-        return Part(uri, file.rows, columns, tuple(constants.items()), only, but)
+        return Part(uri, file.rows, columns, constants=tuple(constants.items()), only=only, but=but)
 
     def _vector(self, file: LoggedFile) -> BitMap64 | None:
         """The positions of the file's deleted rows, if any."""

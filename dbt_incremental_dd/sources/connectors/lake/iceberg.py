@@ -133,7 +133,7 @@ class _Table:
             for parts, found in zip((came, went), differing(plus[path], minus[path]), strict=True):
                 for only, but in found:
                     columns = columns or self._columns(path)
-                    parts.append(Part(path, count, columns, (), only, but))
+                    parts.append(Part(path, count, columns, constants=(), only=only, but=but))
         gone = missing(self._request.storage, [*came, *went])
         if gone is not None:
             raise FullScanRequired(f"file {gone} is not there any more")

@@ -238,7 +238,14 @@ class _Making:
         feed = self._feed
         followed = {oid: Followed(tables[name], known[name].position) for oid, name in names.items()}
         return slots.patiently(
-            lambda: follow(self._connection, feed.storage, feed.slot, feed.publication, followed, position)
+            lambda: follow(
+                self._connection,
+                feed.storage,
+                feed.slot,
+                publication=feed.publication,
+                followed=followed,
+                upto=position,
+            )
         )
 
     def _progress(self, position: int, marks: list[Any]) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def describe(connection: Connection, name: str, declared: Schema | None) -> Tabl
     columns = _columns(connection, oid, name, declared)
     key = _key(connection, oid, name, identity)
     parts = _parts(connection, oid, name, identity) if kind == "p" else ()
-    return Table(oid, schema, table, kind == "p", columns, key, parts)
+    return Table(oid, schema, table, is_partitioned=kind == "p", columns=columns, key=key, parts=parts)
 
 
 def _columns(connection: Connection, oid: int, name: str, declared: Schema | None) -> tuple[TableColumn, ...]:
@@ -148,7 +148,7 @@ def _columns(connection: Connection, oid: int, name: str, declared: Schema | Non
                 "Leave out its data_type, or declare it string.",
             )
         spark = given.type if given else spark_type(own, base_modifier)
-        found.append(TableColumn(column, kind, modifier, own, spark, changed))
+        found.append(TableColumn(column, kind, modifier, base=own, spark=spark, identity=changed))
     names = [column.name.lower() for column in found]
     for given in declared or ():
         if given.name.lower() not in names:

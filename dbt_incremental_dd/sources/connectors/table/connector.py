@@ -74,7 +74,9 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     if mark is not None and mark == progress.get("files") and stored is not None:
         return None
     if spec.envelope.is_whole:
-        others = changed_partitions(spark, spec.relation, told, stored, mark or {}, progress.get("files") or {})
+        others = changed_partitions(
+            spark, spec.relation, told, stored=stored, found=mark or {}, seen=progress.get("files") or {}
+        )
         fresh = frame if others is None or stored is None else frame.where(within(others, stored))
         found = None if others is None else tuple(others)
         records = _few(request, told, frame, columns, files or {}) if others is None else None
