@@ -33,7 +33,7 @@ Types = Mapping[Id, Type]
 
 
 @dataclass(frozen=True)
-class Append:
+class WindowAppend:
     """How new rows that come after all others of their partition get their values.
 
     ``order``: the longest of the functions' orders; the others are the beginning of it, the shortest of ``peers``
@@ -107,7 +107,7 @@ def was(id: Id) -> Id:
     return f"{id}_was"
 
 
-def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> Append | None:
+def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> WindowAppend | None:
     """None where a function needs more of its partition than a tail, or their orders are not one."""
     trees = [(id, expr.tree.copy()) for id, expr in functions]
     if not all(isinstance(tree, exp.Window) and tree.args.get("order") for _, tree in trees):
@@ -125,7 +125,9 @@ def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> Append | 
         return None
     revised = tuple(id for id, how in extended if how.ahead)
     new = tuple((id, Expr(how.sql)) for id, how in extended)
-    return Append(orders[-1], len(orders[0]), bool(by_rows), functions=new, revised=revised, back=back, ahead=ahead)
+    return WindowAppend(
+        orders[-1], len(orders[0]), bool(by_rows), functions=new, revised=revised, back=back, ahead=ahead
+    )
 
 
 def _order(window: exp.Expr) -> tuple[Order, ...]:

@@ -37,7 +37,7 @@ from dbt_incremental_dd.trace.layout import CollectionStore
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLAN_VERSION = 14
+PLAN_VERSION = 15
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
 
 
