@@ -11,6 +11,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from dbt_incremental_dd.parquet import page_reader
+from dbt_incremental_dd.trace import driver_reader
+from dbt_incremental_dd.trace import write as trace_write
 from dbt_incremental_dd.trace.files import may_hold
 
 
@@ -72,8 +75,8 @@ class _Driver(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self._told: list[dict[str, Any]] = []
-        for name in ("local", "page_probe", "write"):
-            logger = logging.getLogger(f"dbt_incremental_dd.trace.{name}")
+        for module in (driver_reader, page_reader, trace_write):
+            logger = logging.getLogger(module.__name__)
             logger.setLevel(logging.DEBUG)
             logger.propagate = False
             logger.addHandler(self)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt_incremental_dd.core.manifest import Change, Manifest, ModelManifest, SourceManifest
+from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, RecordedChange, SourceManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import parse
 from dbt_incremental_dd.trace.arrow import arrow_type
@@ -70,7 +70,7 @@ class Written:
     def _manifest(self, changes: Mapping[Row, int]) -> Manifest:
         added = sum(diff for diff in changes.values() if diff > 0)
         removed = -sum(diff for diff in changes.values() if diff < 0)
-        rows, change = self.rows.total(), Change("delta", added, added, removed, 0.2)
+        rows, change = self.rows.total(), RecordedChange("delta", added, added, removed, 0.2)
         if self.kind == "source":
             return SourceManifest(schema=self.schema, rows=rows, change=change)
         inputs = {f"input.{name}": name for name in self.inputs}
