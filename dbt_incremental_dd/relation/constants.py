@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -31,6 +32,8 @@ _WORDS = {
     "NULL": Value(pa.scalar(None), VOID),
 }
 _KNOWN: dict[tuple[str, str, str], Value] = {}
+_SESSIONS: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+"""Which sessions have the usual types: asked once, not for each model and source."""
 
 
 class SparkConstants:
@@ -38,15 +41,14 @@ class SparkConstants:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._has_usual_types: bool | None = None
 
     @property
     def has_usual_types(self) -> bool:
         """Whether the session derives decimals' types as Spark does by default."""
-        if self._has_usual_types is None:
+        if self._spark not in _SESSIONS:
             conf = self._spark.conf
-            self._has_usual_types = all(str(conf.get(name, value)).lower() == value for name, value in _USUAL.items())
-        return self._has_usual_types
+            _SESSIONS[self._spark] = all(str(conf.get(name, value)).lower() == value for name, value in _USUAL.items())
+        return _SESSIONS[self._spark]
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""

@@ -26,8 +26,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Measure:
-    """What ``function`` makes of a group's values: a ``sum`` (0 of nothing), or the ``min`` or ``max``, which pass over
-    NULL. ``dtype``: its SQL type."""
+    """An aggregate of a group's values: a ``sum`` (0 if there are none), ``min`` or ``max``; all ignore NULL.
+    ``dtype``: its SQL type."""
 
     name: str
     function: Literal["sum", "min", "max"]
@@ -37,7 +37,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Running:
-    """The sum of ``value`` over all rows of the group that come before a row; ``through``: and of its own."""
+    """The sum of ``value`` over all rows of the group before a row; with ``through``, over the row itself as well."""
 
     name: str
     value: Expr
@@ -71,10 +71,10 @@ class Engine(Protocol[R]):
         """The sum of relations with the same columns."""
 
     def consolidate(self, rows: R, diffs: Sequence[str]) -> R:
-        """Equal rows as one, their diffs summed, those without any left out."""
+        """Sums the diffs of equal rows, and drops rows whose diffs are all 0."""
 
     def group_by(self, rows: R, keys: Sequence[str], measures: Sequence[Measure]) -> R:
-        """Each group's keys and measures; without keys there is one group, also of nothing."""
+        """Each group's keys and measures. Without keys there is one group, even of no rows."""
 
     def join(
         self,
@@ -85,16 +85,17 @@ class Engine(Protocol[R]):
         residual: Sequence[Expr],
         broadcast: Side | None,
     ) -> R:
-        """Rows of both that match, diffs multiplied; ``left``: also rows of the left side without a match, NULL beside
-        them; ``semi``, ``anti``: those of the left side with or without one. But for ``inner`` the right side is a
-        multiset. ``broadcast``: the side that is small."""
+        """``inner``: matching rows of both sides, diffs multiplied. ``left``: these, and rows of the left side without
+        a match, with NULLs. ``semi`` and ``anti``: rows of the left side with a match, and without one. Except for
+        ``inner``, the right side is a multiset. ``broadcast``: the side that is small."""
 
     def restrict(self, rows: R, keys: R, columns: Sequence[str], *, inside: bool, is_small: bool) -> R:
         """The rows whose columns are (``inside``) or are not among the keys; NULL equals NULL."""
 
     def lookup(self, rows: R, other: R, keys: Sequence[str], columns: Pairs, *, is_little: bool) -> R:
-        """The rows, with columns (name, source) of the row of ``other`` with the same keys beside them, or NULLs;
-        ``other`` has each key at most once. NULL equals NULL."""
+        """Each row, with columns (name, source) of the row of ``other`` that has the same keys, or NULLs if there is
+        none. ``other`` has each key at most once. NULL equals NULL. ``is_little``: both are small, and the rows have
+        each key at most once, too."""
 
     def running(self, rows: R, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]) -> R:
         """The rows with running sums beside them, in that order within equal keys."""
@@ -103,24 +104,24 @@ class Engine(Protocol[R]):
         """The rows with values of window functions beside them; each row counts once, whatever its diff."""
 
     def generate(self, rows: R, call: str, outputs: Sequence[str], *, outer: bool) -> R:
-        """For each row the rows of a generator (``explode(...)``), its columns under these names beside the row's own;
-        ``outer``: a row for which there are none is kept."""
+        """For each row, the rows of a generator (``explode(...)``), with its columns under these names. ``outer``: a
+        row for which the generator has none is kept."""
 
     def unpivot(self, rows: R, branches: Sequence[Branch]) -> R:
-        """For each row one row a branch, but for those with a diff of 0."""
+        """One row per branch for each row; rows with a diff of 0 are dropped."""
 
     def pack(self, rows: R, name: str, type: Struct, sources: Sequence[str]) -> R:
-        """The rows with a struct in place of these columns, which are its fields in their order; NULL of none."""
+        """The rows with a struct in place of these columns, its fields in this order; without columns it is NULL."""
 
     def unpack(self, rows: R, name: str, columns: Sequence[str]) -> R:
-        """The rows with a struct's first fields as columns in its place; those of NULL are NULL."""
+        """The rows with a struct's first fields as columns in its place; the fields of a NULL struct are NULL."""
 
     def copies(self, rows: R, number: str) -> R:
         """Each row as often as its diff's absolute value, numbered from 1; diffs stay."""
 
     def aggregate(self, rows: R, keys: Sequence[str], outputs: Outputs) -> R:
-        """Each group's keys, and any aggregates of its rows, each of which counts once; without keys there is one
-        group, also of nothing."""
+        """Each group's keys and aggregates, of any kind. Each row counts once. Without keys there is one group, even
+        of no rows."""
 
     def first(self, rows: R, order: Sequence[Order], count: int) -> R:
         """The first rows in that order, at most so many; each counts once, whatever its diff."""

@@ -35,11 +35,11 @@ _CHUNKS = 16
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """Updates of one time: columns by name, and ``dd_diff``. What is computed of it is said in ``engine.Engine``.
+    """Updates of one time: columns by name, and ``dd_diff``. ``engine.Engine`` states the law of each operation.
 
-    ``estimate``: about how many rows at most. ``positive``: every diff is >= 1. ``consolidated``: no two rows are
-    equal. An operation is the driver's where all of its operands are there and Arrow's answer is Spark's; any other
-    is Spark's.
+    ``estimate``: about how many rows at most. ``positive``: every diff is at least 1. ``consolidated``: no two rows are
+    equal. An operation runs on the driver if all of its operands are there and Arrow's result is certainly Spark's;
+    otherwise it runs in Spark.
     """
 
     workspace: Workspace
@@ -128,8 +128,11 @@ class Relation:
     def update(self, outputs: Outputs) -> Relation:
         """The rows with other values in some columns."""
         changed = dict(outputs)
-        names = [name for name in self.names if name != DIFF]
-        return self.map([(name, changed.get(name, Expr(quote_name(name)))) for name in names])
+        return self.map([(name, changed.get(name, same)) for name, same in self._unchanged()])
+
+    def _unchanged(self) -> Outputs:
+        """Every column as it is, ``dd_diff`` aside."""
+        return [(name, Expr(quote_name(name))) for name in self.names if name != DIFF]
 
     def filter(self, predicate: Expr) -> Relation:
         """The rows for which the predicate is true."""
@@ -137,38 +140,31 @@ class Relation:
         return self._made(rows, positive=self.positive, consolidated=self.consolidated)
 
     def with_diff(self, diff: Expr) -> Relation:
-        """The rows, with other diffs; those of 0 are left out."""
-        names = [(name, Expr(quote_name(name))) for name in self.names if name != DIFF]
-        changed = self.map(names, diff).filter(Expr(f"{DIFF} <> 0"))
+        """The rows with other diffs; rows whose diff is then 0 are dropped."""
+        changed = self.map(self._unchanged(), diff).filter(Expr(f"{DIFF} <> 0"))
         return replace(changed, consolidated=self.consolidated)
 
     def negate(self) -> Relation:
         """All diffs negated."""
-        if isinstance(self.rows, Table):
-            arrow = self.rows.arrow
-            place = arrow.column_names.index(DIFF)
-            rows = self.rows.replaced(arrow.set_column(place, DIFF, pc.negate(arrow[DIFF])))
-            return replace(self, rows=rows, positive=False)
-        names = [(name, Expr(quote_name(name))) for name in self.names if name != DIFF]
-        negated = self.workspace.in_spark.map(self.rows, [*names, (DIFF, Expr(f"-{DIFF}"))])
-        return replace(self, rows=negated, positive=False)
+        return replace(self.map(self._unchanged(), Expr(f"-{DIFF}")), consolidated=self.consolidated)
 
     def once(self) -> Relation:
         """Each row of a multiset with a diff of 1."""
-        return replace(self.with_diff(Expr("1L")), positive=True)
+        found = self.map(self._unchanged(), Expr("1L"))
+        return replace(found, positive=True, consolidated=self.consolidated)
 
     def generate(self, call: str, outputs: Sequence[str], *, outer: bool) -> Relation:
-        """For each row those that a generator makes of it."""
+        """For each row, the rows that a generator makes of it."""
         rows = self._apply(lambda engine, rows: engine.generate(rows, call, outputs, outer=outer))
         return self._made(rows, positive=self.positive)
 
     def unpivot(self, branches: Sequence[Branch]) -> Relation:
-        """For each row one row a branch, but for those with a diff of 0."""
+        """One row per branch for each row; rows with a diff of 0 are dropped."""
         rows = self._apply(lambda engine, rows: engine.unpivot(rows, branches))
         return self._made(rows, estimate=len(branches) * self.estimate)
 
     def pack(self, name: str, type: Struct, sources: Sequence[str]) -> Relation:
-        """The rows with a struct in place of these columns, which are its fields in their order; NULL of none."""
+        """The rows with a struct in place of these columns, its fields in this order; without columns it is NULL."""
         rows = self._apply(lambda engine, rows: engine.pack(rows, name, type, sources))
         return self._made(rows, positive=self.positive, consolidated=self.consolidated)
 
@@ -200,9 +196,8 @@ class Relation:
         rows = self.multiset()
         if rows.table is not None and pc.all(pc.equal(rows.table.arrow[DIFF], 1)).as_py() is not False:
             return rows
-        names = [name for name in rows.names if name != DIFF]
-        once = rows.copies(_COPY).columns(names).with_diff(Expr("1L"))
-        return replace(once, positive=True)
+        names = [name for name, _ in rows._unchanged()]
+        return replace(rows.copies(_COPY).columns(names).once(), consolidated=False)
 
     def aggregate(self, keys: Sequence[str], outputs: Outputs) -> Relation:
         """Each group's keys, and any aggregates of its rows, each of which counts once; with a diff of 1."""

@@ -6,16 +6,15 @@ lesser values went. A group is *lost* where what went out may have been the extr
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.relation.engine import Branch, Measure
+from dbt_incremental_dd.relation.engine import Measure
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.render.outputs import NEW, OLD, in_out
+from dbt_incremental_dd.render.outputs import NEW, OLD, compared, in_out, replaced
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -96,16 +95,8 @@ def _recomputed(node: Accumulate, run: OperatorRun, wide: Relation) -> Relation:
 def _change(node: Accumulate, wide: Relation) -> Relation:
     """The stored extremes' delta: a row for each group that has rows."""
     ids = [e.id for e in node.extremes]
-    was, is_ = f"{OLD}{DIFF} > 0", f"{OLD}{DIFF} + {DIFF} > 0"
-    same = " AND ".join([f"({was}) = ({is_})", *(f"{OLD}{id} <=> {NEW}{id}" for id in ids)])
-    keys = [(id, id) for id in node.keys]
-    old = Expr(f"CASE WHEN {same} THEN 0L WHEN {was} THEN -1L ELSE 0L END")
-    new = Expr(f"CASE WHEN {same} THEN 0L WHEN {is_} THEN 1L ELSE 0L END")
-    branches = [
-        Branch([*keys, *((id, OLD + id) for id in ids)], old),
-        Branch([*keys, *((id, NEW + id) for id in ids)], new),
-    ]
-    return replace(wide.unpivot(branches), consolidated=True)
+    was, is_ = (f"CASE WHEN {count} > 0 THEN 1L ELSE 0L END" for count in (f"{OLD}{DIFF}", f"({OLD}{DIFF} + {DIFF})"))
+    return replaced(compared(wide, ids, was=was, is_=is_), node.keys, ids)
 
 
 def _measure(name: str, e: Extreme, value: str) -> Measure:

@@ -1,16 +1,20 @@
-"""New and old output rows of groups, as expressions over their sums' change and the old sums beside it."""
+"""New and old rows of groups, and how the new ones replace the old ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.relation.engine import Outputs
+from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.relation.engine import Branch, Outputs
+from dbt_incremental_dd.relation.relation import Relation
 
 OLD = "dd_old_"
 NEW = "dd_new_"
+_WAS, _IS, _SAME = "dd_was", "dd_is", "dd_same"
 
 
 def sum_types(node: Accumulate) -> dict[str, str]:
@@ -32,6 +36,28 @@ def new_outputs(node: Accumulate) -> Outputs:
 def _bound(node: Accumulate, prefix: str, sums: Mapping[str, Expr]) -> Outputs:
     extremes = {e.id for e in node.extremes}
     return [(prefix + id, Expr(sql).substitute(sums)) for id, sql in node.outputs if sql not in extremes]
+
+
+def compared(wide: Relation, ids: Sequence[Id], *, was: str, is_: str) -> Relation:
+    """Rows of groups, whose columns are there old and new, with what ``replaced`` needs to know of them.
+
+    ``was`` and ``is_``: how often the old and the new row is there, as SQL.
+    """
+    same = " AND ".join(f"{NEW}{id} <=> {OLD}{id}" for id in ids) or "TRUE"
+    return wide.extend([(_IS, Expr(is_)), (_WAS, Expr(was)), (_SAME, Expr(same))])
+
+
+def replaced(wide: Relation, keys: Sequence[Id], ids: Sequence[Id]) -> Relation:
+    """The law of every operator that keeps a row per group: the new row minus the old one. A row that stays the same
+    counts as the new one. ``wide`` is the result of ``compared``."""
+    common = [(key, key) for key in keys]
+    new = Expr(f"CASE WHEN {_SAME} THEN {_IS} - {_WAS} ELSE {_IS} END")
+    old = Expr(f"CASE WHEN {_SAME} THEN 0L ELSE -{_WAS} END")
+    branches = [
+        Branch([*common, *((id, NEW + id) for id in ids)], new),
+        Branch([*common, *((id, OLD + id) for id in ids)], old),
+    ]
+    return replace(wide.unpivot(branches), consolidated=True)
 
 
 def in_out(kind: str, e: Extreme) -> str:

@@ -14,16 +14,25 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Node
-from dbt_incremental_dd.relation.engine import Branch, Measure
+from dbt_incremental_dd.relation.engine import Measure
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render.extremes import seen, with_extremes
-from dbt_incremental_dd.render.outputs import NEW, OLD, in_out, multiplicity, new_outputs, old_outputs, sum_types
+from dbt_incremental_dd.render.outputs import (
+    OLD,
+    compared,
+    in_out,
+    multiplicity,
+    new_outputs,
+    old_outputs,
+    replaced,
+    sum_types,
+)
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
-_FORMER, _WAS, _IS, _SAME = "dd_former_", "dd_was", "dd_is", "dd_same"
+_FORMER = "dd_former_"
 
 
 def delta(node: Node, run: OperatorRun) -> Relation | None:
@@ -54,7 +63,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     if at_once:
         wide = wide.localized(thresholds.FOUND_ROWS)
         state.append(wide, run.context.at)
-    return _difference(node, wide)
+    return replaced(wide, node.keys, node.order_of_outputs)
 
 
 def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
@@ -103,25 +112,10 @@ def _beside_former(node: Accumulate, sums: Relation, before: Relation | None) ->
 
 
 def _compared(node: Accumulate, wide: Relation, *, from_nothing: bool) -> Relation:
-    """With new and old outputs, how often the group's row is there and was, and whether it is the same."""
-    old, new = old_outputs(node), new_outputs(node)
-    wide = wide.extend([*new, *old])
-    same = " AND ".join(f"{NEW}{id} <=> {OLD}{id}" for id, _ in node.outputs) or "TRUE"
-    is_ = multiplicity(node, f"({OLD}{DIFF} + {DIFF})")
+    """With old and new outputs."""
+    wide = wide.extend([*new_outputs(node), *old_outputs(node)])
     was = "0L" if from_nothing else multiplicity(node, f"{OLD}{DIFF}")
-    return wide.extend([(_IS, Expr(is_)), (_WAS, Expr(was)), (_SAME, Expr(same))])
-
-
-def _difference(node: Accumulate, wide: Relation) -> Relation:
-    """For each group the new output row, and the old one negated; one that stays as it is counts as the new one."""
-    keys, ids = [(id, id) for id in node.keys], [id for id, _ in node.outputs]
-    first = Expr(f"CASE WHEN {_SAME} THEN {_IS} - {_WAS} ELSE {_IS} END")
-    second = Expr(f"CASE WHEN {_SAME} THEN 0L ELSE -{_WAS} END")
-    branches = [
-        Branch([*keys, *((id, NEW + id) for id in ids)], first),
-        Branch([*keys, *((id, OLD + id) for id in ids)], second),
-    ]
-    return replace(wide.unpivot(branches), consolidated=True)
+    return compared(wide, node.order_of_outputs, was=was, is_=multiplicity(node, f"({OLD}{DIFF} + {DIFF})"))
 
 
 def _whole(node: Accumulate, run: OperatorRun, sums: Relation, *, new: bool, keys: Keys | None) -> Relation:

@@ -40,7 +40,7 @@ def on_driver(workspace: Workspace, table: pa.Table, schema: Schema) -> Relation
     names = [column_of(name) for name in schema.names]
     columns = Schema(tuple(Column(name, column.type) for name, column in zip(names, schema, strict=True)))
     arrow = table.select(list(schema.names)).rename_columns(names)
-    arrow = arrow.append_column(DIFF, pa.array([1] * arrow.num_rows, pa.int64()))
+    arrow = arrow.append_column(DIFF, pa.repeat(pa.scalar(1, pa.int64()), arrow.num_rows))
     return Relation.of(workspace, arrow, columns + Schema((DIFF_COLUMN,)), positive=True)
 
 
