@@ -63,8 +63,8 @@ def made(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     found: list[Table] = []
     inner = table.changed_partitions
 
-    def noted(*arguments: object) -> set[Partition] | None:
-        found[-1].read = inner(*arguments)  # type: ignore[arg-type]
+    def noted(*arguments: object, **named: object) -> set[Partition] | None:
+        found[-1].read = inner(*arguments, **named)  # type: ignore[arg-type]
         return found[-1].read
 
     monkeypatch.setattr(table, "changed_partitions", noted)
