@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import meter, rounds
 from benchmarks.results import add_options, write
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import verify_model
@@ -59,11 +60,11 @@ def main() -> int:
     storage = Storage(str(folder / "state"))
     model = _model(folder)
     _write(folder, 0, options.rows)
-    Run(spark, storage, "first", None, lambda line: None).model(model)
+    Run(LazySession.of(spark), storage, "first", None, lambda line: None).model(model)
     found: dict[str, list[float]] = defaultdict(list)
     for number in range(1, options.repeats + 6):
         _write(folder, number, options.changed)
-        run = Run(spark, storage, str(number), None, lambda line: None)
+        run = Run(LazySession.of(spark), storage, str(number), None, lambda line: None)
         intake = _timed(lambda run=run: [run.source(spec) for spec in model.inputs.values()])  # type: ignore[misc]
         metered.take()
         clock = _Clock()

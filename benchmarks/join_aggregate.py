@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_incremental_dd.relation import stored
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
@@ -109,7 +110,7 @@ class _Bench:
     def run(self) -> float:
         """One run of the model; seconds."""
         started = time.monotonic()
-        run = Run(self._spark, self.storage, f"round{self._round}", None, lambda _: None)
+        run = Run(LazySession.of(self._spark), self.storage, f"round{self._round}", None, lambda _: None)
         run.model(self._request)
         return time.monotonic() - started
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_incremental_dd.relation import stored
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render import inner
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -129,7 +130,7 @@ class _Bench:
             {"graph.edges": spec},
             full_refresh=full_refresh,
         )
-        run = Run(self._spark, self._storage, f"round{time.time_ns()}", None, lambda _: None)
+        run = Run(LazySession.of(self._spark), self._storage, f"round{time.time_ns()}", None, lambda _: None)
         run.source(spec)
         started = time.monotonic()
         self.outcome = run.model(request)

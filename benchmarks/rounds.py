@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
@@ -68,7 +69,7 @@ def run(spark: SparkSession, folder: Path, feed: Feed, models: list[ModelRequest
     for round in range(rounds + 1):
         print(f"-- round {round}: {feed.advance(round) if round else 'first load'}", flush=True)
         started = time.monotonic()
-        runs = Run(spark, storage, f"round{round}", None, lambda line: None)
+        runs = Run(LazySession.of(spark), storage, f"round{round}", None, lambda line: None)
         for model in models:
             try:
                 made = runs.model(model)

@@ -21,6 +21,7 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import compile
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
@@ -87,7 +88,7 @@ class World:
         """One run, at a later time, of these models alone: tables and other models stay where they are."""
         compile._CACHE.clear()
         self.time += 1
-        run = Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
+        run = Run(LazySession.of(self.spark), self.storage, f"run{self.time}", self.time, lambda line: None)
         return {name: run.model(self._request(name, **options)) for name in names}
 
     def step_and_check_each(
@@ -130,7 +131,7 @@ class World:
         self.time += 1
         for name in self.tables:
             self._store(name)
-        return Run(self.spark, self.storage, f"run{self.time}", self.time, lambda line: None)
+        return Run(LazySession.of(self.spark), self.storage, f"run{self.time}", self.time, lambda line: None)
 
     def _store(self, name: str) -> None:
         place = self.storage.collection(f"{self.schema}.{name}")

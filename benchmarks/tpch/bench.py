@@ -15,6 +15,7 @@ from benchmarks.tpch.feed import KEYS
 from benchmarks.tpch.refresh_feed import RefreshFeed, Where
 from benchmarks.tpch.run import QUERIES, sources
 from dbt_incremental_dd.core.manifest import Manifest
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -51,7 +52,7 @@ class Bench:
 
     def run(self) -> dict[str, Any]:
         """One run of everything: what the sources' intake and each model cost."""
-        run = Run(self._spark, self._storage, "bench", None, lambda line: None)
+        run = Run(LazySession.of(self._spark), self._storage, "bench", None, lambda line: None)
         self._meter.take()
         started = time.monotonic()
         for spec in self._sources.values():

@@ -7,14 +7,37 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from dbt.adapters.spark.session import SessionConnectionWrapper
+from dbt.adapters.spark.session import Connection, SessionConnectionWrapper
+from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.relation.lazy_session import LazySession
+
+_READS = re.compile(
+    r"\s*(/\*.*?\*/\s*)*(select|with|show|describe|desc|explain|set|create\s+(schema|database))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Statements that leave all relations as they are."""
 _SPECIAL = re.compile(r"[\\'$]")
 """``$`` is among them: Spark replaces ``${...}`` in a statement's text, in strings as well."""
 
 
 class BoundSession(SessionConnectionWrapper):
-    """dbt-spark's handle, which puts values into the text unescaped and makes numbers floats."""
+    """dbt-spark's handle, which puts values into the text unescaped and makes numbers floats; and which would open a
+    session of its own."""
+
+    def __init__(self, handle: Connection, session: LazySession) -> None:
+        super().__init__(handle)
+        self._session = session
+
+    def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
+        try:
+            self._session.spark  # noqa: B018 - opened here, with the engine's settings
+        except DifferentialError as error:
+            raise DbtRuntimeError(str(error)) from error
+        if not _READS.match(sql):
+            self._session.memory.doubt()
+        super().execute(sql, bindings)
 
     @classmethod
     def _fix_binding(cls, value: Any) -> str:

@@ -4,49 +4,52 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.differential.bindings import BoundSession
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkConnectionManager
 from dbt.adapters.spark.session import SessionConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
-from dbt_incremental_dd.runtime.session import open_session
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.session import lazy_session
 from dbt_incremental_dd.trace.layout import Storage, open_storage
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+logger = AdapterLogger("Differential")
 
 _LOCK = threading.Lock()
+_SESSIONS: dict[tuple[str, tuple[tuple[str, str], ...]], LazySession] = {}
 
 
 class DifferentialConnectionManager(SparkConnectionManager):
-    """dbt-spark's, with the session opened first, so that its own settings hold."""
+    """dbt-spark's. The session is opened by the first statement, with the engine's settings."""
 
     TYPE = "differential"
 
     @classmethod
     def open(cls, connection: Any) -> Any:
-        credentials = connection.credentials
-        _session(credentials)
         opened = super().open(connection)
         if isinstance(opened.handle, SessionConnectionWrapper):
-            opened.handle = BoundSession(opened.handle.handle)
+            opened.handle = BoundSession(opened.handle.handle, _session(connection.credentials))
         return opened
 
-    def session(self) -> SparkSession:
-        """The session; opened if nobody has."""
+    def session(self) -> LazySession:
+        """The session. Opening it raises SessionError."""
         return _session(self.profile.credentials)
 
 
-def _session(credentials: Any) -> SparkSession:
+def _session(credentials: Any) -> LazySession:
     """The process's session. Raises DbtRuntimeError where nothing could be stored."""
     settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
-    folder = _invocation_dir()
+    root = credentials.root(_invocation_dir())
+    key = (root, tuple(sorted(settings.items())))
     with _LOCK:
         try:
-            return open_session(credentials.root(folder), settings, credentials.storage_options)
+            if key not in _SESSIONS:
+                _SESSIONS[key] = lazy_session(root, settings, credentials.storage_options, logger.debug)
+            return _SESSIONS[key]
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 

@@ -24,7 +24,7 @@ from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
 from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
-from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
+from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql, is_view
 from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
@@ -96,6 +96,37 @@ class DifferentialAdapter(SparkAdapter):
                 shown.add(spec.name)
                 self._show(spec)
 
+    def set_relations_cache(self, relation_configs: Any, clear: bool = False, required_schemas: Any = None) -> None:
+        """As dbt-spark's, but a schema is looked at when one of its relations is asked for: differential models do
+        not need it, and it would open a session."""
+        if self.connections.session().is_open:
+            super().set_relations_cache(relation_configs, clear, required_schemas)
+        elif clear:
+            self.cache.clear()
+
+    @available
+    def cache_added(self, relation: Any) -> str:
+        """As dbt's; not in a schema that nobody has looked at yet, which would seem to hold nothing else then."""
+        if relation is not None and (relation.database, relation.schema) not in self.cache:
+            return ""
+        added: str = super().cache_added(relation)
+        return added
+
+    def list_schemas(self, database: str) -> list[str]:
+        """As dbt-spark's, or as a former session has found them where nobody has opened the catalog since."""
+        session = self.connections.session()
+        if not session.must_ask:
+            return list(session.memory.schemas)
+        found: list[str] = super().list_schemas(database)
+        session.memory.keep_schemas(found)
+        return found
+
+    def create_schema(self, relation: Any) -> None:
+        """As dbt-spark's."""
+        super().create_schema(relation)
+        memory = self.connections.session().memory
+        memory.keep_schemas((*memory.schemas, relation.schema))
+
     def get_relation(self, database: str, schema: str, identifier: str) -> Any:
         """As dbt-spark's; a source that is in no catalog gets a relation."""
         found = super().get_relation(database, schema, identifier)
@@ -141,7 +172,7 @@ class DifferentialAdapter(SparkAdapter):
 
     def _show(self, spec: SourceSpec) -> None:
         try:
-            show_source(self.connections.session(), self._storage(), spec)
+            show_source(self.connections.session().spark, self._storage(), spec)
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 
@@ -169,10 +200,11 @@ class DifferentialAdapter(SparkAdapter):
             raise _told(error) from error
 
     @available
-    def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:
+    def differential_is_view(self, relation: Any, dd_time: Any = None) -> bool:
         """Whether the relation is there, as a view. Raises DbtRuntimeError where the run cannot begin."""
         try:
-            return self._run(dd_time).catalog.has_view(relation)
+            catalog, place = self._run(dd_time).catalog, self._storage().collection(_collection(relation))
+            return is_view(catalog, place, relation.render())
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 
@@ -185,7 +217,7 @@ class DifferentialAdapter(SparkAdapter):
             request = model_request(
                 model, relation, sql, graph=graph, config=self.config, folder=project_dir(self.config)
             )
-            return preview(self.connections.session(), self._storage(), request)
+            return preview(self.connections.session().spark, self._storage(), request)
         except DifferentialError as error:
             raise _told(error) from error
 
@@ -197,7 +229,7 @@ class DifferentialAdapter(SparkAdapter):
     @available
     def differential_require_grants(self, relation: str) -> None:
         """Raises DbtRuntimeError where no catalog of the session can know grants."""
-        if not knows_grants(self.connections.session()):
+        if not knows_grants(self.connections.session().spark):
             raise DbtRuntimeError(
                 f"{relation}: grants are set, but this Spark has no extension that knows GRANT\n"
                 "  Remove `grants`, or run on a Spark whose catalog has them."
@@ -227,7 +259,7 @@ class DifferentialAdapter(SparkAdapter):
         if spec is None:
             columns = stored_columns(self._storage(), name)
         else:
-            columns = source_columns(self.connections.session(), self._storage(), spec)
+            columns = source_columns(self.connections.session().spark, self._storage(), spec)
         return [
             SparkColumn(
                 table_schema=relation.schema,

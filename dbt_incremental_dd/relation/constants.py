@@ -1,74 +1,81 @@
-"""Values of expressions without columns: asked of Spark once, which needs no job for them; plain numbers are known."""
+"""Values of expressions without columns: asked of Spark once, which needs no job for them. Plain literals are known."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, LONG, VOID
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, LONG, STRING, TIMESTAMP, VOID
 from dbt_incremental_dd.local.decimals import is_comparable
 from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import schema_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-_USUAL = {
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
-    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
-}
-"""What types of decimals depend on, with the values for which they are known here."""
 _NUMBER = re.compile(r"(-?\d{1,9})|(-?\d{1,18})L")
+_TEXT = re.compile(r"'([^'\\\\$]*)'")
+"""``$`` may begin a variable, which Spark replaces in a statement's text."""
+_MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
+"""As ``logical.now`` writes a run's time."""
 _WORDS = {
     "TRUE": Value(pa.scalar(True), BOOLEAN),
     "FALSE": Value(pa.scalar(False), BOOLEAN),
     "NULL": Value(pa.scalar(None), VOID),
 }
-_KNOWN: dict[tuple[str, str, str], Value] = {}
-_SESSIONS: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
-"""Which sessions have the usual types: asked once, not for each model and source."""
+_KNOWN: dict[tuple[Dialect, str], Value] = {}
 
 
 class SparkConstants:
     """Those of a session."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+    def __init__(self, session: LazySession) -> None:
+        self._session = session
 
-    @property
+    @cached_property
     def has_usual_types(self) -> bool:
         """Whether the session derives decimals' types as Spark does by default."""
-        if self._spark not in _SESSIONS:
-            conf = self._spark.conf
-            _SESSIONS[self._spark] = all(str(conf.get(name, value)).lower() == value for name, value in _USUAL.items())
-        return _SESSIONS[self._spark]
+        return self._session.has_usual_decimals
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""
-        number = _NUMBER.fullmatch(sql)
-        if number:
-            type = LONG if number[2] else INTEGER
-            return Value(pa.scalar(int(number[1] or number[2]), arrow_type(type)), type)
-        return _WORDS.get(sql.upper()) or self._asked(sql)
+        return _literal(sql) or self._asked(sql)
 
     def _asked(self, sql: str) -> Value:
-        conf = self._spark.conf
-        key = (sql, conf.get("spark.sql.session.timeZone") or "", conf.get("spark.sql.ansi.enabled") or "")
+        dialect, memory = self._session.dialect, self._session.memory
+        key = (dialect, sql)
         if key not in _KNOWN:
-            try:
-                frame = self._spark.sql(f"SELECT {sql} AS dd_value")
-                (column,) = schema_of(frame.schema)
-                if column.type != VOID and not is_comparable(column.type):
-                    raise NotExact(f"a constant {column.type}")
-                (row,) = frame.collect()
-            except (PySparkException, UnsupportedSQL) as error:
-                raise NotExact(f"{sql} has no value") from error
-            _KNOWN[key] = Value(pa.scalar(row[0], arrow_type(column.type)), column.type)
+            _KNOWN[key] = memory.constant(dialect, sql) or self._of_spark(sql)
+        memory.keep_constant(dialect, sql, _KNOWN[key])
         return _KNOWN[key]
+
+    def _of_spark(self, sql: str) -> Value:
+        try:
+            frame = self._session.spark.sql(f"SELECT {sql} AS dd_value")
+            (column,) = schema_of(frame.schema)
+            if column.type != VOID and not is_comparable(column.type):
+                raise NotExact(f"a constant {column.type}")
+            if column.type == TIMESTAMP:  # Python's datetimes would be in this process's time zone
+                frame = frame.selectExpr("unix_micros(dd_value)")
+            (row,) = frame.collect()
+        except (PySparkException, UnsupportedSQL) as error:
+            raise NotExact(f"{sql} has no value") from error
+        return Value(pa.scalar(row[0], arrow_type(column.type)), column.type)
+
+
+def _literal(sql: str) -> Value | None:
+    """The value of a whole number, a plain text, NULL, true or false; None of other expressions."""
+    number = _NUMBER.fullmatch(sql)
+    if number:
+        type = LONG if number[2] else INTEGER
+        return Value(pa.scalar(int(number[1] or number[2]), arrow_type(type)), type)
+    text = _TEXT.fullmatch(sql)
+    if text:
+        return Value(pa.scalar(text[1], pa.string()), STRING)
+    moment = _MOMENT.fullmatch(sql)
+    if moment:
+        return Value(pa.scalar(int(moment[1]) * 1000, arrow_type(TIMESTAMP)), TIMESTAMP)
+    return _WORDS.get(sql.upper())

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
 from dbt_incremental_dd.relation.constants import SparkConstants
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.spark_engine import SparkEngine
 from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.layout import Storage
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 class Workspace:
     """``storage`` holds the scratch files."""
 
-    def __init__(self, spark: SparkSession, storage: Storage) -> None:
-        self.spark = spark
+    def __init__(self, session: LazySession, storage: Storage) -> None:
+        self.session = session
         self.storage = storage
         self.in_spark = SparkEngine()
         self._frames: WeakKeyDictionary[Table, DataFrame] = WeakKeyDictionary()
@@ -34,7 +35,12 @@ class Workspace:
     @cached_property
     def on_driver(self) -> ArrowEngine:
         """The engine of what is on the driver."""
-        return ArrowEngine(SparkConstants(self.spark))
+        return ArrowEngine(SparkConstants(self.session))
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, opened if it is not yet."""
+        return self.session.spark
 
     def frame(self, table: Table) -> DataFrame:
         """The table in Spark; made when it is first asked for."""
@@ -68,6 +74,7 @@ class Workspace:
             self.storage.remove(uri)
         self._views.clear()
         self._scratch.clear()
+        self.session.memory.save()
 
 
 def if_few(frame: DataFrame, limit: int) -> Table | None:

@@ -28,8 +28,8 @@ def hold_columns(run: RunContext, request: ModelRequest, current: StoredModel, s
     log, manifest = current.log, current.manifest
     if log is not None and manifest.contract == contract.text and visible_schema(manifest, log) == schema:
         return
-    require_columns(run.spark, request.name, contract, schema)
-    require_meaning(Constrained(run.spark, run.storage, request.name, schema, None), contract.constraints)
+    require_columns(run.session.spark, request.name, contract, schema)
+    require_meaning(Constrained(run.session, run.storage, request.name, schema, None), contract.constraints)
 
 
 def hold_stored(run: RunContext, request: ModelRequest, current: StoredModel, schema: Schema) -> str:
@@ -43,7 +43,7 @@ def hold_stored(run: RunContext, request: ModelRequest, current: StoredModel, sc
         return text
     hold_columns(run, request, current, schema)
     if contract is not None:
-        relation = Constrained(run.spark, run.storage, request.name, schema, current.log)
+        relation = Constrained(run.session, run.storage, request.name, schema, current.log)
         enforce(relation, contract.constraints, proven(current.manifest.contract), None)
     return text
 
@@ -68,7 +68,7 @@ def hold_batch(
     if change is not None and not change.is_local:  # computed once, for the files
         written = read(change.workspace, current.place.trace_uri, batch.files, schema_with_diff(schema), most=0)
         change = written if batch.files else None
-    relation = Constrained(run.spark, run.storage, request.name, schema, current.log if beside_stored else None)
+    relation = Constrained(run.session, run.storage, request.name, schema, current.log if beside_stored else None)
     try:
         enforce(relation, contract.constraints, proven(current.manifest.contract), change)
     except ContractError:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 from sqlglot import exp
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from dbt_incremental_dd.relation.lazy_session import LazySession
 
 
 class Catalog:
     """Views by schema, as of when one of the schema was first asked for. Threads may share it."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self.spark = spark
+    def __init__(self, session: LazySession) -> None:
+        self.session = session
         self._views: dict[str, frozenset[str]] = {}
         self._lock = threading.Lock()
 
@@ -31,11 +29,11 @@ class Catalog:
 
     def has_table(self, relation: str) -> bool:
         """Whether there is a table, not a view, of that name. Asked each time."""
-        return not self.has_view(relation) and self.spark.catalog.tableExists(relation)
+        return not self.has_view(relation) and self.session.spark.catalog.tableExists(relation)
 
     def _ask(self, schema: str) -> frozenset[str]:
         try:
-            rows = self.spark.sql(f"SHOW VIEWS IN {schema}" if schema else "SHOW VIEWS").collect()
+            rows = self.session.spark.sql(f"SHOW VIEWS IN {schema}" if schema else "SHOW VIEWS").collect()
         except AnalysisException:  # there is no such schema
             return frozenset()
         return frozenset(row["viewName"].lower() for row in rows if not row["isTemporary"])

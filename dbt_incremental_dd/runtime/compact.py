@@ -11,6 +11,7 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import format_time
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation, was_published
 from dbt_incremental_dd.trace.columns import visible_schema
@@ -62,7 +63,9 @@ def _compact_one(
     merged = merge_recent(place.storage, done.log, manifest.sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
     if relation and was_published(place) and done.files_after != done.files_before:
-        publish(Catalog(spark), place, relation, done.log, visible_schema(manifest, done.log), anew=False)
+        publish(
+            Catalog(LazySession.of(spark)), place, relation, done.log, visible_schema(manifest, done.log), anew=False
+        )
     return _line(place.name, done, holders)
 
 

@@ -27,6 +27,7 @@ from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.relations import NotParsed, parse, words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.runtime import stored_plan
 from dbt_incremental_dd.runtime.request import ModelRequest
@@ -54,7 +55,7 @@ _CACHED = 500
 
 
 def compile_cached(
-    spark: SparkSession, place: CollectionStore, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
+    session: LazySession, place: CollectionStore, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
 ) -> Compiled:
     """``compile_model``, but a plan that was made before is taken again: this process's, or the one stored with the
     model."""
@@ -63,7 +64,7 @@ def compile_cached(
     if key not in _CACHE:
         found = stored_plan.load(place, mark)
         if found is None:
-            found = compile_model(spark, place.name, sql, inputs, own)
+            found = compile_model(session.spark, place.name, sql, inputs, own)
             stored_plan.store(place, found)
         _CACHE[key] = found
         while len(_CACHE) > _CACHED:

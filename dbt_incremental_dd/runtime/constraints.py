@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import functions as F
 from sqlglot import exp
@@ -25,6 +25,7 @@ from dbt_incremental_dd.frontend.relations import NotParsed
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.now import uses_now
 from dbt_incremental_dd.relation.keys import Keys, keys_of
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.relation.workspace import Workspace
@@ -33,9 +34,6 @@ from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.spark_reader import struct
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _SHOWN = 5
 """Relation that an error names."""
@@ -47,7 +45,7 @@ _LONGEST = 60
 class Constrained:
     """A model's rows: its columns, and the ``log`` of what is stored of it; None where nothing is, or is kept."""
 
-    spark: SparkSession
+    session: LazySession
     storage: Storage
     name: str
     schema: Schema
@@ -61,7 +59,7 @@ class Constrained:
     @cached_property
     def workspace(self) -> Workspace:
         """Where its rows are computed."""
-        return Workspace(self.spark, self.storage)
+        return Workspace(self.session, self.storage)
 
     def updates(self, columns: Sequence[str], keys: Keys | None = None) -> Relation | None:
         """What is stored of some columns, by id; of the rows that ``keys`` admits."""
@@ -122,7 +120,7 @@ def _analyse(relation: Constrained, constraint: Constraint) -> None:
         raise _wrong(relation, constraint, str(error).splitlines()[0]) from error
     if tree.find(exp.Query) is not None or uses_now(sql):
         raise _wrong(relation, constraint, "it is not about the columns of one row alone")
-    empty = relation.spark.createDataFrame([], struct(relation.schema))
+    empty = relation.session.spark.createDataFrame([], struct(relation.schema))
     try:
         empty.toDF(*relation.ids.values()).where(F.expr(_violation(relation, constraint).sql)).schema  # noqa: B018 - analysed now
     except Exception as error:

@@ -66,7 +66,7 @@ def run_model(run: RunContext, request: ModelRequest) -> Outcome:
     try:
         outcome = _run(run, request)
     except NotParsed as error:
-        told = told_by_spark(run.spark, request.sql, error)
+        told = told_by_spark(run.session.spark, request.sql, error)
         raise UnsupportedSQL(f"{request.name}: {told.construct}", told.remedy) from error
     except UnsupportedSQL as error:
         raise UnsupportedSQL(f"{request.name}: {error.construct}", error.remedy) from error
@@ -88,11 +88,11 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
     held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
     t1 = moment(run, current, given)
     given = reading(given, current, t1)
-    own = routines(run.spark, request.sql)
+    own = routines(run.session, request.sql)
     strategy, why = choose(request, current, given, fingerprint(request.sql, inputs, own), t1)
     if strategy == "skip":
         return _skip(run, request, current, given=given, t1=t1, held_back_by=held_back_by)
-    compiled = compile_cached(run.spark, current.place, request.sql, inputs, own)
+    compiled = compile_cached(run.session, current.place, request.sql, inputs, own)
     require_deltas(compiled.plan, request)
     require_columns(request, current, compiled.schema)
     order = arranged(request, compiled.schema)
@@ -246,7 +246,7 @@ class _Work:
 
     def _context(self, *, anew: bool) -> Context:
         report = self._run.report
-        workspace = Workspace(self._run.spark, self._run.storage)
+        workspace = Workspace(self._run.session, self._run.storage)
         inner = InnerTraces(workspace, self._current.place, self._current.manifest.inner, fresh=anew, report=report)
         output = None if self._current.log is None else (self._current.log, self._compiled.schema)
         return Context(

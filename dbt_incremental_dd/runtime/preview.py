@@ -10,6 +10,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import Relation
 from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model, require_deltas
 from dbt_incremental_dd.runtime.constraints import Constrained, require_meaning
 from dbt_incremental_dd.runtime.contract import require_columns
@@ -52,7 +53,7 @@ def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> Pre
     contract = request.config.contract
     if contract is not None:
         require_columns(spark, request.name, contract, schema)
-        require_meaning(Constrained(spark, storage, request.name, schema, None), contract.constraints)
+        require_meaning(Constrained(LazySession.of(spark), storage, request.name, schema, None), contract.constraints)
     return Preview(no_rows_sql(schema), compiled.plan.fallbacks)
 
 

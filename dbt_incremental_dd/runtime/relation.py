@@ -155,19 +155,27 @@ def _publish(
     has_moved = shown is None or (shown.folder, shown.files) != (now.folder, now.files)
     updates = _updates_sql(log, log.files, schema, f"{_folders(place)}/{folder}" if folder else None)
     if has_moved:
-        _replace(catalog.spark, changes_relation(relation), updates, can_alter=shown is not None)
+        _replace(catalog.session.spark, changes_relation(relation), updates, can_alter=shown is not None)
     names_files = bool(folder) or shape != "sums"
     if shown is None or (shown.shape, shown.description) != (shape, description) or (has_moved and names_files):
         sql = _sum_sql(f"({updates})" if names_files else changes_relation(relation), schema, shape)
         can_alter = shown is not None and shown.description == description and not description.has_columns(schema)
         with table_aside(catalog, relation) if shown is None else nullcontext():
-            _replace(catalog.spark, relation, sql, can_alter=can_alter, head=description.head(schema))
+            _replace(catalog.session.spark, relation, sql, can_alter=can_alter, head=description.head(schema))
     place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
     forget(_folders(place), (now.folder, shown.folder if shown else 0))
 
 
 def _are_there(catalog: Catalog, relation: str) -> bool:
-    return all(catalog.has_view(name) for name in (changes_relation(relation), relation))
+    """Whether somebody may have dropped them: not so in a catalog that nobody has opened since."""
+    return not catalog.session.must_ask or all(
+        catalog.has_view(name) for name in (changes_relation(relation), relation)
+    )
+
+
+def is_view(catalog: Catalog, place: CollectionStore, relation: str) -> bool:
+    """Whether the collection's relation is there, as a view."""
+    return (not catalog.session.must_ask and was_published(place)) or catalog.has_view(relation)
 
 
 def was_published(place: CollectionStore) -> bool:

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import changes_relation, forget_published, publish, was_published
 from dbt_incremental_dd.trace.columns import visible_schema
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def release(spark: SparkSession, storage: Storage, name: str, relation: str) -> None:
+def release(session: LazySession, storage: Storage, name: str, relation: str) -> None:
     """Call it after a run of a model that is not differential. Reads one small file if it never was.
 
     ``name`` is the collection, ``relation`` its identifier in SQL. If another relation stands in the model's place,
@@ -30,12 +31,13 @@ def release(spark: SparkSession, storage: Storage, name: str, relation: str) -> 
     if not was_published(place):
         return
     changes = changes_relation(relation)
+    spark = session.spark
     standing = _view_text(spark, relation)
     if standing is None:
         log = place.log()
         manifest = place.read_manifest(log.manifest) if log is not None else None
         if log is not None and isinstance(manifest, ModelManifest):
-            publish(Catalog(spark), place, relation, log, visible_schema(manifest, log), anew=True)
+            publish(Catalog(session), place, relation, log, visible_schema(manifest, log), anew=True)
     elif changes not in standing:
         spark.sql(f"DROP VIEW IF EXISTS {changes}")
         reached("changes: dropped")

@@ -11,24 +11,25 @@ from pyspark.errors import AnalysisException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.frontend.relations import called
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.trace.spark_reader import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _VARYING = re.compile(r"^(Create Time|Configs|\s)", re.IGNORECASE)
-_SPARKS: set[str] = set()
 
 
-def routines(spark: SparkSession, sql: str) -> Mapping[str, str]:
+def routines(session: LazySession, sql: str) -> Mapping[str, str]:
     """The definition of each function that is not one of Spark's, by its name.
 
     Raises UnsupportedSQL for one that is not deterministic, and for one that reads tables by itself: nobody would
     know when these change. A function that does not say what it is (in Python or Java) is taken to be deterministic.
     """
-    found = {}
-    for name in sorted(called(sql)):
-        text = None if name in _sparks(spark) else _definition(spark, name)
+    found, names = {}, called(sql)
+    sparks = _sparks(session) if names else frozenset()
+    for name in sorted(names):
+        text = None if name in sparks else _definition(session.spark, name)
         if text is None:
             continue
         if re.search(r"^Deterministic:\s+false", text, re.MULTILINE):
@@ -41,11 +42,8 @@ def routines(spark: SparkSession, sql: str) -> Mapping[str, str]:
     return found
 
 
-def _sparks(spark: SparkSession) -> set[str]:
-    if not _SPARKS:
-        _SPARKS.update(row[0].lower() for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
-        _SPARKS.add("dd_now")
-    return _SPARKS
+def _sparks(session: LazySession) -> frozenset[str]:
+    return session.functions | {"dd_now"}
 
 
 def _definition(spark: SparkSession, name: str) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.time import Time, now
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.beginnings import Beginnings
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.request import Report
@@ -16,10 +16,6 @@ from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.sources.poll import RunScope
 from dbt_incremental_dd.trace.layout import Storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 _LATEST = "time"
 
@@ -32,11 +28,11 @@ class RunContext:
     """
 
     def __init__(
-        self, spark: SparkSession, storage: Storage, invocation: str, target_time: Time | None, report: Report
+        self, session: LazySession, storage: Storage, invocation: str, target_time: Time | None, report: Report
     ) -> None:
         storage.require_writable()
-        self.spark = spark
-        self.catalog = Catalog(spark)
+        self.session = session
+        self.catalog = Catalog(session)
         self.storage = storage
         self.invocation = invocation
         self.report = report
@@ -56,7 +52,7 @@ class RunContext:
         return once.get(lambda: self._take_in(spec))
 
     def _take_in(self, spec: SourceSpec) -> Intake:
-        intake = take_in(self.spark, self.storage, spec, t=self.time, report=self.report, scope=self.scope)
+        intake = take_in(self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope)
         if needs_relation(spec):
             follow_source(self.catalog, self.storage, spec, intake)
         return intake

@@ -6,18 +6,24 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from traceback import extract_stack
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.foreign import is_foreign, reason
+from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
 from dbt_incremental_dd.runtime.java import require_java, starting
 from dbt_incremental_dd.runtime.metastore import wait_for
+from dbt_incremental_dd.runtime.session_memory import StoredMemory
 from dbt_incremental_dd.runtime.settings import REQUIRED, local_folder, own_metastore, session_settings
 from dbt_incremental_dd.runtime.user_spark import user_spark
 from dbt_incremental_dd.storage.object_store import MISSING_CLASS, hadoop_settings, spark_uri
+from dbt_incremental_dd.trace.layout import open_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +31,10 @@ if TYPE_CHECKING:
 _READING = {"parquet.page.verify-checksum.enabled": "true"}
 """Hadoop's setting: a page that is not what was written is an error, and not rows."""
 _REMOTE = "spark.remote"
+_PASSING = ("session.py", "lazy_session.py")
+"""Modules that ask for the session only because somebody else does."""
+_ENVIRONMENT = ("TZ", "JAVA_HOME", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "SPARK_HOME", "SPARK_SUBMIT_OPTS")
+"""Variables on which a session's settings depend, its time zone for one."""
 _REACHED: set[str] = set()
 """State roots in object storage that this process's Spark has reached."""
 
@@ -41,6 +51,45 @@ def open_session(root: str, settings: Mapping[str, str], options: Mapping[str, s
         _require_reached(spark, root)
         _REACHED.add(root)
     return spark
+
+
+def lazy_session(
+    root: str,
+    settings: Mapping[str, str],
+    options: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> LazySession:
+    """The same, opened when it is first needed; ``tell`` hears by what."""
+
+    def opened() -> SparkSession:
+        if not _is_open():
+            tell(f"Spark's session is opened by {_asked_by()}")
+        return open_session(root, settings, options)
+
+    if _is_open():
+        return LazySession.of(opened())
+    return LazySession(opened, _memory(root, settings, options or {}))
+
+
+def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str]) -> SessionMemory:
+    """What is known of a session that this process would have in a JVM of its own."""
+    if is_connect() or _REMOTE in settings or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return SessionMemory()
+    user = user_spark(os.environ)
+    both = {**user.settings, **session_settings(root, settings, hadoop_settings(root, options), user)}
+    environment = {name: os.environ.get(name, "") for name in _ENVIRONMENT}
+    zone = os.path.realpath("/etc/localtime")
+    configuration = {**both, **environment, "zone": zone, "hive-site": user.hive_site, "pyspark": version("pyspark")}
+    return StoredMemory(open_storage(root, options), configuration, own_metastore(root, settings, user))
+
+
+def _asked_by() -> str:
+    """The innermost functions of this package that ask for the session, below those that only pass it on."""
+    package = Path(__file__).parents[1]
+    frames = [frame for frame in extract_stack() if Path(frame.filename).is_relative_to(package)]
+    paths = [(Path(frame.filename).relative_to(package), frame.name) for frame in frames]
+    told = [f"{path.with_suffix('')}.{name}" for path, name in paths if path.name not in _PASSING]
+    return " > ".join(told[-4:])
 
 
 def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> SparkSession:

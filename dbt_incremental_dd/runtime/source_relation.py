@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.description import NOTHING
 from dbt_incremental_dd.runtime.relation import expect_published, is_published, no_rows_sql, publish, was_published
@@ -49,7 +50,8 @@ def show_source(spark: SparkSession, storage: Storage, spec: SourceSpec) -> None
         if schema:
             spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         if log is not None and is_stored:
-            publish(Catalog(spark), place, spec.relation, log, columns_of(place, log), anew=True, description=NOTHING)
+            catalog, columns = Catalog(LazySession.of(spark)), columns_of(place, log)
+            publish(catalog, place, spec.relation, log, columns, anew=True, description=NOTHING)
             return
         columns = schema_of(spark.createDataFrame([], str(spec.ddl)).schema)
         spark.sql(f"CREATE OR REPLACE VIEW {spec.relation} AS {no_rows_sql(columns)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import fingerprint
 from dbt_incremental_dd.runtime.plan_key import VARIABLE
 from dbt_incremental_dd.runtime.routines import routines
@@ -27,7 +28,7 @@ _REACHES_OUT = re.compile(
 def require_safe(spark: SparkSession, place: CollectionStore, sql: str, inputs: Mapping[str, Input]) -> None:
     """Raises StateError where the SQL calls the user's own functions, or what may reach out of the query, and was not
     compiled by this user."""
-    own = routines(spark, sql)
+    own = routines(LazySession.of(spark), sql)
     found = _REACHES_OUT.search(sql)
     if not own and found is None:
         return

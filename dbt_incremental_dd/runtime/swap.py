@@ -23,8 +23,8 @@ def table_aside(catalog: Catalog, relation: str) -> Iterator[None]:
     """
     aside = aside_of(relation)
     if catalog.has_table(relation):
-        catalog.spark.sql(f"DROP TABLE IF EXISTS {aside}")
-        catalog.spark.sql(f"ALTER TABLE {relation} RENAME TO {aside}")
+        catalog.session.spark.sql(f"DROP TABLE IF EXISTS {aside}")
+        catalog.session.spark.sql(f"ALTER TABLE {relation} RENAME TO {aside}")
         reached("table: aside")
     elif not catalog.has_table(aside):
         yield
@@ -32,7 +32,7 @@ def table_aside(catalog: Catalog, relation: str) -> Iterator[None]:
     try:
         yield
     except Exception:
-        catalog.spark.sql(f"ALTER TABLE {aside} RENAME TO {relation}")
+        catalog.session.spark.sql(f"ALTER TABLE {aside} RENAME TO {relation}")
         raise
     reached("table: replaced")
-    catalog.spark.sql(f"DROP TABLE {aside}")
+    catalog.session.spark.sql(f"DROP TABLE {aside}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
@@ -18,6 +17,7 @@ from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.manifest import RecordedChange, SourceManifest, kind_of, rows_after
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import write
 from dbt_incremental_dd.relation.workspace import Workspace
@@ -40,9 +40,6 @@ from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.managed_frontier import declared
 from dbt_incremental_dd.trace.progress import progress
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 @dataclass(frozen=True)
 class Intake:
@@ -56,7 +53,7 @@ class Intake:
 
 
 def take_in(
-    spark: SparkSession,
+    session: LazySession,
     storage: Storage,
     spec: SourceSpec,
     t: Time,
@@ -70,7 +67,7 @@ def take_in(
     place, common = storage.collection(spec.name), scope or RunScope(lambda: (spec,))
     with writing(place, report):
         try:
-            return _told(storage, place, spec, lambda: _take_in(spark, place, spec, t=t, report=report, scope=common))
+            return _told(storage, place, spec, lambda: _take_in(session, place, spec, t=t, report=report, scope=common))
         except DifferentialError as error:
             hidden = without(spec.secrets, error)
             if hidden is None:
@@ -106,7 +103,7 @@ def _failed(storage: Storage, place: CollectionStore, spec: SourceSpec, error: E
 
 
 def _take_in(
-    spark: SparkSession,
+    session: LazySession,
     place: CollectionStore,
     spec: SourceSpec,
     t: Time,
@@ -129,7 +126,7 @@ def _take_in(
         t = min(t, _complete_up_to(place, log if manifest is not None else None))
     if log is not None and manifest is not None and t < log.frontiers.upper:
         return Intake(spec.name, log, visible_schema(manifest, log), 0)
-    workspace = Workspace(spark, place.storage)
+    workspace = Workspace(session, place.storage)
     try:
         before = log if manifest is not None else None
         return _Intaking(workspace, place, before, manifest=manifest, spec=spec, t=t, report=report, scope=scope).run()

@@ -9,6 +9,7 @@ import pytest
 
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core import failpoints
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -122,7 +123,7 @@ def test_a_swap_that_is_ended_is_finished_by_the_next_run(
 
     def run() -> None:
         state = Storage(str(project.folder / ".dbt_incremental_dd"))
-        Run(spark, state, "swap", None, lambda line: None).model(request)
+        Run(LazySession.of(spark), state, "swap", None, lambda line: None).model(request)
 
     def end(name: str) -> None:
         if name == point:
@@ -142,7 +143,7 @@ def test_a_swap_that_is_ended_is_finished_by_the_next_run(
 def test_a_table_gets_its_name_back_where_the_view_cannot_be_made(spark: SparkSession, project: Project) -> None:
     project.dbt("run")
     relation = f"{project.schema}.totals"
-    with pytest.raises(ValueError, match="no view"), table_aside(Catalog(spark), relation):
+    with pytest.raises(ValueError, match="no view"), table_aside(Catalog(LazySession.of(spark)), relation):
         assert relations(spark, project) == {"base", "totals__dd_former"}
         raise ValueError("no view")
     assert rows(spark, project, "totals") == EXPECTED

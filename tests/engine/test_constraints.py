@@ -17,6 +17,7 @@ from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.errors import ColumnsError, ConfigError, ContractError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import INTEGER, LONG, STRING
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.runtime.constraints import Constrained, enforce
@@ -101,9 +102,9 @@ def test_small_changes_are_checked_without_spark(tmp_path: Path) -> None:
             table = pa.table(dict(zip((*columns, DIFF), zip(*change, strict=True), strict=True)), _arrow(schema))
             after = rows + Counter(new)
             after.subtract(gone)
-            workspace = Workspace(NoSpark(), place.storage)  # type: ignore[arg-type]
+            workspace = Workspace(LazySession.of(NoSpark()), place.storage)  # type: ignore[arg-type]
             found = Relation.of(workspace, table, Schema((*schema.columns, DIFF_COLUMN)))
-            relation = Constrained(NoSpark(), place.storage, "s.m", schema, log)  # type: ignore[arg-type]
+            relation = Constrained(LazySession.of(NoSpark()), place.storage, "s.m", schema, log)  # type: ignore[arg-type]
             indexes = [columns.index(name.lower()) for name in wanted.columns]
             try:
                 enforce(relation, [wanted], frozenset([wanted]), replace(found, consolidated=True))

@@ -21,6 +21,7 @@ from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.foreign import is_foreign
 from dbt_incremental_dd.duck import connections
 from dbt_incremental_dd.parquet import checksum, page_index
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import compile
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
@@ -108,7 +109,7 @@ class Machine:
         connections._database.cache_clear()
         compile._CACHE.clear()
         durable._noted.clear()
-        run = Run(self._spark, self._storage, "run", None, lambda line: None)
+        run = Run(LazySession.of(self._spark), self._storage, "run", None, lambda line: None)
         for name, sql in MODELS.items():
             inputs: dict[str, Any] = {"s.t": self._source, **{f"{self._schema}.{other}": "model" for other in MODELS}}
             full = f"{self._schema}.{name}"

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import dbt_incremental_dd
 from dbt_incremental_dd.core.errors import FrontierError
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -102,7 +103,7 @@ class Racer:
 
     def run(self) -> None:
         """All models, brought to what there is."""
-        run = Run(self.spark, self._storage, "racer", None, lambda line: None)
+        run = Run(LazySession.of(self.spark), self._storage, "racer", None, lambda line: None)
         for name in MODELS:
             run.model(request(self._folder, name))
         with (self._folder / "rounds").open("a") as rounds:

@@ -13,6 +13,7 @@ import pytest
 from dbt_incremental_dd.core.errors import SourceError, StateError
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.time import format_time
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.run import Run
 from tests.oracle import Table, World
 
@@ -189,7 +190,7 @@ def test_an_input_that_is_behind_its_model_is_refused(world: World, tmp_path: Pa
     shutil.copytree(tmp_path / "backup", place)
     reader = {"t": "sums", "sums": "above"}[behind]
     for _ in range(2):
-        run = Run(world.spark, world.storage, "late", world.time + 1, lambda line: None)
+        run = Run(LazySession.of(world.spark), world.storage, "late", world.time + 1, lambda line: None)
         with pytest.raises(StateError) as refused:
             run.model(world._request(reader))
         assert f"{reader} has read {world.schema}.{behind} up to {now}" in refused.value.message

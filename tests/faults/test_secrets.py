@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.explain import explain_model
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.sources.config import parse_source
@@ -31,7 +32,7 @@ def test_credentials_are_in_no_file_log_or_plan(
         for step in range(2):
             world.insert("t", [(step, 1)])
             world.step()
-        run = Run(spark, world.storage, "run", None, told.append)
+        run = Run(LazySession.of(spark), world.storage, "run", None, told.append)
         told += [repr(run.storage), repr(run.storage.collection("s.t")), str(vars(run))]
         told.append(explain_model(spark, world.storage, f"{world.schema}.sums"))
         spec = parse_source("s.t", "s.t", {"path": "x", "format": "csv", "options": {"password": SECRET}}, {}, "/")

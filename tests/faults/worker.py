@@ -34,6 +34,7 @@ import pyarrow as pa
 
 import dbt_incremental_dd
 from dbt_incremental_dd.core import failpoints
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import costs
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.orphans import Owners, orphans, remove_orphans
@@ -83,7 +84,7 @@ class Worker:
         self._feed.to(self._feed.written + 1)
 
     def run(self, full_refresh: bool = False) -> None:
-        run = Run(self._spark, self._storage, "worker", None, lambda line: None)
+        run = Run(LazySession.of(self._spark), self._storage, "worker", None, lambda line: None)
         for spec in self._sources.values():
             run.source(spec)
         for name in MODELS:
@@ -105,7 +106,7 @@ class Worker:
             pass
 
     def spare(self) -> None:
-        run = Run(self._spark, self._storage, "worker", None, lambda line: None)
+        run = Run(LazySession.of(self._spark), self._storage, "worker", None, lambda line: None)
         name = f"spare{self._feed.written}"
         run.model(
             replace(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.sources.intake import Intake, take_in
@@ -77,7 +78,7 @@ class Reader:
     def take(self) -> Intake:
         """One intake at the next time; it leaves no scratch."""
         self.time += 1
-        taken = take_in(self.spark, self.storage, self.spec, self.time, self.notes.append)
+        taken = take_in(LazySession.of(self.spark), self.storage, self.spec, self.time, self.notes.append)
         scratch = Path(self.storage.root) / "scratch"
         assert not scratch.exists() or not list(scratch.iterdir())
         return taken

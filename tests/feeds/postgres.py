@@ -12,6 +12,7 @@ import psycopg
 
 import dbt_incremental_dd
 from dbt_incremental_dd.core.manifest import SourceManifest
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.trace.layout import Storage
@@ -55,7 +56,7 @@ class Feed:
 
     def run(self, *specs: SourceSpec, expected: tuple[SourceSpec, ...] | None = None) -> dict[str, int]:
         """One run that takes in these; how many updates each has."""
-        run = Run(self.spark, self.storage, "run", None, self.told.append)
+        run = Run(LazySession.of(self.spark), self.storage, "run", None, self.told.append)
         run.scope.expect(lambda: specs if expected is None else expected)
         return {spec.name.split(".", 1)[1]: run.source(spec).rows for spec in specs}
 

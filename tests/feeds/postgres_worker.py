@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.sources.config import parse_source
@@ -18,7 +19,7 @@ def main() -> None:
     specs = [parse_source(f"public.{name}", f"`public`.`{name}`", meta, {}, "") for name in tables]
     settings = {**SETTINGS, "spark.master": "local[2]", "spark.driver.memory": "1g"}
     spark = open_session(root, {**settings, "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
-    run = Run(spark, Storage(root), "worker", None, print)
+    run = Run(LazySession.of(spark), Storage(root), "worker", None, print)
     run.scope.expect(lambda: specs)
     for spec in specs:
         run.source(spec)

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.sources.change_token import change_token, poll_interval
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.connectors.postgres import slots
@@ -76,7 +77,7 @@ def test_a_server_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None
         spec = parse_source("s.t", "s.t", {"connector": "postgres", "options": {"url": url}}, {}, "")
         began = time.monotonic()
         with pytest.raises(SourceError, match=r"source s\.t: ") as caught:
-            Run(spark, storage, "run", None, print).source(spec)
+            Run(LazySession.of(spark), storage, "run", None, print).source(spec)
         assert time.monotonic() - began < 20
         assert not any(part in repr(caught.getrepr()) + str(caught.value) for part in ("correct", "staple"))
         assert change_token(storage, spec) == ((), None) and poll_interval(spec) > 0

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
@@ -41,7 +42,7 @@ class Reading:
     def take(self) -> Intake:
         """One run."""
         self.time += 1
-        run = Run(self.spark, self.storage, f"run{self.time}", self.time, self.notes.append)
+        run = Run(LazySession.of(self.spark), self.storage, f"run{self.time}", self.time, self.notes.append)
         with self._counting():
             taken = run.source(self.spec)
         if self.model:

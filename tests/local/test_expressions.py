@@ -18,6 +18,7 @@ from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.constants import SparkConstants
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import local_frame
 from dbt_incremental_dd.trace.spark_reader import schema_of
 
@@ -111,7 +112,7 @@ def predicate(rng: random.Random, depth: int = 2) -> str:
 def test_it_is_spark_s_answer(spark: SparkSession) -> None:
     rng = random.Random(1)
     schema = Schema(tuple(Column(name, parse(kind)) for name, (kind, _) in VALUES.items()))
-    local, constants = Table(table(rng, 200), schema), SparkConstants(spark)
+    local, constants = Table(table(rng, 200), schema), SparkConstants(LazySession.of(spark))
     predicates = [predicate(rng) for _ in range(400)]
     here = {}
     for i, text in enumerate(predicates):
@@ -243,7 +244,7 @@ def test_what_may_be_an_error_is_left_to_spark(spark: SparkSession, text: str) -
 def _evaluated(spark: SparkSession, rows: Table, text: str) -> Value | None:
     """The value on the driver; None where it is left to Spark."""
     try:
-        return evaluate(rows, Expr(text), SparkConstants(spark))
+        return evaluate(rows, Expr(text), SparkConstants(LazySession.of(spark)))
     except NotExact:
         return None
 

@@ -15,6 +15,7 @@ from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.constants import SparkConstants
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import local_frame
 from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.local.test_expressions import SMALL, table
@@ -63,7 +64,9 @@ def test_peers_are_spark_s(spark: SparkSession, over: str) -> None:
 
 
 def _compare(spark: SparkSession, given: Table, calls: list[str]) -> None:
-    found = with_windows(given, [(f"w{i}", Expr(call)) for i, call in enumerate(calls)], SparkConstants(spark))
+    found = with_windows(
+        given, [(f"w{i}", Expr(call)) for i, call in enumerate(calls)], SparkConstants(LazySession.of(spark))
+    )
     answer = local_frame(spark, given).selectExpr("*", *(f"{call} AS w{i}" for i, call in enumerate(calls)))
     assert [column.type for column in found.schema] == [column.type for column in schema_of(answer.schema)]
     wanted = answer.toArrow().to_pylist()
@@ -79,10 +82,10 @@ def _compare(spark: SparkSession, given: Table, calls: list[str]) -> None:
 )
 def test_the_others_are_left_to_it(spark: SparkSession, call: str) -> None:
     with pytest.raises(NotExact):
-        with_windows(_given(), [("w", Expr(f"{call} OVER (ORDER BY n)"))], SparkConstants(spark))
+        with_windows(_given(), [("w", Expr(f"{call} OVER (ORDER BY n)"))], SparkConstants(LazySession.of(spark)))
 
 
 @pytest.mark.parametrize("over", ["ORDER BY c10", "ORDER BY c1 RANGE BETWEEN 1 PRECEDING AND CURRENT ROW"])
 def test_orders_that_differ_are_left_to_it(spark: SparkSession, over: str) -> None:
     with pytest.raises(NotExact):
-        with_windows(_given(), [("w", Expr(f"sum(c1) OVER ({over})"))], SparkConstants(spark))
+        with_windows(_given(), [("w", Expr(f"sum(c1) OVER ({over})"))], SparkConstants(LazySession.of(spark)))

@@ -20,6 +20,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Measure, Running
 from dbt_incremental_dd.relation.keys import keys_of
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.layout import Storage
@@ -48,7 +49,7 @@ IDS = [id for id in SMALL if id not in ("c9", "c10")]
 
 @pytest.fixture(scope="module")
 def workspace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    return Workspace(spark, Storage(str(tmp_path_factory.mktemp("state"))))
+    return Workspace(LazySession.of(spark), Storage(str(tmp_path_factory.mktemp("state"))))
 
 
 def rows(workspace: Workspace, seed: int, count: int = 120, *, of: str = "c", multiset: bool = False) -> Relation:

@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, LONG, STRING, Field,
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Running
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.layout import Storage
@@ -34,7 +35,7 @@ def answers(relation: Relation) -> list[list[str]]:
 
 
 def test_structs_and_flags(spark: SparkSession, tmp_path: Path) -> None:
-    workspace = Workspace(spark, Storage(str(tmp_path)))
+    workspace = Workspace(LazySession.of(spark), Storage(str(tmp_path)))
     flags = [True, False, None, True, None, False]
     arrow = pa.table({"k": [1, 1, 1, 2, 2, 2], "a": ["p", None, None, "q", "r", None], "b": flags, "dd_diff": [1] * 6})
     given = Relation.of(workspace, arrow, SCHEMA)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, SourceError
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.intake import Intake, take_in
@@ -46,7 +47,7 @@ class Reader:
     def take(self) -> Intake:
         """One intake at the next time."""
         self.time += 1
-        return take_in(self.spark, self.storage, self.spec, self.time, self.notes.append)
+        return take_in(LazySession.of(self.spark), self.storage, self.spec, self.time, self.notes.append)
 
     def rows(self) -> Counter[tuple[Any, ...]]:
         """The collection as a multiset."""
@@ -178,15 +179,15 @@ def test_snapshot_of_a_table_and_its_fingerprint(spark: SparkSession, folder: Pa
     spark.sql("CREATE TABLE snap.t USING parquet AS SELECT * FROM VALUES (1, 'a'), (1, 'a'), (2, NULL) AS t(k, s)")
     spec = parse_source("snap.t", "snap.t", {}, {}, str(folder))
     storage = Storage(str(folder / "state"))
-    assert take_in(spark, storage, spec, 1, print).rows == 3
-    assert take_in(spark, storage, spec, 2, print).rows == 0
+    assert take_in(LazySession.of(spark), storage, spec, 1, print).rows == 3
+    assert take_in(LazySession.of(spark), storage, spec, 2, print).rows == 0
     spark.sql("INSERT OVERWRITE snap.t SELECT * FROM VALUES (1, 'a'), (3, 'c') AS t(k, s)")
-    taken = take_in(spark, storage, spec, 3, print)
+    taken = take_in(LazySession.of(spark), storage, spec, 3, print)
     frame = contents(spark, taken.log, taken.schema, 3)
     assert Counter(tuple(r) for r in frame.collect()) == Counter({(1, "a"): 1, (3, "c"): 1})
     spark.sql("DROP TABLE snap.t")
     with pytest.raises(SourceError, match=r"snap\.t"):
-        take_in(spark, storage, spec, 4, print)
+        take_in(LazySession.of(spark), storage, spec, 4, print)
 
 
 def test_delta_table_by_its_log(spark: SparkSession, folder: Path) -> None:
@@ -197,11 +198,11 @@ def test_delta_table_by_its_log(spark: SparkSession, folder: Path) -> None:
     write_deltalake(path, pa.table({"k": [1, 2, 3], "p": ["x", "x", "y"]}), partition_by=["p"])
     spec = parse_source("d.t", "d.t", {"path": path, "format": "delta"}, {}, str(folder))
     storage = Storage(str(folder / "state"))
-    assert take_in(spark, storage, spec, 1, print).rows == 3
-    assert take_in(spark, storage, spec, 2, print).rows == 0
+    assert take_in(LazySession.of(spark), storage, spec, 1, print).rows == 3
+    assert take_in(LazySession.of(spark), storage, spec, 2, print).rows == 0
     write_deltalake(path, pa.table({"k": [4], "p": ["y"]}), mode="append")
     DeltaTable(path).delete("k = 1")
-    taken = take_in(spark, storage, spec, 3, print)
+    taken = take_in(LazySession.of(spark), storage, spec, 3, print)
     assert taken.rows == 2, "only what changed is stored"
     frame = contents(spark, taken.log, taken.schema, 3)
     assert Counter(tuple(r) for r in frame.collect()) == Counter({(2, "x"): 1, (3, "y"): 1, (4, "y"): 1})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources import partitions
 from dbt_incremental_dd.sources.config import parse_source
@@ -48,7 +49,7 @@ class Folder:
     def take(self) -> tuple[Intake, DataFrame]:
         """One intake, and the contents."""
         self.time += 1
-        taken = take_in(self.spark, self.storage, self.spec, self.time, print)
+        taken = take_in(LazySession.of(self.spark), self.storage, self.spec, self.time, print)
         return taken, contents(self.spark, taken.log, taken.schema, self.time)
 
 

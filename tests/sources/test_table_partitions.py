@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.connectors.table import connector as table
@@ -51,7 +52,7 @@ class Table:
     def check(self) -> None:
         """Takes in what is new; the contents are the table's rows then."""
         self.time += 1
-        taken = take_in(self.spark, self.storage, self.spec, self.time, print)
+        taken = take_in(LazySession.of(self.spark), self.storage, self.spec, self.time, print)
         found = contents(self.spark, taken.log, taken.schema, self.time)
         self.sql("REFRESH TABLE {t}")
         assert difference(self.spark.table(self.name).select(found.columns), found) == ([], [])
@@ -159,7 +160,7 @@ def test_files_that_somebody_else_writes(
     rows = pa.table({"k": [3, 4]} if by else {"k": [3, 4], "n": pa.array([1, 1], pa.int32())})
     pq.write_table(rows, f"{one.folder}/{'n=1/' if by else ''}other.parquet")
     one.time += 1
-    taken = take_in(spark, one.storage, one.spec, one.time, print)
+    taken = take_in(LazySession.of(spark), one.storage, one.spec, one.time, print)
     assert taken.rows == 2
     one.check()
 

@@ -100,7 +100,6 @@ def _records(
 ) -> tuple[Relation, tuple[str, ...]]:
     """The files' records, and folders that go once these are stored."""
     workspace, storage, spec, stored = request.workspace, request.storage, request.spec, request.stored
-    spark = workspace.spark
     few = read_few(workspace, spec, filesystem, fresh, stored) if stored is not None and fresh else None
     if few is not None:
         return few, ()
@@ -110,7 +109,7 @@ def _records(
     if encoding is None or not fresh:
         plain = spec.format == "json" and size <= MOST_BYTES and _are_plain(spec, filesystem, fresh)
         found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
-        return in_spark(workspace, read(spark, spec, found, stored), estimate), (aside,)
+        return in_spark(workspace, read(workspace.spark, spec, found, stored), estimate), (aside,)
     names = [name.removeprefix(f"{root}/") for name in fresh]
     scratch = copied(storage, spec, filesystem, root=root, names=names, encoding=encoding)
     uris = [f"{spark_uri(scratch)}/{literal(name)}" for name in names]
@@ -120,7 +119,7 @@ def _records(
 
     found = Found(uris, None if base is None else spark_uri(scratch), given, shown, aside)
     try:
-        return in_spark(workspace, read(spark, in_utf8(spec), found, stored), estimate), (scratch, aside)
+        return in_spark(workspace, read(workspace.spark, in_utf8(spec), found, stored), estimate), (scratch, aside)
     except BaseException:
         storage.remove(scratch)
         raise

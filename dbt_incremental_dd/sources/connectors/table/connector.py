@@ -24,6 +24,7 @@ from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
 from dbt_incremental_dd.sources.connectors.table.catalog import Described, described
 from dbt_incremental_dd.sources.connectors.table.parquet_files import read_small
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
+from dbt_incremental_dd.sources.connectors.table.unchanged import folder_of, is_unchanged
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest
@@ -48,6 +49,8 @@ SPEC, change_token, poll_interval = TableSpec, no_token, no_interval
 
 def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
+    if is_unchanged(request):
+        return None
     spark, storage, spec = request.spark, request.storage, request.spec
     progress, stored = request.progress, request.stored
     told = described(spark, spec.relation)
@@ -81,8 +84,8 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
         found = None if others is None else tuple(others)
         records = _few(request, told, frame, columns, files or {}) if others is None else None
         records = records or in_spark(request.workspace, fresh, _LARGE)
-        return PollResult(records, {"files": mark}, whole=True, within=found)
-    return _appended(request, frame, files)
+        return PollResult(records, {"files": mark, "folder": folder_of(told)}, whole=True, within=found)
+    return _appended(request, told, frame, files)
 
 
 def _few(
@@ -142,7 +145,7 @@ def _data_files(storage: Storage, frame: DataFrame) -> dict[str, _DataFile] | No
 
 
 def _appended(
-    request: PollRequest[TableSpec], frame: DataFrame, files: dict[str, _DataFile] | None
+    request: PollRequest[TableSpec], told: Described, frame: DataFrame, files: dict[str, _DataFile] | None
 ) -> PollResult | None:
     """Records of files that were not there before."""
     spec = request.spec
@@ -165,4 +168,4 @@ def _appended(
     path = F.regexp_replace("_metadata.file_path", _SLASHES, "$1/")
     new = frame.where(path.isin([re.sub(_SLASHES, r"\1/", uri) for uri in fresh])) if seen else frame
     records = in_spark(request.workspace, new.select(*map(quoted, frame.columns)), _LARGE)
-    return PollResult(records, {"files": mark})
+    return PollResult(records, {"files": mark, "folder": folder_of(told)})

@@ -1,0 +1,156 @@
+"""The Spark session of a run: opened when something is asked of Spark, and not before.
+
+What a session would say of itself is known without it where a former one, of the same configuration, has said so.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from dbt_incremental_dd.local.value import Value
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DECIMALS = {
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+}
+"""What types of decimals depend on, with Spark's defaults."""
+_TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+Dialect = tuple[str, str]
+"""What values of expressions depend on: the session's time zone, and whether it is in ANSI mode."""
+_FUNCTIONS: WeakKeyDictionary[SparkSession, frozenset[str]] = WeakKeyDictionary()
+_USUAL: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+
+
+class SessionMemory:
+    """What is known of a session that is not open. This one knows nothing."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The session's settings, of those that ``settings_of`` asks for; none if they are not known."""
+        return {}
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The names of Spark's own functions, in lower case; none if they are not known."""
+        return frozenset()
+
+    @property
+    def knows_catalog(self) -> bool:
+        """Whether the catalog is certain to be as this project's last session left it."""
+        return False
+
+    def constant(self, dialect: Dialect, sql: str) -> Value | None:
+        """The value of an expression without columns; None if it is not known."""
+        return None
+
+    def keep_constant(self, dialect: Dialect, sql: str, value: Value) -> None:
+        """Remembers the value of an expression without columns."""
+
+    def keep(self, spark: SparkSession) -> None:
+        """Asks a session that was just opened."""
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The catalog's schemas, in lower case; to be asked for only where the catalog is known."""
+        return ()
+
+    def keep_schemas(self, schemas: Iterable[str]) -> None:
+        """Remembers which schemas the catalog has."""
+
+    def doubt(self) -> None:
+        """A statement of somebody else's may change the catalog: how this process leaves it is not known."""
+
+    def save(self) -> None:
+        """Stores what is new, for later processes."""
+
+
+class LazySession:
+    """A Spark session that is opened by whoever first asks for it. Threads may share it.
+
+    ``open`` is called once.
+    """
+
+    def __init__(self, open: Callable[[], SparkSession], memory: SessionMemory | None = None) -> None:
+        self._open = open
+        self._spark: SparkSession | None = None
+        self._lock = threading.RLock()
+        self.memory = memory or SessionMemory()
+
+    @staticmethod
+    def of(spark: SparkSession) -> LazySession:
+        """A session that is open already."""
+        made = LazySession(lambda: spark)
+        made._spark = spark
+        return made
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be asked without being opened."""
+        return self._spark is not None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session. Raises what opening it does."""
+        if self._spark is None:
+            with self._lock:
+                if self._spark is None:
+                    opened = self._open()
+                    self.memory.keep(opened)
+                    self._spark = opened
+        return self._spark
+
+    @property
+    def must_ask(self) -> bool:
+        """Whether what the catalog holds has to be asked of the session, be it open or not."""
+        return self.is_open or not self.memory.knows_catalog
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The names of Spark's own functions, in lower case."""
+        return self.memory.functions or functions_of(self.spark)
+
+    @cached_property
+    def has_usual_decimals(self) -> bool:
+        """Whether the types of decimals are derived as Spark does by default."""
+        known = {} if self.is_open else self.memory.settings
+        return _are_usual(known) if known else usual_decimals(self.spark)
+
+    @property
+    def dialect(self) -> Dialect:
+        """As it is set now."""
+        known = {} if self.is_open else self.memory.settings
+        conf = known or self.spark.conf
+        return conf.get(_TIME_ZONE) or "", conf.get(_ANSI) or ""
+
+
+def functions_of(spark: SparkSession) -> frozenset[str]:
+    """The names of Spark's own functions, in lower case. Asks the session once."""
+    if spark not in _FUNCTIONS:
+        _FUNCTIONS[spark] = frozenset(row[0].lower() for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
+    return _FUNCTIONS[spark]
+
+
+def settings_of(spark: SparkSession) -> dict[str, str]:
+    """What the values and types of expressions depend on, as the session has it set."""
+    conf = spark.conf
+    own = {name: str(conf.get(name) or "") for name in (_TIME_ZONE, _ANSI)}
+    return {**own, **{name: str(conf.get(name, value)) for name, value in _DECIMALS.items()}}
+
+
+def usual_decimals(spark: SparkSession) -> bool:
+    """Whether the session derives the types of decimals as Spark does by default. Asks it once."""
+    if spark not in _USUAL:
+        _USUAL[spark] = _are_usual(settings_of(spark))
+    return _USUAL[spark]
+
+
+def _are_usual(settings: Mapping[str, str]) -> bool:
+    return all(settings[name].lower() == value for name, value in _DECIMALS.items())

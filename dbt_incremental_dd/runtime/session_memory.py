@@ -1,0 +1,163 @@
+"""What the last session of a project said, kept so that a run needs none: ``session.json`` in the state root.
+
+It holds for sessions of the same configuration in this process's own JVM. Settings, functions and constants follow
+from the configuration. The catalog is Derby's, which writes to its log whenever a session opens it: as long as these
+files are what they were when our last session ended, nobody has opened it since.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from glob import glob
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dbt_incremental_dd.core.types import from_json
+from dbt_incremental_dd.local.value import Value
+from dbt_incremental_dd.relation.lazy_session import Dialect, SessionMemory, functions_of, settings_of
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.version import version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FILE = "session.json"
+_MOST_CONSTANTS = 2_000
+
+
+class StoredMemory(SessionMemory):
+    """Of one state root. ``metastore``: the folder of Derby's files; None if the catalog is another one, of which
+    nothing is known without a session. Threads may share it."""
+
+    def __init__(self, storage: Storage, configuration: Mapping[str, object], metastore: str | None) -> None:
+        text = json.dumps([version, {key: str(value) for key, value in sorted(configuration.items())}])
+        self._storage = storage
+        self._configuration = hashlib.sha256(text.encode()).hexdigest()
+        self._metastore = metastore
+        self._lock = threading.RLock()
+        self._known: dict[str, Any] | None = None
+        self._is_new = False
+        self._is_ours = True
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        found: dict[str, str] = self._found.get("settings", {})
+        return found
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return frozenset(self._found.get("functions", ()))
+
+    @property
+    def knows_catalog(self) -> bool:
+        stamp = self._found.get("catalog")
+        return stamp is not None and stamp == self._stamp()
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        return tuple(self._found.get("schemas", ()))
+
+    def constant(self, dialect: Dialect, sql: str) -> Value | None:
+        text = self._found.get("constants", {}).get(_key(dialect, sql))
+        return None if text is None else _value(text)
+
+    def keep_constant(self, dialect: Dialect, sql: str, value: Value) -> None:
+        with self._lock:
+            known, key = self._found.setdefault("constants", {}), _key(dialect, sql)
+            if key in known:
+                return
+            while len(known) >= _MOST_CONSTANTS:
+                del known[next(iter(known))]
+            known[key] = _text(value)
+            self._is_new = True
+
+    def keep(self, spark: SparkSession) -> None:
+        with self._lock:
+            found = self._found
+            said = {"settings": settings_of(spark), "functions": sorted(functions_of(spark)), "catalog": None}
+            self._is_new = self._is_new or any(found.get(key) != value for key, value in said.items())
+            found.update(said)
+            self.save()
+        if self._metastore is not None:
+            atexit.register(self._at_exit)
+
+    def keep_schemas(self, schemas: Iterable[str]) -> None:
+        with self._lock:
+            known = sorted({schema.lower() for schema in schemas})
+            self._is_new = self._is_new or known != self._found.get("schemas")
+            self._found["schemas"] = known
+
+    def doubt(self) -> None:
+        self._is_ours = False
+
+    def save(self) -> None:
+        with self._lock:
+            if self._is_new:
+                self._storage.write_small(_FILE, json.dumps(self._found))
+                self._is_new = False
+
+    def _at_exit(self) -> None:
+        """Nobody else can have opened the catalog while this process had it."""
+        with self._lock:
+            if self._is_ours and os.path.isdir(self._storage.root):
+                self._found["catalog"], self._is_new = self._stamp(), True
+                self.save()
+
+    @property
+    def _found(self) -> dict[str, Any]:
+        with self._lock:
+            if self._known is None:
+                self._known = self._read()
+            return self._known
+
+    def _read(self) -> dict[str, Any]:
+        empty: dict[str, Any] = {"configuration": self._configuration}
+        try:
+            found = json.loads(self._storage.read_small(_FILE) or "{}")
+            is_ours = isinstance(found, dict) and found.get("configuration") == self._configuration
+            return found if is_ours else empty
+        except ValueError:
+            return empty
+
+    def _stamp(self) -> str | None:
+        """Tells apart any two openings of Derby's files, and any two states of them; None where there are none."""
+        if self._metastore is None:
+            return None
+        names = ["service.properties", "dbex.lck", *sorted(glob("log/log*", root_dir=self._metastore))]
+        try:
+            states = [os.stat(f"{self._metastore}/{name}") for name in names]
+        except OSError:
+            return None
+        marks = [(name, s.st_ino, s.st_mtime_ns, s.st_size) for name, s in zip(names, states, strict=True)]
+        return hashlib.sha256(json.dumps([self._metastore, marks]).encode()).hexdigest()
+
+
+def _key(dialect: Dialect, sql: str) -> str:
+    return json.dumps([*dialect, sql])
+
+
+def _text(value: Value) -> list[Any]:
+    """The type as Spark's JSON, and the value as an Arrow stream."""
+    data = value.data
+    assert isinstance(data, pa.Scalar)
+    batch = pa.record_batch([pa.array([data.as_py()], data.type)], ["value"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return [value.type.json, base64.b64encode(sink.getvalue()).decode()]
+
+
+def _value(stored: list[Any]) -> Value | None:
+    try:
+        dtype, data = stored
+        with pa.ipc.open_stream(base64.b64decode(data)) as reader:
+            return Value(reader.read_all()["value"][0], from_json(dtype))
+    except (ValueError, TypeError, pa.ArrowException):
+        return None
