@@ -6,6 +6,7 @@ What a session would say of itself is known without it where a former one, of th
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -54,8 +55,13 @@ class SessionMemory:
     def keep_constant(self, dialect: Dialect, sql: str, value: Value) -> None:
         """Remembers the value of an expression without columns."""
 
-    def keep(self, spark: SparkSession) -> None:
-        """Asks a session that was just opened."""
+    @property
+    def opening(self) -> float:
+        """Seconds that opening the session takes; 0 if that is not known."""
+        return 0.0
+
+    def keep(self, spark: SparkSession, opening: float) -> None:
+        """Asks a session that was just opened, in so many seconds."""
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -82,6 +88,7 @@ class LazySession:
         self._open = open
         self._spark: SparkSession | None = None
         self._lock = threading.RLock()
+        self._waits = threading.local()
         self.memory = memory or SessionMemory()
 
     @staticmethod
@@ -100,12 +107,24 @@ class LazySession:
     def spark(self) -> SparkSession:
         """The session. Raises what opening it does."""
         if self._spark is None:
+            started = time.monotonic()
             with self._lock:
                 if self._spark is None:
                     opened = self._open()
-                    self.memory.keep(opened)
+                    self.memory.keep(opened, time.monotonic() - started)
                     self._spark = opened
+            self._waits.seconds = self.waited + time.monotonic() - started
         return self._spark
+
+    @property
+    def waited(self) -> float:
+        """Seconds that this thread has waited for the session to open."""
+        return float(getattr(self._waits, "seconds", 0.0))
+
+    @property
+    def opening(self) -> float:
+        """Seconds that the next question to Spark takes longer than those after it."""
+        return 0.0 if self.is_open else self.memory.opening
 
     @property
     def must_ask(self) -> bool:

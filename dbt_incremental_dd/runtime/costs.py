@@ -105,26 +105,29 @@ class Costs:
     def _alike(self, changed: int) -> list[RecordedRun]:
         return [run for run in self._of_kind("delta") if _ALIKE * run.changed >= changed]
 
-    def choose(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
-        """How the next run of that many changed updates gets there soonest."""
+    def choose(self, changed: int, total: int, opening: float = 0.0) -> Literal["delta", "rebuild", "recompute"]:
+        """How the next run of that many changed updates gets there soonest.
+
+        ``opening``: seconds of opening a session, which a query over everything needs and a small delta may not.
+        """
         delta, build = self.delta(changed), self.build(total)
         if self.behind:
-            back = changed <= _SMALL and delta is not None and _FAR * delta < (self.recompute(total) or 0)
+            back = changed <= _SMALL and delta is not None and _FAR * delta < opening + (self.recompute(total) or 0)
             return "rebuild" if back or not self.may_recompute(total) else "recompute"
         if changed <= _SMALL:
-            return self._choose_small(changed, total)
+            return self._choose_small(changed, total, opening)
         if delta is None or build is None:
             return "rebuild" if 2 * changed > total else "delta"
         return "rebuild" if delta > build else "delta"
 
-    def _choose_small(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
+    def _choose_small(self, changed: int, total: int, opening: float) -> Literal["delta", "rebuild", "recompute"]:
         """Small deltas come again and again, so that what is done instead may leave the states behind."""
         alike, otherwise = self._alike(changed), self._otherwise(total)
         # A larger delta takes no less than a smaller one did.
         delta = self.delta(changed) if alike else self._quickest_delta()
         if delta is None or otherwise is None or delta < QUICK_SECONDS:
             return "delta"
-        if delta <= otherwise * (1 if len(alike) >= _TRIALS else _FAR):
+        if delta <= opening + otherwise * (1 if len(alike) >= _TRIALS else _FAR):
             return "delta"
         return "recompute" if self.may_recompute(total) else "rebuild"
 

@@ -89,7 +89,8 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
     t1 = moment(run, current, given)
     given = reading(given, current, t1)
     own = routines(run.session, request.sql)
-    strategy, why = choose(request, current, given, fingerprint(request.sql, inputs, own), t1)
+    mark = fingerprint(request.sql, inputs, own)
+    strategy, why = choose(request, current, given, mark, t1, run.session.opening)
     if strategy == "skip":
         return _skip(run, request, current, given=given, t1=t1, held_back_by=held_back_by)
     compiled = compile_cached(run.session, current.place, request.sql, inputs, own)
@@ -183,8 +184,8 @@ class _Work:
         ``afresh``: nothing that is stored of the model is read, and its history is dropped. ``fails_as_one``: Spark
         does not answer the query as one.
         """
-        self._started, self._fails_as_one = time.monotonic(), fails_as_one
         run, name = self._run, self._request.name
+        self._started, self._fails_as_one = time.monotonic() - run.session.waited, fails_as_one
         with progress(run.storage, self._current.place.uri, f"{name}, {strategy}", run.report):
             return self._do(strategy, afresh=afresh)
 
@@ -295,7 +296,7 @@ class _Work:
     def _manifest(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> ModelManifest:
         request, compiled, before = self._request, self._compiled, self._current.manifest
         contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
-        seconds = time.monotonic() - self._started
+        seconds = time.monotonic() - self._run.session.waited - self._started
         return ModelManifest(
             schema=compiled.schema,
             rows=rows_after(None if reset else before, batch.added, batch.removed),

@@ -78,10 +78,15 @@ class StoredMemory(SessionMemory):
             known[key] = _text(value)
             self._is_new = True
 
-    def keep(self, spark: SparkSession) -> None:
+    @property
+    def opening(self) -> float:
+        return float(self._found.get("opening", 0.0))
+
+    def keep(self, spark: SparkSession, opening: float) -> None:
         with self._lock:
             found = self._found
-            said = {"settings": settings_of(spark), "functions": sorted(functions_of(spark)), "catalog": None}
+            said: dict[str, object] = {"settings": settings_of(spark), "functions": sorted(functions_of(spark))}
+            said |= {"catalog": None, "opening": round(opening, 1)}
             self._is_new = self._is_new or any(found.get(key) != value for key, value in said.items())
             found.update(said)
             self.save()

@@ -157,9 +157,9 @@ def current_of(run: RunContext, request: ModelRequest) -> StoredModel:
 
 
 def choose(
-    request: ModelRequest, current: StoredModel, given: tuple[InputSnapshot, ...], mark: str, t1: Time
+    request: ModelRequest, current: StoredModel, given: tuple[InputSnapshot, ...], mark: str, t1: Time, opening: float
 ) -> tuple[Strategy, str]:
-    """How to get there, and why where it is not by delta."""
+    """How to get there, and why where it is not by delta. ``opening``: seconds of opening a session."""
     if not current.is_built:
         return "initial", "it is new"
     if request.full_refresh:
@@ -181,7 +181,7 @@ def choose(
     if not changed and not (has_passed and current.manifest.temporal):
         return "skip", ""
     total = sum(total_rows(item.log.files) for item in given)
-    strategy = Costs.of(current.manifest).choose(changed, total)
+    strategy = Costs.of(current.manifest).choose(changed, total, opening)
     return strategy, "former runs say that a delta would take longer" if strategy == "rebuild" else ""
 
 

@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGERS, STRING, Type
+from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
 from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.arrow import arrow_type
 
-MOST_BYTES = 4_000_000
-"""More are Spark's."""
 _LONGEST_LINE = 100_000
 _DEEPEST = 300
 """Brackets in a line; there are bounds of Spark's parser that have nothing to do with the records."""

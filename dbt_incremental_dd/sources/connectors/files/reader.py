@@ -20,10 +20,11 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files import csv_text
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
-from dbt_incremental_dd.sources.formats import json_lines, json_text
+from dbt_incremental_dd.sources.formats import csv_lines, json_lines, json_text
 from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.formats.options import without as other_options
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
+from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
 from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred
@@ -213,7 +214,7 @@ def read_few(
     """The records of small files, each of a partition, without a Spark job; None where that might not be what Spark
     reads."""
     try:
-        if spec.format == "json":
+        if spec.format in ("json", "csv"):
             return _few_lines(workspace, spec, filesystem, files, stored)
         return _few_rows(workspace, spec, filesystem, files, stored)
     except Unclear:
@@ -245,6 +246,13 @@ def _few_rows(
     return on_driver(workspace, table, Schema((*stored.columns, Column(FILE, STRING))))
 
 
+def parsed(spec: FilesSpec, data: bytes, stored: Schema) -> pa.Table | None:
+    """The records of lines of JSON or CSV; None where that might not be what Spark reads."""
+    if spec.format == "csv":
+        return csv_lines.parse(data, stored, spec.options)
+    return None if spec.options or spec.format != "json" else json_lines.parse(data, stored)
+
+
 def _few_lines(
     workspace: Workspace,
     spec: FilesSpec,
@@ -253,12 +261,12 @@ def _few_lines(
     stored: Schema,
 ) -> Relation | None:
     size = sum(info.size or 0 for info in filesystem.get_file_info(list(files)))
-    if spec.options or size > json_lines.MOST_BYTES:
+    if size > MOST_BYTES:
         return None
     tables = []
     for path, partition in files.items():
         with filesystem.open_input_file(path) as file:
-            table = json_lines.parse(file.read(), without(stored, partition))
+            table = parsed(spec, file.read(), without(stored, partition))
         if table is None:
             return None
         table = completed(table, stored, partition)

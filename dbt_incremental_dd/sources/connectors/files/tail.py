@@ -17,10 +17,11 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8, keeps_lines
-from dbt_incremental_dd.sources.connectors.files.reader import Found, read
+from dbt_incremental_dd.sources.connectors.files.reader import Found, parsed, read
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats import json_lines
 from dbt_incremental_dd.sources.formats.options import is_set, option
+from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import FILE, in_spark, on_driver
 from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
@@ -56,7 +57,7 @@ def poll(
         header = b""
         if offset and spec.format == "csv" and is_set(spec.options, "header"):
             header = _first_line(file)
-        few = _few(workspace, spec, file, start=offset, end=end, stored=stored)
+        few = _few(workspace, spec, file, header, start=offset, end=end, stored=stored)
         if few is not None:
             return PollResult(few, {"offset": end, "prefix": _hash(file, end)})
         scratch = storage.scratch("tail")
@@ -98,19 +99,19 @@ def _checked_encoding(spec: FilesSpec) -> str | None:
 
 
 def _few(
-    workspace: Workspace, spec: FilesSpec, file: BinaryIO, start: int, end: int, stored: Schema | None
+    workspace: Workspace, spec: FilesSpec, file: BinaryIO, header: bytes, start: int, end: int, stored: Schema | None
 ) -> Relation | None:
     """The lines' records, without a Spark job; None where that might not be what Spark reads."""
-    if stored is None or spec.format != "json" or spec.options or end - start > json_lines.MOST_BYTES:
+    if stored is None or end - start > MOST_BYTES:
         return None
     file.seek(start)
-    table = json_lines.parse(file.read(end - start), stored)
+    table = parsed(spec, header + file.read(end - start), stored)
     return None if table is None else on_driver(workspace, table, stored)
 
 
 def _is_plain(file: BinaryIO, start: int, end: int) -> bool:
     """Whether the driver has found these lines to be plain: then Spark need not look through them."""
-    if end - start > json_lines.MOST_BYTES:
+    if end - start > MOST_BYTES:
         return False
     file.seek(start)
     return json_lines.is_plain(file.read(end - start))

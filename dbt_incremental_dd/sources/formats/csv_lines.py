@@ -1,0 +1,44 @@
+"""A few lines of CSV read on the driver, where every value is what Spark's reader makes of it; else it is Spark's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.formats.options import is_set, option, without
+from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES, parser_of
+from dbt_incremental_dd.trace.arrow import arrow_type
+
+_ODD = re.compile(r'["\\\r\0\ufeff\ufffd]')
+"""Quotes and escapes, other ends of lines, a byte order mark, and what stands for bytes that are no text."""
+_SEPARATOR = re.compile(r"[,;|\t]")
+
+
+def parse(data: bytes, stored: Schema, options: Mapping[str, str]) -> pa.Table | None:
+    """The records of one file with the columns of ``stored``; None where some might be others to Spark, or
+    malformed."""
+    separator = option(options, "sep", option(options, "delimiter", ","))
+    parsers = [parser_of(column.type) for column in stored]
+    if len(data) > MOST_BYTES or without(options, "header", "sep", "delimiter") or not _SEPARATOR.fullmatch(separator):
+        return None
+    try:
+        lines = data.decode().removesuffix("\n").split("\n") if data else []
+        if any(_ODD.search(line) or not line.strip() for line in lines):
+            return None
+        if is_set(options, "header") and lines and lines.pop(0).split(separator) != list(stored.names):
+            return None
+        rows = [line.split(separator) for line in lines]
+        if any(len(row) != len(parsers) for row in rows):
+            return None
+        columns = []
+        for place, (column, parser) in enumerate(zip(stored, parsers, strict=True)):
+            dtype = arrow_type(column.type)
+            if parser is None or dtype is None:
+                return None
+            columns.append(pa.array([parser(row[place]) if row[place] else None for row in rows], dtype))
+        return pa.table(columns, list(stored.names))
+    except (ValueError, OverflowError, pa.ArrowException):
+        return None

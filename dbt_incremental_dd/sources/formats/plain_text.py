@@ -1,0 +1,114 @@
+"""Texts that mean the same value to every reader: what Spark makes of any other is for Spark to say."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dbt_incremental_dd.core.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Type,
+)
+
+Parser = Callable[[str], Any]
+"""Raises ValueError for a text that is not plain."""
+
+
+MOST_BYTES = 4_000_000
+"""Of lines that are read on the driver; more are Spark's."""
+
+
+class Unclear(ValueError):
+    """A text is one that Spark has to make a value of."""
+
+
+_FIRST_YEAR = 1600
+"""Before, calendars differ."""
+_DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
+_WITH_ZONE = re.compile(rf"{_DAY}[T ]{_TIME}(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)", re.ASCII)
+_WITHOUT_ZONE = re.compile(rf"{_DAY}[T ]{_TIME}", re.ASCII)
+_DATE = re.compile(_DAY, re.ASCII)
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
+_BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}
+_BOOLEANS = {"true": True, "false": False}
+
+
+def parser_of(dtype: Type) -> Parser | None:
+    """What makes a value of the type of a plain text; None of a type of which no text is plain."""
+    if isinstance(dtype, Decimal):
+        return _decimal(dtype)
+    if dtype in _BITS:
+        return _whole(_BITS[dtype])
+    return _PARSERS.get(dtype)
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> str:
+    if not pattern.fullmatch(text):
+        raise Unclear(text)
+    return text
+
+
+def _whole(bits: int) -> Parser:
+    def parse(text: str) -> int:
+        value = int(_matched(_WHOLE, text))
+        if not -(1 << bits) <= value < 1 << bits:
+            raise Unclear(text)
+        return value
+
+    return parse
+
+
+def _decimal(dtype: Decimal) -> Parser:
+    before, scale = dtype.precision - dtype.scale, dtype.scale
+    fraction = rf"(?:\.\d{{1,{scale}}})?" if scale else ""
+    whole = rf"(?:0|[1-9]\d{{0,{before - 1}}})" if before else "0"
+    pattern = re.compile(rf"-?{whole}{fraction}", re.ASCII)
+    return lambda text: decimal.Decimal(_matched(pattern, text))
+
+
+def _boolean(text: str) -> bool:
+    if text not in _BOOLEANS:
+        raise Unclear(text)
+    return _BOOLEANS[text]
+
+
+def _date(text: str) -> datetime.date:
+    found = datetime.date.fromisoformat(_matched(_DATE, text))
+    if found.year < _FIRST_YEAR:
+        raise Unclear(text)
+    return found
+
+
+def _timestamp(pattern: re.Pattern[str]) -> Parser:
+    def parse(text: str) -> datetime.datetime:
+        found = datetime.datetime.fromisoformat(_matched(pattern, text))
+        if found.year < _FIRST_YEAR:
+            raise Unclear(text)
+        return found
+
+    return parse
+
+
+_PARSERS: Mapping[Type, Parser] = {
+    STRING: str,
+    BOOLEAN: _boolean,
+    DOUBLE: lambda text: float(_matched(_NUMBER, text)),
+    DATE: _date,
+    TIMESTAMP: _timestamp(_WITH_ZONE),
+    TIMESTAMP_NTZ: _timestamp(_WITHOUT_ZONE),
+}
