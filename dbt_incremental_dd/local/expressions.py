@@ -18,12 +18,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, STRING, VOID, Decimal
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, STRING, VOID, Decimal, Struct
 from dbt_incremental_dd.local import decimals, functions
 from dbt_incremental_dd.local.table import Table, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace.arrow import arrow_type, same_values
+from dbt_incremental_dd.trace.arrow import same_values, value_type
 
 _COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.EQ: pc.equal,
@@ -58,7 +58,7 @@ def evaluate(rows: Table, expr: Expr, constants: Constants) -> Value:
     """The expression's value for each row, a column of its type. Raises NotExact."""
     with _giving_up(expr):
         found = _Evaluation.of(rows, constants).value(expr.tree)
-    if arrow_type(found.type) is None:
+    if value_type(found.type) is None:
         raise NotExact(f"{expr.sql} is a {found.type}")
     return Value(_repeated(found, rows.num_rows), found.type)
 
@@ -232,13 +232,24 @@ class _Evaluation:
         return functions.call(name, [self.value(argument) for argument in arguments])
 
     def _column(self, tree: exp.Expr) -> Value:
-        name = _printed(tree).as_column
-        if name is None or name not in self._types or arrow_type(self._types[name]) is None:
+        """A column, or a field of a struct in one."""
+        assert isinstance(tree, exp.Column)
+        name, *fields = (part.name for part in tree.parts)
+        if name not in self._types or value_type(self._types[name]) is None:
             raise NotExact
-        return Value(self._table[name], self._types[name])
+        return fold(_field, fields, Value(self._table[name], self._types[name]))
 
     def _whole(self, value: Value) -> pa.ChunkedArray:
         return _repeated(value, self._table.num_rows)
+
+
+def _field(value: Value, name: str) -> Value:
+    """A struct's field, NULL where there is no struct; names are the same in any case."""
+    fields = value.type.fields if isinstance(value.type, Struct) else ()
+    found = [field for field in fields if field.name.lower() == name.lower()]
+    if len(found) != 1 or isinstance(value.data, pa.Scalar):
+        raise NotExact
+    return Value(pc.struct_field(value.data, found[0].name), found[0].type)
 
 
 def _cannot_fail(tree: exp.Expr) -> bool:

@@ -70,6 +70,15 @@ def file_type(dtype: spark.Type) -> pa.DataType | None:
     return pa.struct(found) if found and all(kind for _, kind in found) else None
 
 
+@lru_cache(maxsize=1024)
+def value_type(dtype: spark.Type) -> pa.DataType | None:
+    """The Arrow type of flat types, and of structs of them to any depth; None for others."""
+    if not isinstance(dtype, spark.Struct):
+        return arrow_type(dtype)
+    found = [(field.name, value_type(field.type)) for field in dtype.fields]
+    return pa.struct(found) if found and all(kind for _, kind in found) else None
+
+
 def is_readable(schema: Schema) -> bool:
     """Whether Arrow reads the types from files as Spark does."""
     return all(arrow_type(column.type) is not None for column in schema)

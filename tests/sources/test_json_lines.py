@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP
+from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Decimal, Field, Struct
 from dbt_incremental_dd.sources.formats.json_lines import parse
 from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.spark_reader import struct
@@ -143,3 +143,44 @@ def test_what_is_read_on_the_driver() -> None:
     assert parse(b'{"i": 1}\n' * 1_000_000, STORED) is None
     empty = parse(b"{}", STORED)
     assert empty is not None and empty.to_pylist() == [dict.fromkeys("ilsbd")]
+
+
+NESTED = Schema(
+    (
+        Column("e", Struct((Field("a", LONG), Field("r", Struct((Field("s", STRING), Field("d", Decimal(6, 2)))))))),
+        Column("d", Decimal(6, 2)),
+    )
+)
+DECIMALS = [None, "1.5", "-0.00", "1234.56", "12345.6", "1.555", "01.5", " 1", "", "1e2", 2, -7, 12345, 2.5, True]
+INNER = st.none() | st.fixed_dictionaries(
+    {},
+    optional={"s": st.none() | st.text(max_size=3), "d": st.sampled_from(DECIMALS), "S": st.just(1), "x": st.just({})},
+)
+OUTER = st.none() | st.fixed_dictionaries({}, optional={"a": st.none() | st.integers(-5, 5), "r": INNER})
+EVENTS = st.none() | st.fixed_dictionaries({}, optional={"e": OUTER, "d": st.sampled_from(DECIMALS[:4])})
+
+
+@settings(max_examples=60)
+@given(st.lists(EVENTS, min_size=1, max_size=6))
+def test_structs_and_decimals(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any] | None]
+) -> None:
+    data = "".join(json.dumps(record) + "\n" for record in records).encode()
+    found = parse(data, NESTED, ignores_nulls=True)
+    if found is None:
+        return
+    path = tmp_path_factory.mktemp("lines") / "a.json"
+    path.write_bytes(data)
+    schema = struct(Schema((*NESTED.columns, Column(CORRUPT, STRING))))
+    answer = spark.read.option("columnNameOfCorruptRecord", CORRUPT).schema(schema).json(str(path)).toArrow()
+    assert {text for text in answer[CORRUPT].to_pylist() if text is not None} <= {"null"}
+    wanted = [row for row in answer.to_pylist() if row.pop(CORRUPT) is None]
+    assert found.to_pylist() == wanted
+
+
+def test_which_nested_lines_are_read_on_the_driver() -> None:
+    read_here = ['{"e": {"a": 1, "r": {"s": "x", "d": "1.50", "other": [1]}}, "d": 3}', '{"e": null}', "{}", "null"]
+    assert parse("\n".join(read_here).encode(), NESTED, ignores_nulls=True) is not None
+    assert parse(b"null\n", NESTED) is None
+    for line in ('{"e": []}', '{"e": {"r": {"S": 1}}}', '{"d": 1.5}', '{"d": "x"}', '{"e": {"a": 1, "a": 2}}'):
+        assert parse(line.encode(), NESTED, ignores_nulls=True) is None

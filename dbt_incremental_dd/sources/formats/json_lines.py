@@ -6,16 +6,16 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGERS, STRING, Type
-from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
+from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGERS, STRING, Decimal, Field, Struct, Type
+from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES, parser_of
 from dbt_incremental_dd.sources.records import CORRUPT
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.arrow import value_type
 
 _LONGEST_LINE = 100_000
 _DEEPEST = 300
@@ -23,26 +23,28 @@ _DEEPEST = 300
 _ODD = re.compile(rb"\r|\x00|^\xef\xbb\xbf|\d{300}")
 
 
-def parse(data: bytes, stored: Schema) -> pa.Table | None:
-    """The records with the columns of ``stored``; None where some might be others to Spark, or malformed."""
-    makers = {column.name: _MAKERS.get(column.type) for column in stored}
-    if len(data) > MOST_BYTES or None in makers.values() or _ODD.search(data):
+def parse(data: bytes, stored: Schema, *, ignores_nulls: bool = False) -> pa.Table | None:
+    """The records with the columns of ``stored``; None where some might be others to Spark, or malformed.
+
+    ``ignores_nulls``: a line that is ``null`` is no record.
+    """
+    if len(data) > MOST_BYTES or _ODD.search(data):
         return None
-    folded = {name.lower() for name in makers} | {CORRUPT}
     rows = []
     try:
+        record_of = _struct([Field(column.name, column.type) for column in stored], {CORRUPT})
         for line in data.decode().removesuffix("\n").split("\n"):
             if len(line) > _LONGEST_LINE or line.count("[") + line.count("{") > _DEEPEST:
                 return None
             if _has_lone_surrogate(line):
                 return None
-            record = _DECODER.decode(line)
-            if not isinstance(record, dict) or any(k not in makers and k.lower() in folded for k in record):
+            record = record_of(_DECODER.decode(line))
+            if record is not None:
+                rows.append(record)
+            elif not ignores_nulls:
                 return None
-            rows.append([maker(record.get(name)) for name, maker in makers.items() if maker])
-        columns = list(zip(*rows, strict=True)) or [() for _ in makers]
-        schema = pa.schema([(column.name, arrow_type(column.type)) for column in stored])
-        return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
+        schema = pa.schema([(column.name, value_type(column.type)) for column in stored])
+        return pa.Table.from_pylist(rows, schema)
     except (ValueError, TypeError, RecursionError, OverflowError, pa.ArrowException):
         return None
 
@@ -108,10 +110,52 @@ def _double(value: Any) -> float | None:
     return value
 
 
+def _decimal(dtype: Decimal) -> Callable[[Any], Any]:
+    """Of whole numbers, and of texts that are plain; other numbers are no decimals any more here."""
+    parse = parser_of(dtype)
+    assert parse is not None
+
+    def make(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) not in (int, str):
+            raise TypeError(value)
+        return parse(str(value))
+
+    return make
+
+
+def _struct(fields: Sequence[Field], taken: Collection[str] = ()) -> Callable[[Any], dict[str, Any] | None]:
+    """Of objects, whose other names are passed over; not of those that differ in case alone, or are in ``taken``."""
+    makers = {field.name: _maker(field.type) for field in fields}
+    folded = {name.lower() for name in makers} | set(taken)
+
+    def make(value: Any) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        if type(value) is not dict or any(name not in makers and name.lower() in folded for name in value):
+            raise TypeError(value)
+        return {name: maker(value.get(name)) for name, maker in makers.items()}
+
+    return make
+
+
+def _maker(dtype: Type) -> Callable[[Any], Any]:
+    """What makes a value of the type of a JSON value. Raises TypeError for a type of which Spark has ways of its
+    own."""
+    if isinstance(dtype, Struct):
+        return _struct(dtype.fields)
+    if isinstance(dtype, Decimal):
+        return _decimal(dtype)
+    if dtype not in _MAKERS:
+        raise TypeError(dtype)
+    return _MAKERS[dtype]
+
+
 _MAKERS: Mapping[Type, Callable[[Any], Any]] = {
     **dict.fromkeys(INTEGERS, _as(int)),
     STRING: _as(str),
     BOOLEAN: _as(bool),
     DOUBLE: _double,
 }
-"""What makes a column's value of a JSON value; of other types Spark has ways of its own."""
+"""Of flat types."""

@@ -250,7 +250,9 @@ def parsed(spec: FilesSpec, data: bytes, stored: Schema) -> pa.Table | None:
     """The records of lines of JSON or CSV; None where that might not be what Spark reads."""
     if spec.format == "csv":
         return csv_lines.parse(data, stored, spec.options)
-    return None if spec.options or spec.format != "json" else json_lines.parse(data, stored)
+    if spec.options or spec.format != "json":
+        return None
+    return json_lines.parse(data, stored, ignores_nulls=spec.envelope.ignores_nulls)
 
 
 def _few_lines(
