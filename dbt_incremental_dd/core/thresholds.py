@@ -20,6 +20,8 @@ FOUND_ROWS = 4_000_000
 """Rows that such a filter may leave, and rows of an output that are read on the driver."""
 JOINED_ROWS = 16_000_000
 """Rows of a join on the driver at most."""
+CROSSED_ROWS = 2_000_000
+"""Pairs of rows that are looked at there at most where no key finds them."""
 BROADCAST_ROWS = 500_000
 """A side of at most so many rows is sent to every task instead of being shuffled."""
 KEPT_ROWS = 1_000

@@ -1,108 +1,126 @@
-"""Equi-joins on the driver, by Arrow."""
+"""Joins on the driver, by Arrow: places of matching rows first, then their columns, whatever these are."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from functools import reduce as fold
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
-from dbt_incremental_dd.core.types import LONG
+from dbt_incremental_dd.core.types import DATE, INTEGERS, LONG, STRING, Type
 from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.local.decimals import widened
 from dbt_incremental_dd.local.expressions import evaluate, truth
-from dbt_incremental_dd.local.table import Table, member_mask, row_numbers
-from dbt_incremental_dd.local.value import Constants, NotExact
+from dbt_incremental_dd.local.table import Table, row_numbers
+from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_readable
 
-_OTHER = "dd_diff_other"
 _ROW = "dd_row"
-_Keys = Sequence[tuple[str, str]]
+_NOTHING: dict[Type, Any] = {**dict.fromkeys(INTEGERS, 0), STRING: "", DATE: datetime.date(1970, 1, 1)}
+"""What stands for NULL in a key, beside a column that says so. Arrow joins by these types as Spark does."""
 
 
 def joined(
     left: Table, right: Table, kind: str, equalities: Sequence[Equality], residual: Sequence[Expr], constants: Constants
 ) -> Table:
-    """As ``Engine.join`` says. Raises NotExact for equalities that are not between values of one type on which Arrow
-    and Spark agree, and where there would be too many rows."""
-    if not equalities or any(equality.null_safe for equality in equalities):
-        raise NotExact("a join by other than equalities")
-    names = (*left.schema.names, *(right.schema.names if kind in ("inner", "left") else ()))
-    left, lefts = _keyed(left, [equality.left for equality in equalities], constants)
-    right, rights = _keyed(right, [equality.right for equality in equalities], constants)
-    keys = list(zip(lefts, rights, strict=True))
-    _require_agreement(left, right, keys)
-    found = _of_kind(left, right, kind, keys=keys, residual=residual, constants=constants)
-    return found.select([(name, name) for name in dict.fromkeys((*(n for n in names if n != DIFF), DIFF))])
+    """As ``Engine.join`` says. Raises NotExact for equalities of values on whose equality Arrow and Spark do not
+    agree, and where there would be too many rows."""
+    wanted = [*left.schema.names, *(right.schema.names if kind in ("inner", "left") else ())]
+    names = [*dict.fromkeys(name for name in wanted if name != DIFF), DIFF]
+    keys = [pair for equality in equalities for pair in _compared(left, right, equality, constants)]
 
-
-def _of_kind(
-    left: Table, right: Table, kind: str, keys: _Keys, residual: Sequence[Expr], constants: Constants
-) -> Table:
-    def kept(rows: Table) -> Table:
-        return fold(lambda some, predicate: some.filter(truth(some, predicate, constants)), residual, rows)
+    def matches(rows: Table) -> Table:
+        """The inner join; only matching rows are looked at, of which the residual decides."""
+        found = _inner(rows, right, keys)
+        return fold(lambda some, predicate: some.filter(truth(some, predicate, constants)), residual, found)
 
     if kind == "inner":
-        return kept(_matches(left, right, keys))
-    if not residual and kind != "left":
-        wanted = right.arrow.select([b for _, b in keys]).rename_columns([a for a, _ in keys]).drop_null()
-        mask = member_mask(left.arrow, wanted, [a for a, _ in keys])
-        return left.filter(mask if kind == "semi" else pc.invert(mask))
+        return matches(left).select([(name, name) for name in names])
     numbers = row_numbers(left.num_rows)
-    matches = kept(_matches(left.with_column(_ROW, numbers, LONG), right, keys))
-    matched = pc.is_in(numbers, value_set=matches.arrow[_ROW].combine_chunks())
+    if residual or kind == "left":
+        found = matches(left.with_column(_ROW, numbers, LONG))
+        places = found.arrow[_ROW].combine_chunks()
+    else:
+        places = _among(left.num_rows, right.num_rows, keys)
+    matched = pc.is_in(numbers, value_set=places)
     if kind != "left":
         return left.filter(matched if kind == "semi" else pc.invert(matched))
     unmatched = left.arrow.filter(pc.invert(matched))
-    return matches.replaced(pa.concat_tables([matches.arrow, unmatched], promote_options="default").combine_chunks())
+    rows = pa.concat_tables([found.arrow, unmatched], promote_options="default").combine_chunks()
+    return found.replaced(rows).select([(name, name) for name in names])
 
 
-def _keyed(rows: Table, keys: Sequence[Expr], constants: Constants) -> tuple[Table, list[str]]:
-    """The rows with what a join compares as columns, and the names of these."""
-    names = []
-    for number, key in enumerate(keys):
-        name = key.as_column
-        if name is None or name in names:
-            name = f"dd_key_{number}"
-            value = evaluate(rows, key, constants)
-            rows = rows.with_column(name, value.data, value.type)
-        names.append(name)
-    return rows, names
+_Keys = Sequence[tuple[pa.Array, pa.Array]]
+"""What a join compares: of each row of the left side, and of each of the right one."""
 
 
-def _require_agreement(left: Table, right: Table, keys: _Keys) -> None:
-    """Raises NotExact for keys of several types, or of types of which Arrow has another ``=``."""
-    if not is_readable(left.schema) or not is_readable(right.schema):
-        raise NotExact("a join of nested columns")
-    if any(left.type(a) != right.type(b) or left.type(a) not in BOUNDED_TYPES for a, b in keys):
-        raise NotExact("a join by keys of several types")
+def _compared(left: Table, right: Table, equality: Equality, constants: Constants) -> list[tuple[Any, Any]]:
+    one, other = evaluate(left, equality.left, constants), evaluate(right, equality.right, constants)
+    if one.type in INTEGERS and other.type in INTEGERS:
+        type = max(one.type, other.type, key=INTEGERS.index)
+        one, other = widened(one, type), widened(other, type)
+    if one.type != other.type or one.type not in _NOTHING:
+        raise NotExact(f"a join of a {one.type} with a {other.type}")
+    if not equality.null_safe:
+        return [(one.data, other.data)]
+    return list(zip(_null_safe(one), _null_safe(other), strict=True))
 
 
-def _matches(left: Table, right: Table, keys: _Keys) -> Table:
-    """The inner join by columns, diffs multiplied."""
-    if left.num_rows * _most_equal(right.arrow, [b for _, b in keys]) > thresholds.JOINED_ROWS:
+def _null_safe(value: Value) -> tuple[Any, Any]:
+    """Whether it is NULL, and a value in any case."""
+    return pc.cast(pc.is_null(value.data), pa.int8()), pc.fill_null(value.data, _NOTHING[value.type])
+
+
+def _inner(left: Table, right: Table, keys: _Keys) -> Table:
+    """The rows of both sides that match, diffs multiplied. Of two columns of one name it has the left one."""
+    ours, theirs = _places(left.num_rows, right.num_rows, keys)
+    own = [column for column in left.schema if column.name != DIFF]
+    new = [column for column in right.schema if column.name != DIFF and left.schema.find(column.name) is None]
+    columns = {column.name: left.arrow[column.name].take(ours) for column in own}
+    columns |= {column.name: right.arrow[column.name].take(theirs) for column in new}
+    diffs = pc.multiply_checked(left.arrow[DIFF].take(ours), right.arrow[DIFF].take(theirs))
+    return Table(pa.table({**columns, DIFF: diffs}), Schema((*own, *new, DIFF_COLUMN)))
+
+
+def _places(left: int, right: int, keys: _Keys) -> tuple[pa.Array, pa.Array]:
+    """The places of matching rows of both sides; of all pairs where there is no key."""
+    if not keys:
+        _require_few(left * right, thresholds.CROSSED_ROWS)
+        pairs = row_numbers(left * right)
+        ours = pc.divide(pairs, max(right, 1))
+        return ours, pc.subtract(pairs, pc.multiply(ours, right))
+    names = [f"k{number}" for number in range(len(keys))]
+    lefts, rights = (pa.table(list(side), names) for side in zip(*keys, strict=True))
+    _require_few(left * _most_equal(rights), thresholds.JOINED_ROWS)
+    lefts = lefts.append_column(_ROW, row_numbers(left))
+    rights = rights.append_column("dd_other", row_numbers(right))
+    both = lefts.join(rights, keys=names, join_type="inner")
+    return both[_ROW].combine_chunks(), both["dd_other"].combine_chunks()
+
+
+def _among(left: int, right: int, keys: _Keys) -> pa.Array:
+    """The places of the left rows that match any."""
+    if not keys:
+        return row_numbers(left if right else 0)
+    names = [f"k{number}" for number in range(len(keys))]
+    lefts, rights = (pa.table(list(side), names) for side in zip(*keys, strict=True))
+    lefts = lefts.append_column(_ROW, row_numbers(left))
+    return lefts.join(rights, keys=names, join_type="left semi")[_ROW].combine_chunks()
+
+
+def _require_few(rows: int, most: int) -> None:
+    if rows > most:
         raise NotExact("a join of many rows")
-    theirs = {name: f"dd_right_{name}" if name in left.schema.names else name for name in right.schema.names}
-    schema = Schema(tuple(c for c in (*left.schema, *(c for c in right.schema if theirs[c.name] == c.name))))
-    both = left.arrow.join(
-        right.arrow.rename_columns([_OTHER if name == DIFF else theirs[name] for name in right.schema.names]),
-        keys=[a for a, _ in keys],
-        right_keys=[theirs[b] for _, b in keys],
-        join_type="inner",
-        coalesce_keys=False,
-    )
-    diffs = pc.multiply_checked(both[DIFF], both[_OTHER])
-    columns = [column for column in schema if column.name != DIFF]
-    arrow = pa.table({**{column.name: both[column.name] for column in columns}, DIFF: diffs})
-    return Table(arrow, Schema((*columns, DIFF_COLUMN)))
 
 
-def _most_equal(table: pa.Table, names: list[str]) -> int:
+def _most_equal(keys: pa.Table) -> int:
     """The number of rows that the most frequent key has."""
-    if not table.num_rows:
+    if not keys.num_rows:
         return 0
-    counted = table.select(names).group_by(names).aggregate([([], "count_all")])
+    counted = keys.group_by(keys.column_names).aggregate([([], "count_all")])
     return int(pc.max(counted["count_all"]).as_py())

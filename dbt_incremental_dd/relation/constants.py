@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import re
 from functools import cached_property
 
@@ -9,7 +11,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, LONG, STRING, TIMESTAMP, VOID
+from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, VOID, Decimal
 from dbt_incremental_dd.local.decimals import is_comparable
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
@@ -19,6 +21,10 @@ from dbt_incremental_dd.trace.spark_reader import schema_of
 _NUMBER = re.compile(r"(-?\d{1,9})|(-?\d{1,18})L")
 _TEXT = re.compile(r"'([^'\\\\$]*)'")
 """``$`` may begin a variable, which Spark replaces in a statement's text."""
+_DECIMAL = re.compile(r"-?(\d{1,18})\.(\d{1,18})")
+_ISO = r"'((?:1[6-9]|2\d)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8]))'"
+"""Days that are in every calendar and of every month."""
+_DAY = re.compile(rf"DATE ?{_ISO}|CAST\({_ISO} AS DATE\)", re.IGNORECASE)
 _MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
 """As ``logical.now`` writes a run's time."""
 _WORDS = {
@@ -67,7 +73,7 @@ class SparkConstants:
 
 
 def _literal(sql: str) -> Value | None:
-    """The value of a whole number, a plain text, NULL, true or false; None of other expressions."""
+    """The value of a number, a plain text, a day, NULL, true or false; None of other expressions."""
     number = _NUMBER.fullmatch(sql)
     if number:
         type = LONG if number[2] else INTEGER
@@ -75,6 +81,14 @@ def _literal(sql: str) -> Value | None:
     text = _TEXT.fullmatch(sql)
     if text:
         return Value(pa.scalar(text[1], pa.string()), STRING)
+    exact = _DECIMAL.fullmatch(sql)
+    if exact:
+        digits, scale = len((exact[1] + exact[2]).lstrip("0")), len(exact[2])
+        dtype = Decimal(max(digits, scale), scale)
+        return Value(pa.scalar(decimal.Decimal(sql), arrow_type(dtype)), dtype)
+    day = _DAY.fullmatch(sql)
+    if day:
+        return Value(pa.scalar(datetime.date.fromisoformat(day[1] or day[2]), arrow_type(DATE)), DATE)
     moment = _MOMENT.fullmatch(sql)
     if moment:
         return Value(pa.scalar(int(moment[1]) * 1000, arrow_type(TIMESTAMP)), TIMESTAMP)

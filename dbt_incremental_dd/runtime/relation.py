@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark.errors import AnalysisException
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.failpoints import reached
@@ -33,7 +34,7 @@ from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
-from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.spark_reader import quote_name
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _publish(
     columns = _digest(relation, schema.to_json())
     if shown is not None and shown.columns != columns:
         shown = None
-    shape = shape_of(log.files)
+    shape = _shown_as(log.files)
     folder = _follow(place, log, shown, shape)
     if folder is None:
         folder = link_all(_folders(place), log.uri, log.files) if place.storage.is_local and log.files else 0
@@ -254,6 +255,12 @@ def shape_of(files: Sequence[DataFile]) -> Shape:
     if any(file.min_diff < 1 for file in files):
         return "sums"
     return "copies" if any(file.max_diff > 1 for file in files) else "rows"
+
+
+def _shown_as(files: Sequence[DataFile]) -> Shape:
+    """How the relation adds them up. Few rows are summed from the beginning, at little cost: then the first deletion
+    needs no other view."""
+    return "sums" if total_rows(files) <= thresholds.TASK_ROWS else shape_of(files)
 
 
 def as_of_sql(storage: Storage, name: str, t: Time) -> str:
