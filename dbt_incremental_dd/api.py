@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,7 +14,6 @@ from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.manifest import Manifest, SourceManifest, kind_of
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
-from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start, Subscription
 from dbt_incremental_dd.trace.arrow_reader import changes, contents, log_of
@@ -24,6 +24,9 @@ from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.managed_frontier import declare, declared
 from dbt_incremental_dd.trace.status import Reclaimable, Status, reclaimable, status
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.subscribe.selection import Selection
 
 
 class Database:
@@ -183,6 +186,8 @@ class Collection:
         """Raises ConfigError where it is of another collection."""
         if select is None:
             return None
+        from dbt_incremental_dd.subscribe.selection import Selection  # with a parser of SQL
+
         selection = Selection(select)
         if selection.collection.lower() not in (self.name, self.name.rpartition(".")[2]):
             raise ConfigError(

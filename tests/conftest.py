@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,9 @@ logging.getLogger("py4j").setLevel(logging.ERROR)
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+# In UTC a time of day is the same in whatever zone it is taken to be.
+os.environ.setdefault("TZ", "America/St_Johns")
+time.tzset()
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",

@@ -6,11 +6,14 @@ with ``spark_remote`` over Spark Connect.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from airflow.sdk import BaseOperator, Context
 
@@ -39,8 +42,10 @@ class _CliOperator(BaseOperator):
         self.executable = executable
         self._command: Command | None = None
 
-    def call(self, *arguments: str, folder: str | None = None) -> list[str]:
-        """Runs it; the lines that it has written."""
+    def call(
+        self, *arguments: str, folder: str | None = None, environment: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Runs it; the lines that it has written. ``environment``: variables beside those of the operator."""
         lines: list[str] = []
 
         def report(line: str) -> None:
@@ -48,7 +53,8 @@ class _CliOperator(BaseOperator):
             self.log.info(line)
 
         remote = {"SPARK_REMOTE": self.spark_remote} if self.spark_remote else {}
-        self._command = Command(arguments, {"PYTHONUNBUFFERED": "1", **remote, **self.env}, folder)
+        variables = {"PYTHONUNBUFFERED": "1", **(environment or {}), **remote, **self.env}
+        self._command = Command(arguments, variables, folder)
         self._command.run(report)
         return lines
 
@@ -109,8 +115,11 @@ class DifferentialRunOperator(_CliOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="dbt-") as written:
-            self.call(*self._arguments(written), folder=self.project_dir)
+            # A variable of dbt's (--vars) that is another one in each run would have dbt parse the whole project anew.
+            environment = {"DBT_DD_TIME": str(milliseconds(self.dd_time))}
+            self.call(*self._arguments(written), folder=self.project_dir, environment=environment)
             found = _results(Path(written) / "run_results.json")
+            _keep(Path(written) / _PARSED, self._parsed)
         if self.select and not found:
             raise ValueError(f"dbt {self.command} has found nothing in {self.project_dir} for select={self.select!r}.")
         told = _of_differential_models(found)
@@ -119,9 +128,10 @@ class DifferentialRunOperator(_CliOperator):
 
     def _arguments(self, written: str) -> list[str]:
         """``written``: the folder of this run's own artifacts, so that tasks side by side leave each other's alone."""
-        variables = {**self.variables, "dd_time": milliseconds(self.dd_time)}
-        found = [self.executable or executable("dbt"), "--no-use-colors", self.command, "--vars", json.dumps(variables)]
+        found = [self.executable or executable("dbt"), "--no-use-colors", self.command]
+        found += ["--vars", json.dumps(self.variables)] if self.variables else []
         found += ["--project-dir", self.project_dir, "--target-path", written]
+        found += ["--partial-parse-file-path", str(self._parsed)] if self._parsed.exists() else []
         found += ["--profiles-dir", self.profiles_dir or self.project_dir]
         for flag, value in (("--target", self.target), ("--threads", self.threads)):
             found += [flag, str(value)] if value is not None else []
@@ -129,6 +139,24 @@ class DifferentialRunOperator(_CliOperator):
             names = chosen.split() if isinstance(chosen, str) else list(chosen)
             found += [flag, *names] if names else []
         return [*found, "--full-refresh"] if self.full_refresh else found
+
+    @property
+    def _parsed(self) -> Path:
+        """The project as the last task of its kind has parsed it."""
+        name = f"{self.target or 'default'}-{_PARSED}"
+        return Path(self.project_dir) / "target" / "airflow" / name
+
+
+_PARSED = "partial_parse.msgpack"
+
+
+def _keep(made: Path, kept: Path) -> None:
+    """Puts the file in the other's place, at once; it is left alone where that folder cannot be written."""
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        copied = kept.with_name(f".{kept.name}-{uuid4().hex}")
+        shutil.copyfile(made, copied)
+        copied.replace(kept)
 
 
 class AdvanceFrontierOperator(BaseOperator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -60,8 +61,9 @@ def read_sources(graph: Mapping[str, Any], selected: Iterable[str], folder: str)
 
 
 def run_time(given: Any) -> Time | None:
-    """The var ``dd_time`` as a time; None where it is not given."""
-    return None if given in (None, "") else parse_time(given)
+    """The var ``dd_time`` as a time, or else the environment variable ``DBT_DD_TIME``; None where neither is given."""
+    found = given or os.environ.get("DBT_DD_TIME")
+    return parse_time(found) if found else None
 
 
 def _full_refresh(settings: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,7 +144,8 @@ def _entry(found: Any, name: Any, what: str, file: Path) -> dict[str, Any]:
 
 
 def _rendered(value: Any, file: Path) -> Any:
-    """A value with dbt's templates filled in."""
+    """A value with dbt's templates filled in; by dbt, unless they only name environment variables."""
+    value = _with_variables(value)
     if not any(mark in str(value) for mark in ("{{", "{%", "{#")):
         return value
     from dbt.config.renderer import ProfileRenderer
@@ -159,6 +161,22 @@ def _rendered(value: Any, file: Path) -> Any:
         raise ConfigError(
             f"{file} cannot be read: {reason}", "Set what it asks for, or give another --target."
         ) from error
+
+
+def _with_variables(value: Any) -> Any:
+    """The value with what ``env_var`` says where a text is nothing else."""
+    if isinstance(value, dict):
+        return {key: _with_variables(entry) for key, entry in value.items()}
+    found = _ENV_VAR.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    return os.environ.get(found["name"], value if found["default"] is None else found["default"])
+
+
+_ENV_VAR = re.compile(
+    r"\s*\{\{\s*env_var\(\s*(?P<q>['\"])(?P<name>\w+)(?P=q)\s*"
+    r"(?:,\s*(?P<r>['\"])(?P<default>[^'\"\\{}]*)(?P=r)\s*)?\)\s*\}\}\s*"
+)
 
 
 def _texts(value: Any) -> dict[str, str]:

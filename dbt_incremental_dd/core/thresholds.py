@@ -6,6 +6,8 @@ LOCAL_ROWS = 1_000_000
 """Deltas of at most so many rows are brought to the driver, where they become literals and small files."""
 TASK_ROWS = 100_000
 """Rows in Spark of at most so many are one task's, so that what is computed of them needs no exchange."""
+SUMMED_ROWS = 100_000
+"""Updates of a relation that are summed whenever it is read, although none has been a deletion yet."""
 TAKEN_ROWS = 200_000
 """Records of a source of which at most so many are taken in on the driver."""
 MALFORMED_ROWS = 1_000_000

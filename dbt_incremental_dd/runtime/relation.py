@@ -260,7 +260,7 @@ def shape_of(files: Sequence[DataFile]) -> Shape:
 def _shown_as(files: Sequence[DataFile]) -> Shape:
     """How the relation adds them up. Few rows are summed from the beginning, at little cost: then the first deletion
     needs no other view."""
-    return "sums" if total_rows(files) <= thresholds.TASK_ROWS else shape_of(files)
+    return "sums" if total_rows(files) <= thresholds.SUMMED_ROWS else shape_of(files)
 
 
 def as_of_sql(storage: Storage, name: str, t: Time) -> str:

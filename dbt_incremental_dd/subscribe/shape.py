@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, TIME
-from dbt_incremental_dd.duck.connections import confined
-from dbt_incremental_dd.subscribe.selection import Selection
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.subscribe.selection import Selection
 
 STATE = "dd_state"
 UPSERT, DELETE, KEY_VIOLATION = "upsert", "delete", "key_violation"
@@ -43,6 +45,8 @@ def _by_key(updates: pa.Table, key: tuple[str, ...]) -> pa.Table:
     keys = [known[name.lower()] for name in key]
     order = [*keys, *(name for name in data if name not in keys)]
     plain = updates.select([*order, TIME, DIFF]).rename_columns([*(f"c{i}" for i in range(len(order))), "t", "d"])
+    from dbt_incremental_dd.duck.connections import confined
+
     with confined() as connection:
         connection.register("updates", plain)
         found = connection.sql(_upserts(len(keys), len(order))).to_arrow_table()

@@ -6,14 +6,17 @@ import datetime
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+from pyarrow import fs
 
 from dbt_incremental_dd.core import types as spark
 from dbt_incremental_dd.core.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 _ARROW: dict[spark.Type, pa.DataType] = {
     spark.BYTE: pa.int8(),
@@ -31,13 +34,21 @@ _ARROW: dict[spark.Type, pa.DataType] = {
 }
 
 
-PARQUET = ds.ParquetFileFormat(
-    read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"),
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True),
-)
-"""How stored files are read: Spark writes timestamps in a type of its own; pages are verified."""
 BOUNDED_TYPES = (*spark.INTEGERS, spark.STRING, spark.DATE)
 """Types that files have bounds for, and of which Arrow and Spark agree on ``=``."""
+
+
+def parquet_dataset(
+    paths: Sequence[str] | str, filesystem: fs.FileSystem, schema: pa.Schema | None = None
+) -> ds.Dataset:
+    """Stored files, of those columns or their own. Spark writes timestamps in a type of its own; pages are verified."""
+    import pyarrow.dataset as ds  # not before a file is read: it imports pandas
+
+    form = ds.ParquetFileFormat(
+        read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"),
+        default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True),
+    )
+    return ds.dataset(paths, schema=schema, format=form, filesystem=filesystem)
 
 
 @lru_cache(maxsize=1024)

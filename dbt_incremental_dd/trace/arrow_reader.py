@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from deltalake import Schema as DeltaSchema
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.trace.arrow import PARQUET, nullable
+from dbt_incremental_dd.trace.arrow import nullable, parquet_dataset
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.damage import damaged, require_readable
 from dbt_incremental_dd.trace.files import between
@@ -57,13 +56,13 @@ def _updates(place: CollectionStore, log: Log, after: Time, up_to: Time) -> pa.T
     """A column that a file lacks is NULL."""
     filesystem, root = place.storage.filesystem(log.uri)
     columns = _updates_schema(place, log)
-    inside = (ds.field(TIME) > after) & (ds.field(TIME) <= up_to)
+    inside = (pc.field(TIME) > after) & (pc.field(TIME) <= up_to)
     tables, files = [], between(log.files, after, up_to)
     require_readable(log, files)
     for file in files:
         # Types are those of the file at first: what they nest is not cast while it is read.
         try:
-            stored = ds.dataset(f"{root}/{file.path}", format=PARQUET, filesystem=filesystem)
+            stored = parquet_dataset(f"{root}/{file.path}", filesystem)
             present = [name for name in columns.names if name in stored.schema.names]
             found = stored.to_table(columns=present, filter=inside)
         except (OSError, pa.ArrowException) as error:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
@@ -17,7 +16,7 @@ from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.parquet.page_reader import probe_pages
 from dbt_incremental_dd.parquet.probe import probe
 from dbt_incremental_dd.storage.object_store import is_remote
-from dbt_incremental_dd.trace.arrow import PARQUET, file_type
+from dbt_incremental_dd.trace.arrow import file_type, parquet_dataset
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 
@@ -47,8 +46,7 @@ def read_files(
         found = probe(filesystem, paths, columns, keys or {}) if paths else columns.empty_table()
         if found is None:
             require_intact(() if is_remote(uri) else paths)
-            dataset = ds.dataset(paths, schema=columns, format=PARQUET, filesystem=filesystem)
-            found = dataset.to_table(filter=_filters(keys or {}))
+            found = parquet_dataset(paths, filesystem, columns).to_table(filter=_filters(keys or {}))
         tables.append(found)
     return pa.concat_tables(tables)
 

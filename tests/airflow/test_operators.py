@@ -26,7 +26,7 @@ DAY = "2013-06-02T00:00:00+00:00"
 RESPONSE = {"strategy": "delta", "as_of": "2013-06-02 00:00:00", "rows_added": 3, "rows_removed": 1}
 FAKE = f"""#!{sys.executable}
 import json, os, pathlib, sys, time
-called = json.dumps([os.environ.get("SPARK_REMOTE"), os.getcwd(), sys.argv[1:]])
+called = json.dumps([os.environ.get("SPARK_REMOTE"), os.getcwd(), sys.argv[1:], os.environ.get("DBT_DD_TIME")])
 print(called, flush=True)
 with open(sys.argv[0] + ".calls", "a") as calls:
     calls.write(called + "\\n")
@@ -34,6 +34,7 @@ if "--target-path" in sys.argv:
     result = {{"unique_id": "model.p.sums", "execution_time": 0.5, "adapter_response": {RESPONSE}}}
     other = {{"unique_id": "model.p.view", "execution_time": 0.1, "adapter_response": {{"code": "OK"}}}}
     target = pathlib.Path(sys.argv[sys.argv.index("--target-path") + 1])
+    (target / "partial_parse.msgpack").write_text("parsed")
     (target / "run_results.json").write_text(json.dumps({{"results": [result, other]}}))
 time.sleep(float(os.environ.get("SLEEP", 0)))
 sys.exit(int(os.environ.get("CODE", 0)))
@@ -50,7 +51,7 @@ def fake(tmp_path: Path) -> str:
 
 
 def calls(fake: str) -> list[Any]:
-    """How it was called: the Spark remote, the folder, the arguments."""
+    """How it was called: the Spark remote, the folder, the arguments, the time."""
     return [json.loads(line) for line in Path(f"{fake}.calls").read_text().splitlines()]
 
 
@@ -79,11 +80,21 @@ def test_dbt_is_run_at_the_intervals_end(tmp_path: Path, fake: str) -> None:
     told = operator.execute({"outlet_events": events})  # type: ignore[typeddict-item]
     assert told == {"model.p.sums": {**RESPONSE, "seconds": 0.5}}
     assert events[outlet].extra == told
-    ((remote, folder, arguments),) = calls(fake)
-    assert (remote, folder) == ("sc://there", str(tmp_path))
-    assert json.loads(arguments[arguments.index("--vars") + 1]) == {"x": 1, "dd_time": milliseconds(DAY)}
+    ((remote, folder, arguments, at),) = calls(fake)
+    assert (remote, folder, at) == ("sc://there", str(tmp_path), str(milliseconds(DAY)))
+    assert json.loads(arguments[arguments.index("--vars") + 1]) == {"x": 1}
     assert arguments[-4:] == ["--select", "sums+", "tag:daily", "--full-refresh"]
     assert arguments[arguments.index("--target") + 1] == "prod"
+
+
+def test_the_next_task_begins_with_what_the_last_one_has_parsed(tmp_path: Path, fake: str) -> None:
+    for _ in range(2):
+        operator = DifferentialRunOperator(task_id="run", project_dir=str(tmp_path), dd_time=DAY, executable=fake)
+        operator.execute({"outlet_events": Events()})  # type: ignore[typeddict-item]
+    first, second = (arguments for _, _, arguments, _ in calls(fake))
+    assert "--partial-parse-file-path" not in first and "--vars" not in first
+    kept = Path(second[second.index("--partial-parse-file-path") + 1])
+    assert kept.read_text() == "parsed" and kept.is_relative_to(tmp_path)
 
 
 def test_a_command_that_fails_fails_the_task(tmp_path: Path, fake: str) -> None:
@@ -107,7 +118,7 @@ def test_compaction_and_vacuum(tmp_path: Path, fake: str) -> None:
         task_id="compact", state_root=root, names=["m.sums"], retain_history="1 day", executable=fake
     ).execute({})
     begin = ["--state-root", root]
-    assert [arguments for _, _, arguments in calls(fake)] == [
+    assert [arguments for _, _, arguments, _ in calls(fake)] == [
         [*begin, "compact", "m.sums", "--retain-history", "1 day"],
         [*begin, "vacuum", "m.sums", "--older-than", "1 day"],
     ]

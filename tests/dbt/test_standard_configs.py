@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from dbt_incremental_dd.core import failpoints
+from dbt_incremental_dd.core import failpoints, thresholds
 from tests.dbt.project import Project, rows, strategies
 
 if TYPE_CHECKING:
@@ -229,6 +229,7 @@ def test_comments_follow_their_model_and_cost_nothing_where_nothing_changed(
     project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
+    monkeypatch.setattr(thresholds, "SUMMED_ROWS", 0)
     monkeypatch.setattr(failpoints, "_watcher", lambda name: made.append(name) if name.startswith("view: ") else None)
     project.write("models/m.sql", SELECT)
     wide = model("m", persist_docs={"relation": True, "columns": True}, file_format="delta")

@@ -60,7 +60,7 @@ class Forced:
 def forced(monkeypatch: pytest.MonkeyPatch) -> Forced:
     """One for all models of a test."""
     chosen = Forced()
-    monkeypatch.setattr(Costs, "choose", lambda costs, changed, total, _: chosen.choose(costs, changed, total))
+    monkeypatch.setattr(Costs, "choose", lambda costs, changed, total, _=0.0: chosen.choose(costs, changed, total))
     return chosen
 
 

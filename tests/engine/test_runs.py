@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
 from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.runtime import relation
@@ -350,8 +351,11 @@ def test_many_columns(spark: SparkSession, tmp_path: Path) -> None:
         world.check()
 
 
-def test_a_query_under_way_finds_files_that_its_view_can_sum_up(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_query_under_way_finds_files_that_its_view_can_sum_up(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its text is read first, and the files of its folder are listed then: none may have come that take another sum."""
+    monkeypatch.setattr(thresholds, "SUMMED_ROWS", 0)
     world = World(spark, tmp_path, {"t": Table("k INT")})
     world.model("m", "SELECT k FROM {t}")
     world.insert("t", [(1,), (2,)])

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import TIMESTAMP, TIMESTAMP_NTZ
-from dbt_incremental_dd.trace.arrow import PARQUET, arrow_type, is_readable
+from dbt_incremental_dd.trace.arrow import arrow_type, is_readable, parquet_dataset
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -43,7 +42,7 @@ def read_small(
         if not all(_is_alike(footer, schema) for footer in footers):
             return None
         columns = pa.schema([(column.name, arrow_type(column.type)) for column in schema])
-        return ds.dataset(list(paths), schema=columns, format=PARQUET, filesystem=filesystem).to_table()
+        return parquet_dataset(list(paths), filesystem, columns).to_table()
     except (OSError, pa.ArrowException):  # such as a file that has gone: Spark says what is wrong
         return None
 

@@ -1,0 +1,1 @@
+"""Runs from a shell: how long a `dbt run` takes that has nothing, or little, to do."""

@@ -1,0 +1,174 @@
+"""Runs that need no Spark session start no JVM: there is no Java where they run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dbt.project import Project
+
+_DBT = str(Path(sys.executable).parent / "dbt")
+_JAVA = f"{os.environ['JAVA_HOME']}/bin/java" if os.environ.get("JAVA_HOME") else shutil.which("java")
+SOURCES = """
+version: 2
+sources:
+  - name: shop
+    tables:
+      - name: orders
+        columns:
+          - {name: id, data_type: int}
+          - {name: customer, data_type: string}
+          - {name: amount, data_type: "decimal(12,2)"}
+          - {name: day, data_type: date}
+        config:
+          meta: {differential: {envelope: append, path: orders, format: csv, options: {header: true}, event_time: day}}
+      - name: customers
+        columns: [{name: name, data_type: string}, {name: region, data_type: int}, {name: gone, data_type: boolean}]
+        config:
+          meta: {differential: {envelope: upsert, key: name, deleted_when: gone, path: customers, format: json}}
+      - name: events
+        columns: [{name: id, data_type: bigint}, {name: price, data_type: "decimal(9,2)"}, {name: kind, data_type: string}]
+        config:
+          meta: {differential: {envelope: debezium, key: id, path: events, format: json}}
+"""
+MODELS = {
+    "paid": """select o.customer, r.title, count(*) as orders, sum(o.amount) as amount, max(o.amount) as most,
+        avg(o.amount) as mean
+        from {{ source('shop', 'orders') }} o join {{ source('shop', 'customers') }} c on c.name = o.customer
+        left join {{ ref('regions') }} r on r.region = c.region group by all""",
+    "large": "select *, case when amount > 5.00 then 'large' else 'small' end as size from {{ source('shop', 'orders') }}",
+    "best": """select customer, amount, place from (select customer, amount,
+        row_number() over (partition by title order by amount desc, customer) as place from {{ ref('paid') }})
+        where place <= 2""",
+    "prices": "select kind, sum(price) as price, count(distinct id) as n from {{ source('shop', 'events') }} group by kind",
+    "pairs": """select a.customer, b.customer as other from {{ ref('best') }} a join {{ ref('best') }} b
+        on a.amount < b.amount""",
+    "odd": "select customer from {{ ref('paid') }} except select kind from {{ ref('prices') }} order by 1 limit 5",
+}
+
+
+class Shop:
+    """A project, its files, and dbt in processes of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = Project(folder)
+        self.folder = folder
+        self._rng = random.Random(5)
+        self._round = 0
+        self._lsn = 0
+        self._events: dict[int, dict[str, Any]] = {}
+        self.project.write("models/sources.yml", SOURCES)
+        self.project.write("seeds/regions.csv", "region,title\n1,North\n2,South\n")
+        for name, sql in MODELS.items():
+            self.project.write(f"models/{name}.sql", sql)
+
+    def arrive(self) -> None:
+        """New files of every source: insertions, updates and deletions."""
+        self._round += 1
+        rng, day = self._rng, f"2024-01-{self._round:02d}"
+        orders = [f"{rng.randrange(999)},c{rng.randrange(9)},{rng.randrange(1, 999) / 100:.2f},{day}" for _ in range(9)]
+        self.project.write(f"orders/{self._round}.csv", "\n".join(["id,customer,amount,day", *orders, ""]))
+        customers = [
+            {"name": f"c{n}", "region": rng.choice([1, 2, 3, None]), "gone": rng.random() < 0.2} for n in range(9)
+        ]
+        self.project.records(f"customers/{self._round}.json", customers)
+        self.project.write(f"events/{self._round}.json", "".join(self._event() for _ in range(12)))
+
+    def _event(self) -> str:
+        self._lsn += 1
+        id = self._rng.randrange(8)
+        before, after = self._events.pop(id, None), None
+        if before is None or self._rng.random() < 0.7:
+            after = {"id": id, "price": str(Decimal(self._rng.randrange(999)) / 100), "kind": self._rng.choice("abc")}
+            self._events[id] = after
+        op = "d" if after is None else "c" if before is None else "u"
+        source = {"lsn": self._lsn, "ts_ms": self._lsn, "table": "events"}
+        text = json.dumps({"before": before, "after": after, "op": op, "ts_ms": self._lsn, "source": source}) + "\n"
+        return text if op != "d" else f"{text}null\n"
+
+    def dbt(self, *arguments: str, java: bool) -> str:
+        """Its output. Without Java, whoever asks for a session ends the run."""
+        assert _JAVA is not None
+        environment = {**os.environ, "PATH": f"{Path(_JAVA).parent if java else '/nowhere'}:/usr/bin:/bin"}
+        environment.pop("JAVA_HOME", None)
+        if not java:
+            environment["PATH"] = "/nowhere"
+        folder = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+        done = subprocess.run([_DBT, *arguments, *folder], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def strategies(self) -> dict[str, str]:
+        """How the last run brought each model up to date."""
+        found = json.loads((self.folder / "target" / "run_results.json").read_text())
+        return {r["unique_id"].rsplit(".", 1)[1]: r["adapter_response"].get("strategy", "") for r in found["results"]}
+
+    def verify(self) -> None:
+        """Every model is what Spark makes of its SQL."""
+        call = [_DBT.replace("/dbt", "/dbt-dd"), "--project-dir", str(self.folder), "verify"]
+        done = subprocess.run(call, capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.count("exact") == len(MODELS), done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    made = Shop(tmp_path_factory.mktemp("shop"))
+    made.arrive()
+    made.dbt("seed", java=True)
+    made.dbt("run", java=True)
+    return made
+
+
+def test_runs_without_java(shop: Shop) -> None:
+    """Nothing has changed; then each source has something new, several times."""
+    shop.dbt("run", java=False)
+    assert set(shop.strategies().values()) == {"skip"}
+    for _ in range(3):
+        shop.arrive()
+        shop.dbt("run", java=False)
+        assert "delta" in shop.strategies().values()
+        assert set(shop.strategies().values()) <= {"delta", "skip"}
+    shop.verify()
+
+
+def test_a_relation_that_somebody_dropped_is_made_again(shop: Shop) -> None:
+    schema = shop.project.schema
+    shop.project.write(
+        "macros/drop.sql", f"{{% macro drop() %}}{{% do run_query('drop view {schema}.paid') %}}{{% endmacro %}}"
+    )
+    shop.dbt("run-operation", "drop", java=True)
+    shop.arrive()
+    shop.dbt("run", java=True)
+    shown = shop.dbt("show", "--inline", f"select count(*) as n from {schema}.paid", "--output", "json", java=True)
+    assert '"n"' in shown
+    shop.dbt("run", java=False)
+
+
+def test_a_seed_that_has_changed_is_taken_in(shop: Shop) -> None:
+    shop.project.write("seeds/regions.csv", "region,title\n1,West\n2,South\n3,East\n")
+    shop.dbt("seed", java=True)
+    shop.dbt("run", java=True)
+    assert shop.strategies()["paid"] == "delta"
+    shop.arrive()
+    shop.dbt("run", java=False)
+    shop.verify()
+
+
+def test_a_table_beside_them_opens_the_session(shop: Shop) -> None:
+    shop.project.write(
+        "models/plain.sql", "{{ config(materialized='table') }} select count(*) as n from {{ ref('paid') }}"
+    )
+    told = shop.dbt("run", "--debug", java=True)
+    assert "Spark's session is opened by" in told
+    shop.arrive()
+    shop.dbt("run", "--exclude", "plain", java=True)  # what that statement has done to the catalog is not known
+    shop.dbt("run", "--exclude", "plain", java=False)
