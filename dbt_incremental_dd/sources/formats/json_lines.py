@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGERS, STRING, Type
-from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
+from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.arrow import arrow_type
 
