@@ -104,7 +104,7 @@ def _of_text(value: Value, type: Type, zone: str) -> Value:
         return Value(pc.cast(value.data, pa.binary()), type)
     data = pc.if_else(pc.equal(value.data, ""), pa.scalar(None, pa.string()), value.data)
     wanted = TIMESTAMP_NTZ if type == TIMESTAMP else type
-    pattern = pattern_of(wanted)
+    pattern = f"{pattern_of(wanted)}|{pattern_of(DATE)}" if type == TIMESTAMP else pattern_of(wanted)
     if pattern is None or (isinstance(data, pa.Scalar) and not data.is_valid):
         raise NotExact
     require_all(pc.match_substring_regex(data, f"^(?:{pattern})$"))

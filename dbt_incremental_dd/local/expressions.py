@@ -23,7 +23,7 @@ from dbt_incremental_dd.local.casts import cast, type_of
 from dbt_incremental_dd.local.coercion import common_type, is_comparable, shortest, widened
 from dbt_incremental_dd.local.functions import moments, patterns, text
 from dbt_incremental_dd.local.intervals import interval_of, later
-from dbt_incremental_dd.local.syntax import as_call
+from dbt_incremental_dd.local.syntax import as_call, binary
 from dbt_incremental_dd.local.table import Table, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.vectors import flat, repeated
@@ -148,7 +148,7 @@ class _Evaluation:
             case exp.Case():
                 branches = [(branch.this, branch.args["true"]) for branch in tree.args["ifs"]]
                 if tree.this is not None:
-                    branches = [(exp.EQ(this=tree.this, expression=value), then) for value, then in branches]
+                    branches = [(binary(exp.EQ, tree.this, value), then) for value, then in branches]
                 return self._case(branches, tree.args.get("default"))
             case exp.If():
                 return self._case([(tree.this, tree.args["true"])], tree.args.get("false"))
@@ -269,6 +269,8 @@ class _Evaluation:
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
         if name == "if" and len(arguments) == 3:
             return self._case([(arguments[0], arguments[1])], arguments[2])
+        if name == "mod" and len(arguments) == 2:
+            return self.value(binary(exp.Mod, *arguments))
         if arguments and isinstance(arguments[0], exp.Var):
             return self._with_unit(name, *arguments)
         return functions.call(name, [self.value(argument) for argument in arguments], self._constants)

@@ -1,4 +1,4 @@
-"""Calls that have a syntax of their own, as calls."""
+"""Calls that have a syntax of their own as calls, and others as operators."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def as_call(tree: exp.Expr) -> tuple[str, list[exp.Expr]]:
         case exp.StrPosition() if not tree.args.get("occurrence"):
             return "locate", _given(tree.args["substr"], tree.this, tree.args.get("position"))
     raise NotExact
+
+
+def binary(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """An operator between operands that stay where they are in their own trees."""
+    return kind(this=left.copy(), expression=right.copy())
 
 
 def _given(*arguments: exp.Expr | None) -> list[exp.Expr]:

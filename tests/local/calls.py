@@ -74,6 +74,12 @@ DATES = [
     ),
 ]
 MOMENTS = [
+    *(
+        "v >= '2024-01-01'",
+        "v BETWEEN '2024-01-01' AND '2024-12-31 12:00:00'",
+        "v < DATE '2024-01-01'",
+        "to_timestamp(p)",
+    ),
     *(f"date_trunc('{unit}', v)" for unit in (*_UNITS, *_CLOCK_UNITS)),
     *("date_trunc('month', d)", "date_trunc('week', d)", "date_trunc('DAY', d)", "date_trunc('quarter', v)"),
     *("hour(v)", "minute(v)", "second(v)", "EXTRACT(HOUR FROM v)", "EXTRACT(MINUTE FROM v)", "EXTRACT(YEAR FROM v)"),
@@ -380,6 +386,7 @@ CASTS = [
     ),
 ]
 NUMBERS = [
+    *("mod(m, 3)", "mod(n, m)", "mod(m, 1000000)", "mod(7, j)", "greatest(m, 1)", "coalesce(m, 1)", "least(m, i)"),
     *(
         f"{left} {operator} {right}"
         for operator in "+-*"

@@ -99,7 +99,6 @@ FUNCTIONS: Functions = {
     "ceil": fixed(_to_integer(pc.ceil, "up"), 1),
     "ceiling": fixed(_to_integer(pc.ceil, "up"), 1),
     "floor": fixed(_to_integer(pc.floor, "down"), 1),
-    "mod": fixed(arithmetic.remainder, 2),
     "negative": fixed(arithmetic.negate, 1),
     "pmod": fixed(arithmetic.positive_remainder, 2),
     "round": Function(_round("half_towards_infinity"), 1, 2),
