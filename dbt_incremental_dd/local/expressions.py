@@ -6,44 +6,62 @@ Spark would raise an error, or give NULL instead of one, it is asked, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce as fold
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, STRING, VOID, Decimal, Struct
-from dbt_incremental_dd.local import decimals, functions
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, VOID, Decimal, Struct
+from dbt_incremental_dd.local import arithmetic, comparing, functions
+from dbt_incremental_dd.local.casts import cast, type_of
+from dbt_incremental_dd.local.coercion import common_type, is_comparable, shortest, widened
+from dbt_incremental_dd.local.functions import moments, patterns, text
+from dbt_incremental_dd.local.intervals import interval_of, later
+from dbt_incremental_dd.local.syntax import as_call, binary
 from dbt_incremental_dd.local.table import Table, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.vectors import flat, repeated
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace.arrow import same_values, value_type
+from dbt_incremental_dd.logical.literals import Verbatim
+from dbt_incremental_dd.trace.arrow import value_type
 
-_COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
-    exp.EQ: pc.equal,
-    exp.NEQ: pc.not_equal,
-    exp.LT: pc.less,
-    exp.LTE: pc.less_equal,
-    exp.GT: pc.greater,
-    exp.GTE: pc.greater_equal,
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
 }
-_ARITHMETIC: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
-    exp.Add: decimals.add,
-    exp.Sub: decimals.subtract,
-    exp.Mul: decimals.multiply,
-    exp.Div: decimals.divide,
-    exp.Mod: decimals.remainder,
+_OPERATORS: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
+    exp.Add: arithmetic.add,
+    exp.Sub: arithmetic.subtract,
+    exp.Mul: arithmetic.multiply,
+    exp.Div: arithmetic.divide,
+    exp.IntDiv: arithmetic.whole_quotient,
+    exp.Mod: arithmetic.remainder,
+    exp.BitwiseAnd: arithmetic.bitwise(pc.bit_wise_and),
+    exp.BitwiseOr: arithmetic.bitwise(pc.bit_wise_or),
+    exp.BitwiseXor: arithmetic.bitwise(pc.bit_wise_xor),
+    exp.BitwiseLeftShift: arithmetic.shift(np.left_shift),
+    exp.BitwiseRightShift: arithmetic.shift(np.right_shift),
+    exp.DPipe: text.concat,
+    exp.RegexpLike: patterns.matches,
 }
-_LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Like, exp.NullSafeEQ, *_COMPARISONS)
-
-
-_SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *_LOGIC}
+_UNARY: dict[type[exp.Expr], Callable[[Value], Value]] = {
+    exp.Neg: arithmetic.negate,
+    exp.BitwiseNot: arithmetic.invert_bits,
+}
+_DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
+_LIKE: dict[type[exp.Expr], Callable[..., Value]] = {exp.Like: patterns.like, exp.ILike: patterns.ilike}
+_LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Escape, *_LIKE, *_DISTINCT, *_COMPARISONS)
+_SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *_LOGIC} - {exp.Escape, *_LIKE}
 _NULL = Value(pa.scalar(None), VOID)
 _TEXT = "dd_text"
 
@@ -60,7 +78,7 @@ def evaluate(rows: Table, expr: Expr, constants: Constants) -> Value:
         found = _Evaluation.of(rows, constants).value(expr.tree)
     if value_type(found.type) is None:
         raise NotExact(f"{expr.sql} is a {found.type}")
-    return Value(_repeated(found, rows.num_rows), found.type)
+    return Value(repeated(found, rows.num_rows), found.type)
 
 
 @contextmanager
@@ -96,6 +114,10 @@ class _Evaluation:
             raise NotExact("the session has decimals of its own")
         return _Evaluation(constants, rows.arrow, rows.schema)
 
+    @property
+    def _zone(self) -> str:
+        return self._constants.time_zone
+
     def value(self, tree: exp.Expr) -> Value:
         """The expression's value for each row, or one for all."""
         kind = type(tree)
@@ -108,22 +130,34 @@ class _Evaluation:
             return self._constants.value_of(expr.sql)
         if kind in _LOGIC:
             return Value(self.truth(tree), BOOLEAN)
-        if kind in _ARITHMETIC and isinstance(tree, exp.Binary):
-            return _ARITHMETIC[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
-        if kind is exp.Neg:
-            return decimals.negate(self.value(tree.this))
-        if kind in (exp.Cast, exp.TryCast) and not tree.args.get("format"):
-            return decimals.cast(self.value(tree.this), tree.args["to"].sql(dialect="spark"))
-        if kind is exp.Case and tree.this is None:
-            return self._case([(branch.this, branch.args["true"]) for branch in tree.args["ifs"]], tree.args["default"])
-        if kind is exp.Substring and tree.args.get("start"):
-            arguments = [tree.this, tree.args["start"], tree.args.get("length")]
-            return self._call("substring", [argument for argument in arguments if argument is not None])
-        if kind is exp.Extract:
-            return self._call(tree.this.name.lower(), [tree.expression])
-        if kind is exp.Anonymous:
-            return self._call(str(tree.this).lower(), tree.expressions)
-        raise NotExact
+        if isinstance(tree, exp.Add | exp.Sub) and isinstance(tree.right, Verbatim) and tree.right.is_interval:
+            interval = interval_of(str(tree.right.this))
+            return later(self.value(tree.left), interval if kind is exp.Add else -interval, self._zone)
+        if kind in _OPERATORS and isinstance(tree, exp.Binary):
+            return _OPERATORS[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
+        if kind in _UNARY:
+            return _UNARY[kind](self.value(tree.this))
+        return self._special(tree)
+
+    def _special(self, tree: exp.Expr) -> Value:
+        """Of what has a syntax of its own, and of calls."""
+        match tree:
+            case exp.Cast() if not tree.args.get("format"):
+                type, is_tried = type_of(tree.args["to"].sql(dialect="spark")), bool(tree.args.get("safe"))
+                return cast(self.value(tree.this), type, self._zone, wraps=not is_tried)
+            case exp.Case():
+                branches = [(branch.this, branch.args["true"]) for branch in tree.args["ifs"]]
+                if tree.this is not None:
+                    branches = [(binary(exp.EQ, tree.this, value), then) for value, then in branches]
+                return self._case(branches, tree.args.get("default"))
+            case exp.If():
+                return self._case([(tree.this, tree.args["true"])], tree.args.get("false"))
+            case exp.Extract():
+                return moments.extract(self._zone, tree.this.name, self.value(tree.expression))
+            case exp.Anonymous():
+                return self._call(str(tree.this).lower(), tree.expressions)
+        name, arguments = as_call(tree)
+        return self._call(name, arguments)
 
     def truth(self, tree: exp.Expr) -> pa.ChunkedArray:
         """True, false or NULL for each row."""
@@ -131,26 +165,29 @@ class _Evaluation:
         return pc.invert(found) if tree.args.get("negate") else found
 
     def _truth(self, tree: exp.Expr) -> pa.ChunkedArray:
-        if isinstance(tree, exp.Paren):
-            return self.truth(tree.this)
-        if isinstance(tree, exp.And):
-            return pc.and_kleene(self.truth(tree.left), self.truth(tree.right))
-        if isinstance(tree, exp.Or):
-            return pc.or_kleene(self.truth(tree.left), self.truth(tree.right))
-        if isinstance(tree, exp.Not):
-            return pc.invert(self.truth(tree.this))
-        if isinstance(tree, exp.Is) and isinstance(tree.expression, exp.Null):
-            return pc.is_null(self._whole(self.value(tree.this)))
-        if isinstance(tree, exp.Between) and not tree.args.get("symmetric"):
-            low = self._compared(pc.greater_equal, tree.this, tree.args["low"])
-            return pc.and_kleene(low, self._compared(pc.less_equal, tree.this, tree.args["high"]))
-        if isinstance(tree, exp.In) and tree.expressions and not tree.args.get("query"):
-            return self._among(tree.this, tree.expressions)
-        if isinstance(tree, exp.Like):
-            return self._like(tree.this, tree.expression)
-        if isinstance(tree, exp.NullSafeEQ):
-            one, other = self._pair(tree.left, tree.right)
-            return same_values(self._whole(one), self._whole(other))
+        match tree:
+            case exp.Paren():
+                return self.truth(tree.this)
+            case exp.And():
+                return pc.and_kleene(self.truth(tree.left), self.truth(tree.right))
+            case exp.Or():
+                return pc.or_kleene(self.truth(tree.left), self.truth(tree.right))
+            case exp.Not():
+                return pc.invert(self.truth(tree.this))
+            case exp.Is():
+                return self._is(tree.this, tree.expression)
+            case exp.Between() if not tree.args.get("symmetric"):
+                low = self._compared(">=", tree.this, tree.args["low"])
+                return pc.and_kleene(low, self._compared("<=", tree.this, tree.args["high"]))
+            case exp.In() if tree.expressions and not tree.args.get("query"):
+                return self._among(tree.this, tree.expressions)
+            case exp.Like() | exp.ILike():
+                return _LIKE[type(tree)](self.value(tree.this), self.value(tree.expression)).data
+            case exp.Escape() if type(tree.this) in _LIKE and not tree.this.args.get("negate"):
+                return self._like_with_escape(tree.this, tree.expression)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                found = comparing.same(*self._pair(tree.left, tree.right))
+                return found if isinstance(tree, exp.NullSafeEQ) else pc.invert(found)
         compare = _COMPARISONS.get(type(tree))
         if compare is not None:
             return self._compared(compare, tree.this, tree.expression)
@@ -161,34 +198,37 @@ class _Evaluation:
             raise NotExact
         return self._whole(flag)
 
+    def _is(self, item: exp.Expr, what: exp.Expr) -> pa.ChunkedArray:
+        if isinstance(what, exp.Null):
+            return pc.is_null(self._whole(self.value(item)))
+        if not isinstance(what, exp.Boolean):
+            raise NotExact
+        return pc.fill_null(pc.equal(self.truth(item), pa.scalar(bool(what.this))), False)
+
     def _among(self, item: exp.Expr, values: list[exp.Expr]) -> pa.ChunkedArray:
         """IN compares in one type for all of the list."""
         found = [self.value(tree) for tree in (item, *values)]
-        type = decimals.common_type([value.type for value in found])
-        if not decimals.is_comparable(type) or isinstance(found[0].data, pa.Scalar):
+        type = common_type([value.type for value in found])
+        if not is_comparable(type) or isinstance(found[0].data, pa.Scalar):
             raise NotExact
-        wanted, *others = (decimals.widened(value, type).data for value in found)
-        return fold(pc.or_kleene, [pc.equal(wanted, other) for other in others])
+        wanted, *others = (widened(value, type) for value in found)
+        return fold(pc.or_kleene, [comparing.equal(wanted, other) for other in others])
 
-    def _like(self, item: exp.Expr, pattern: exp.Expr) -> pa.ChunkedArray:
-        """LIKE with ``%`` for any characters; other patterns are Spark's."""
-        value, wanted = self.value(item), self.value(pattern)
-        text = wanted.data.as_py() if isinstance(wanted.data, pa.Scalar) else None
-        if value.type != STRING or not isinstance(text, str) or set(text) & set("_\\"):
+    def _like_with_escape(self, tree: exp.Expr, escape: exp.Expr) -> pa.ChunkedArray:
+        character = escape.name if isinstance(escape, exp.Literal) and escape.is_string else ""
+        if len(character) != 1 or character in "%_":
             raise NotExact
-        parts = [re.escape(part) for part in text.split("%")]
-        return pc.match_substring_regex(self._whole(value), f"(?s)^{'.*'.join(parts)}\\z")
+        return _LIKE[type(tree)](self.value(tree.this), self.value(tree.expression), character).data
 
-    def _compared(self, compare: Callable[[Any, Any], Any], left: exp.Expr, right: exp.Expr) -> pa.ChunkedArray:
-        one, other = self._pair(left, right)
-        return compare(one.data, other.data)
+    def _compared(self, compare: str, left: exp.Expr, right: exp.Expr) -> pa.ChunkedArray:
+        return comparing.COMPARISONS[compare](*self._pair(left, right))
 
     def _pair(self, left: exp.Expr, right: exp.Expr) -> tuple[Value, Value]:
         """Two values, at least one of them a column, in a type in which they can be compared."""
         one, other = self.value(left), self.value(right)
         if isinstance(one.data, pa.Scalar) and isinstance(other.data, pa.Scalar):
             raise NotExact
-        return decimals.comparable(one, other)
+        return comparing.comparable(one, other, self._zone)
 
     def _operand(self, tree: exp.Expr, other: exp.Expr) -> Value:
         """A side of an arithmetic operation: a literal integer beside a decimal has only the digits that it shows."""
@@ -196,7 +236,7 @@ class _Evaluation:
         literal = tree.unnest()
         literal = literal.this if isinstance(literal, exp.Neg) else literal
         is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in INTEGERS
-        return decimals.shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
+        return shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
 
     def _case(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
         """Each branch for the rows that come to it, and for no others: they might raise an error."""
@@ -206,19 +246,19 @@ class _Evaluation:
         places, left, parts = row_numbers(self._table.num_rows), self, []
         for condition, value in branches:
             holds = pc.fill_null(left.truth(condition), False)
-            parts.append((places.filter(_flat(holds)), left._only(holds).value(value)))
-            places, left = places.filter(pc.invert(_flat(holds))), left._only(pc.invert(holds))
+            parts.append((places.filter(flat(holds)), left._only(holds).value(value)))
+            places, left = places.filter(pc.invert(flat(holds))), left._only(pc.invert(holds))
         parts.append((places, left.value(default) if default else Value(pa.scalar(None), VOID)))
-        type = decimals.common_type([value.type for _, value in parts])
-        pieces = [_flat(_repeated(decimals.widened(value, type), len(where))) for where, value in parts]
+        type = common_type([value.type for _, value in parts])
+        pieces = [flat(repeated(widened(value, type), len(where))) for where, value in parts]
         order = pc.sort_indices(pa.concat_arrays([where for where, _ in parts]))
         return Value(pa.chunked_array([pa.concat_arrays(pieces).take(order)]), type)
 
     def _chosen(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
         """The same where everything can be evaluated for all rows."""
         values = [*(self.value(value) for _, value in branches), self.value(default) if default else _NULL]
-        type = decimals.common_type([value.type for value in values])
-        *wanted, found = (decimals.widened(value, type).data for value in values)
+        type = common_type([value.type for value in values])
+        *wanted, found = (widened(value, type).data for value in values)
         for (condition, _), value in reversed(list(zip(branches, wanted, strict=True))):
             found = pc.if_else(pc.fill_null(self.truth(condition), False), value, found)
         return Value(found, type)
@@ -229,7 +269,18 @@ class _Evaluation:
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
         if name == "if" and len(arguments) == 3:
             return self._case([(arguments[0], arguments[1])], arguments[2])
-        return functions.call(name, [self.value(argument) for argument in arguments])
+        if name == "mod" and len(arguments) == 2:
+            return self.value(binary(exp.Mod, *arguments))
+        if arguments and isinstance(arguments[0], exp.Var):
+            return self._with_unit(name, *arguments)
+        return functions.call(name, [self.value(argument) for argument in arguments], self._constants)
+
+    def _with_unit(self, name: str, unit: exp.Expr, *arguments: exp.Expr) -> Value:
+        """``datediff(DAY, a, b)`` and ``dateadd(DAY, 1, a)``."""
+        first, second = (self.value(argument) for argument in arguments)
+        if name in ("datediff", "date_diff", "timestampdiff"):
+            return moments.difference(self._zone, unit.name, first, second)
+        return moments.moved(self._zone, unit.name, first, second)
 
     def _column(self, tree: exp.Expr) -> Value:
         """A column, or a field of a struct in one."""
@@ -240,7 +291,7 @@ class _Evaluation:
         return fold(_field, fields, Value(self._table[name], self._types[name]))
 
     def _whole(self, value: Value) -> pa.ChunkedArray:
-        return _repeated(value, self._table.num_rows)
+        return repeated(value, self._table.num_rows)
 
 
 def _field(value: Value, name: str) -> Value:
@@ -255,16 +306,3 @@ def _field(value: Value, name: str) -> Value:
 def _cannot_fail(tree: exp.Expr) -> bool:
     """Whether no value of any row makes the expression an error."""
     return all(type(node) in _SAFE for node in tree.walk())
-
-
-def _repeated(value: Value, rows: int) -> pa.ChunkedArray:
-    if isinstance(value.data, pa.Scalar):
-        return pa.chunked_array([pa.repeat(value.data, rows)])
-    return value.data
-
-
-def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)

@@ -14,7 +14,7 @@ from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.core.types import DATE, INTEGERS, LONG, STRING, Type
 from dbt_incremental_dd.differential.join import Equality
-from dbt_incremental_dd.local.decimals import widened
+from dbt_incremental_dd.local.coercion import widened
 from dbt_incremental_dd.local.expressions import evaluate, truth
 from dbt_incremental_dd.local.table import Table, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value

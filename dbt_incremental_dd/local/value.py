@@ -27,7 +27,11 @@ class Constants(Protocol):
 
     @property
     def has_usual_types(self) -> bool:
-        """Whether the session derives decimals' types as Spark does by default."""
+        """Whether the session gives values and types as Spark does by default."""
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone, by the name that it was set with."""
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""

@@ -16,7 +16,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import INTEGER, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.duck.sql import duckdb_type
-from dbt_incremental_dd.local.decimals import as_decimal
+from dbt_incremental_dd.local.coercion import as_decimal
 from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, VOID, Decimal
-from dbt_incremental_dd.local.decimals import is_comparable
+from dbt_incremental_dd.local.coercion import is_comparable
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
 from dbt_incremental_dd.trace.arrow import arrow_type
@@ -43,8 +43,13 @@ class SparkConstants:
 
     @cached_property
     def has_usual_types(self) -> bool:
-        """Whether the session derives decimals' types as Spark does by default."""
-        return self._session.has_usual_decimals
+        """Whether the session gives values and types as Spark does by default."""
+        return self._session.has_usual_rules
+
+    @cached_property
+    def time_zone(self) -> str:
+        """The session's time zone, by the name that it was set with."""
+        return self._session.dialect[0]
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""

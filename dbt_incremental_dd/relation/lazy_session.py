@@ -17,12 +17,16 @@ from dbt_incremental_dd.local.value import Value
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_DECIMALS = {
+_RULES = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.legacy.literal.pickMinimumPrecision": "true",
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+    "spark.sql.legacy.integralDivide.returnBigint": "true",
+    "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
+    "spark.sql.legacy.timeParserPolicy": "corrected",
+    "spark.sql.timestampType": "timestamp_ltz",
 }
-"""What types of decimals depend on, with Spark's defaults."""
+"""What values and types of expressions depend on beside the dialect, with Spark's defaults in lower case."""
 _TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 Dialect = tuple[str, str]
 """What values of expressions depend on: the session's time zone, and whether it is in ANSI mode."""
@@ -137,10 +141,10 @@ class LazySession:
         return self.memory.functions or functions_of(self.spark)
 
     @cached_property
-    def has_usual_decimals(self) -> bool:
-        """Whether the types of decimals are derived as Spark does by default."""
+    def has_usual_rules(self) -> bool:
+        """Whether expressions have the values and types that they have in Spark by default."""
         known = {} if self.is_open else self.memory.settings
-        return _are_usual(known) if known else usual_decimals(self.spark)
+        return _are_usual(known) if known else usual_rules(self.spark)
 
     @property
     def dialect(self) -> Dialect:
@@ -161,15 +165,15 @@ def settings_of(spark: SparkSession) -> dict[str, str]:
     """What the values and types of expressions depend on, as the session has it set."""
     conf = spark.conf
     own = {name: str(conf.get(name) or "") for name in (_TIME_ZONE, _ANSI)}
-    return {**own, **{name: str(conf.get(name, value)) for name, value in _DECIMALS.items()}}
+    return {**own, **{name: str(conf.get(name, value)) for name, value in _RULES.items()}}
 
 
-def usual_decimals(spark: SparkSession) -> bool:
-    """Whether the session derives the types of decimals as Spark does by default. Asks it once."""
+def usual_rules(spark: SparkSession) -> bool:
+    """Whether the session gives expressions the values and types that they have by default. Asks it once."""
     if spark not in _USUAL:
         _USUAL[spark] = _are_usual(settings_of(spark))
     return _USUAL[spark]
 
 
 def _are_usual(settings: Mapping[str, str]) -> bool:
-    return all(settings[name].lower() == value for name, value in _DECIMALS.items())
+    return all(settings.get(name, "").lower() == value for name, value in _RULES.items())

@@ -222,7 +222,7 @@ def test_values_and_types_are_spark_s(spark: SparkSession, make: Any, values: di
     rng = random.Random(3)
     schema = Schema(tuple(Column(name, parse(kind)) for name, (kind, _) in values.items()))
     local = Table(table(rng, 60, values), schema)
-    texts = list(dict.fromkeys(make(rng, 2) for _ in range(500)))
+    texts = list(dict.fromkeys(make(rng, 2) for _ in range(300)))
     found = {text: _evaluated(spark, local, text) for text in texts}
     here = {text: value for text, value in found.items() if value is not None}
     frame = local_frame(spark, local).selectExpr(*(f"{text} AS p{i}" for i, text in enumerate(here)))
@@ -235,7 +235,7 @@ def test_values_and_types_are_spark_s(spark: SparkSession, make: Any, values: di
 
 
 @pytest.mark.parametrize(
-    "text", ["c2 + 1L", "-c2", "c1 / c3", "CAST(c2 AS INT)", "upper(c6)", "c4 / c1", "c10 IS TRUE"]
+    "text", ["CAST(c10 AS INT)", "c2 DIV -1L", "date_add(c8, c1)", "upper(c6)", "c4 * c4 * c4 * c4", "c10 IS TRUE"]
 )
 def test_what_may_be_an_error_is_left_to_spark(spark: SparkSession, text: str) -> None:
     assert _evaluated(spark, Table(table(random.Random(2), 50), Schema((*map(_column, VALUES),))), text) is None

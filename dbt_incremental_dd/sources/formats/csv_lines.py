@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.plain_text import parser_of
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.options import is_set, option, without
-from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES, parser_of
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _ODD = re.compile(r'["\\\r\0\ufeff\ufffd]')

@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.plain_text import parser_of
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGERS, STRING, Decimal, Field, Struct, Type
-from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES, parser_of
+from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.arrow import value_type
 

@@ -25,8 +25,8 @@ from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read, read_few
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.json_lines import is_plain
+from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
-from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
 from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
 from dbt_incremental_dd.sources.paths import literal, poll_interval
 from dbt_incremental_dd.sources.poll import PollRequest

@@ -21,10 +21,10 @@ from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files import csv_text
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats import csv_lines, json_lines, json_text
+from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.formats.options import without as other_options
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
-from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
 from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred

@@ -20,8 +20,8 @@ from dbt_incremental_dd.sources.connectors.files.encoding import copied, encodin
 from dbt_incremental_dd.sources.connectors.files.reader import Found, parsed, read
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats import json_lines
+from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.options import is_set, option
-from dbt_incremental_dd.sources.formats.plain_text import MOST_BYTES
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import FILE, in_spark, on_driver
 from dbt_incremental_dd.storage.object_store import make_folder, spark_uri

@@ -27,10 +27,6 @@ Parser = Callable[[str], Any]
 """Raises ValueError for a text that is not plain."""
 
 
-MOST_BYTES = 4_000_000
-"""Of lines that are read on the driver; more are Spark's."""
-
-
 class Unclear(ValueError):
     """A text is one that Spark has to make a value of."""
 
@@ -57,6 +53,13 @@ def parser_of(dtype: Type) -> Parser | None:
     return _PARSERS.get(dtype)
 
 
+def pattern_of(dtype: Type) -> str | None:
+    """A regular expression of whole plain texts, but for the range of their values; None where there is none."""
+    if isinstance(dtype, Decimal):
+        return _decimal_pattern(dtype)
+    return _WHOLE.pattern if dtype in _BITS else _PATTERNS.get(dtype)
+
+
 def _matched(pattern: re.Pattern[str], text: str) -> str:
     if not pattern.fullmatch(text):
         raise Unclear(text)
@@ -73,11 +76,15 @@ def _whole(bits: int) -> Parser:
     return parse
 
 
-def _decimal(dtype: Decimal) -> Parser:
+def _decimal_pattern(dtype: Decimal) -> str:
     before, scale = dtype.precision - dtype.scale, dtype.scale
     fraction = rf"(?:\.\d{{1,{scale}}})?" if scale else ""
     whole = rf"(?:0|[1-9]\d{{0,{before - 1}}})" if before else "0"
-    pattern = re.compile(rf"-?{whole}{fraction}", re.ASCII)
+    return f"-?{whole}{fraction}"
+
+
+def _decimal(dtype: Decimal) -> Parser:
+    pattern = re.compile(_decimal_pattern(dtype), re.ASCII)
     return lambda text: decimal.Decimal(_matched(pattern, text))
 
 
@@ -104,6 +111,12 @@ def _timestamp(pattern: re.Pattern[str]) -> Parser:
     return parse
 
 
+_PATTERNS: Mapping[Type, str] = {
+    BOOLEAN: "|".join(_BOOLEANS),
+    DOUBLE: _NUMBER.pattern,
+    DATE: _DATE.pattern,
+    TIMESTAMP_NTZ: _WITHOUT_ZONE.pattern,
+}
 _PARSERS: Mapping[Type, Parser] = {
     STRING: str,
     BOOLEAN: _boolean,

@@ -1,0 +1,64 @@
+"""Comparisons as Spark has them: NaN equals itself and is the greatest double."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.types import DATE, DOUBLE, INTEGERS, STRING, TIMESTAMP, VOID, Type
+from dbt_incremental_dd.local.casts import cast
+from dbt_incremental_dd.local.coercion import common_type, is_comparable, widened
+from dbt_incremental_dd.local.value import NotExact, Value
+
+Comparison = Callable[[Value, Value], Any]
+"""Of values of one type."""
+
+
+def comparable(one: Value, other: Value, zone: str) -> tuple[Value, Value]:
+    """Both in one type, in which comparing them is exact. Raises NotExact where there is none."""
+    types = {one.type, other.type}
+    for kind in (TIMESTAMP, DATE, *INTEGERS):
+        if types == {kind, STRING} or types == {kind, DATE} == {TIMESTAMP, DATE}:
+            return _as(one, kind, zone), _as(other, kind, zone)
+    type = common_type([one.type, other.type])
+    if type == VOID or not is_comparable(type):
+        raise NotExact
+    return widened(one, type), widened(other, type)
+
+
+def _as(value: Value, type: Type, zone: str) -> Value:
+    return value if value.type == type else cast(value, type, zone)
+
+
+def equal(one: Value, other: Value) -> Any:
+    """``one = other``; so are the others named."""
+    found = pc.equal(one.data, other.data)
+    return found if one.type != DOUBLE else pc.or_(found, pc.and_(pc.is_nan(one.data), pc.is_nan(other.data)))
+
+
+def less(one: Value, other: Value) -> Any:
+    found = pc.less(one.data, other.data)
+    return found if one.type != DOUBLE else pc.or_(found, pc.and_not(pc.is_nan(other.data), pc.is_nan(one.data)))
+
+
+def same(one: Value, other: Value) -> Any:
+    """``one <=> other``: never NULL."""
+    both = pc.and_(pc.is_null(one.data), pc.is_null(other.data))
+    return pc.or_(pc.fill_null(equal(one, other), False), both)
+
+
+COMPARISONS: Mapping[str, Comparison] = {
+    "=": equal,
+    "<>": lambda one, other: pc.invert(equal(one, other)),
+    "<": less,
+    ">": lambda one, other: less(other, one),
+    "<=": lambda one, other: pc.invert(less(other, one)),
+    ">=": lambda one, other: pc.invert(less(one, other)),
+}
+
+
+def is_column(value: Value) -> bool:
+    return not isinstance(value.data, pa.Scalar)

@@ -1,0 +1,83 @@
+"""Functions that choose among their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGER, VOID, Type
+from dbt_incremental_dd.local.coercion import common_type, is_comparable, is_number, widened
+from dbt_incremental_dd.local.comparing import comparable, equal
+from dbt_incremental_dd.local.functions.function import MANY, Function, Functions, fixed, zoned
+from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.local.vectors import require_all
+
+_ZERO = Value(pa.scalar(0, pa.int32()), INTEGER)
+
+
+def _coalesce(*values: Value) -> Value:
+    type, data = _alike(values)
+    return Value(pc.coalesce(*data), type)
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
+    """The greatest or the least; NULLs do not count."""
+
+    def extreme(*values: Value) -> Value:
+        type, data = _alike(values)
+        if not is_comparable(type) or type == BOOLEAN:
+            raise NotExact
+        if type == DOUBLE:  # of two zeros, it is the first; Arrow passes over NaN
+            for value in data:
+                require_all(pc.and_(pc.is_finite(value), pc.not_equal(value, 0.0)))
+        return Value(choose(*data), type)
+
+    return extreme
+
+
+def _alike(values: Sequence[Value]) -> tuple[Type, list[Any]]:
+    type = common_type([value.type for value in values])
+    if type in (VOID, FLOATS[0]):
+        raise NotExact
+    return type, [widened(value, type).data for value in values]
+
+
+def _nullif(zone: str, value: Value, other: Value) -> Value:
+    is_equal = pc.fill_null(equal(*comparable(value, other, zone)), False)
+    return Value(pc.if_else(is_equal, pa.scalar(None, value.data.type), value.data), value.type)
+
+
+def _nvl2(value: Value, some: Value, none: Value) -> Value:
+    type, (first, second) = _alike([some, none])
+    chosen = pc.is_valid(value.data)
+    if isinstance(chosen, pa.Scalar):
+        raise NotExact
+    return Value(pc.if_else(chosen, first, second), type)
+
+
+def _null_if_zero(zone: str, value: Value) -> Value:
+    if not is_number(value.type):
+        raise NotExact
+    return _nullif(zone, value, _ZERO)
+
+
+def _zero_if_null(value: Value) -> Value:
+    if not is_number(value.type):
+        raise NotExact
+    return _coalesce(value, _ZERO)
+
+
+FUNCTIONS: Functions = {
+    "coalesce": Function(_coalesce, 1, MANY),
+    "greatest": Function(_extreme(pc.max_element_wise), 2, MANY),
+    "ifnull": fixed(_coalesce, 2),
+    "least": Function(_extreme(pc.min_element_wise), 2, MANY),
+    "nullif": zoned(_nullif, 2),
+    "nullifzero": zoned(_null_if_zero, 1),
+    "nvl": fixed(_coalesce, 2),
+    "nvl2": fixed(_nvl2, 3),
+    "zeroifnull": fixed(_zero_if_null, 1),
+}

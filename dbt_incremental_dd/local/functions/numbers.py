@@ -1,0 +1,110 @@
+"""Functions of numbers, of the types that Spark gives them."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.types import DOUBLE, INTEGERS, LONG, Decimal
+from dbt_incremental_dd.local import arithmetic, decimals
+from dbt_incremental_dd.local.coercion import MOST_DIGITS, as_double, is_number
+from dbt_incremental_dd.local.functions.function import Function, Functions, fixed
+from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.local.vectors import by_row, constant_int, require, require_all
+
+_MANY_DIGITS = 2.0**50
+"""Units of the last place, of which a double has no more than it can tell apart."""
+_EXACT = decimal.Context(prec=100)
+_MOST_PLACES = 15
+
+
+def _round(mode: str) -> Callable[..., Value]:
+    """To a constant number of places after the point."""
+
+    def rounded(value: Value, places: Value | None = None) -> Value:
+        count = 0 if places is None else constant_int(places)
+        if isinstance(value.type, Decimal):
+            return _rounded_decimal(value, count, mode)
+        if value.type in INTEGERS and count >= 0:
+            return value
+        if value.type == DOUBLE and 0 <= count <= _MOST_PLACES and mode == "half_towards_infinity":
+            return by_row(lambda number: _rounded_double(number, count), DOUBLE, value)
+        raise NotExact
+
+    return rounded
+
+
+def _rounded_decimal(value: Value, places: int, mode: str) -> Value:
+    assert isinstance(value.type, Decimal)
+    before = value.type.precision - value.type.scale + 1
+    if places < 0:
+        type = Decimal(min(max(before, -places + 1), MOST_DIGITS), 0)
+    else:
+        scale = min(places, value.type.scale)
+        type = Decimal(min(before + scale, MOST_DIGITS), scale)
+    return decimals.round_to(value, min(places, value.type.scale), mode, type)
+
+
+def _rounded_double(number: float, places: int) -> float:
+    """Half up of the shortest text that means the number; Java's may be another one, which must make no difference."""
+    if not math.isfinite(number) or (number.is_integer() and abs(number) < _MANY_DIGITS):
+        return number + 0.0
+    if abs(number) * 10**places >= _MANY_DIGITS:
+        raise ValueError(number)
+    step, written = _EXACT.scaleb(decimal.Decimal(1), -places), decimal.Decimal(repr(number))
+    middle = _EXACT.add(written.quantize(step, decimal.ROUND_FLOOR, _EXACT), step / 2)
+    if float(middle) == number and middle != decimal.Decimal(number):
+        raise ValueError(number)
+    return float(written.quantize(step, decimal.ROUND_HALF_UP, _EXACT)) + 0.0
+
+
+def _to_integer(round_: Callable[[Any], Any], mode: str) -> Callable[[Value], Value]:
+    """CEIL and FLOOR."""
+
+    def rounded(value: Value) -> Value:
+        if value.type in INTEGERS:
+            return Value(pc.cast(value.data, pa.int64()), LONG)
+        if isinstance(value.type, Decimal):
+            type = Decimal(min(value.type.precision - value.type.scale + 1, MOST_DIGITS), 0)
+            return decimals.round_to(value, 0, mode, type)
+        require(value, DOUBLE)
+        return Value(pc.cast(round_(value.data), pa.int64()), LONG)
+
+    return rounded
+
+
+def _sign(value: Value) -> Value:
+    if not is_number(value.type):
+        raise NotExact
+    number = as_double(value).data
+    require_all(pc.not_equal(number, -0.0) if value.type == DOUBLE else pa.scalar(True))
+    return Value(pc.cast(pc.sign(number), pa.float64()), DOUBLE)
+
+
+def _sqrt(value: Value) -> Value:
+    if not is_number(value.type):
+        raise NotExact
+    return Value(pc.sqrt(as_double(value).data), DOUBLE)
+
+
+FUNCTIONS: Functions = {
+    "abs": fixed(arithmetic.absolute, 1),
+    "bround": Function(_round("half_to_even"), 1, 2),
+    "ceil": fixed(_to_integer(pc.ceil, "up"), 1),
+    "ceiling": fixed(_to_integer(pc.ceil, "up"), 1),
+    "floor": fixed(_to_integer(pc.floor, "down"), 1),
+    "negative": fixed(arithmetic.negate, 1),
+    "pmod": fixed(arithmetic.positive_remainder, 2),
+    "round": Function(_round("half_towards_infinity"), 1, 2),
+    "shiftleft": fixed(arithmetic.shift(np.left_shift), 2),
+    "shiftright": fixed(arithmetic.shift(np.right_shift), 2),
+    "sign": fixed(_sign, 1),
+    "signum": fixed(_sign, 1),
+    "sqrt": fixed(_sqrt, 1),
+}
