@@ -33,7 +33,7 @@ settings.register_profile("suite", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("suite")
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
 # In UTC a time of day is the same in whatever zone it is taken to be.
-os.environ.setdefault("TZ", "America/St_Johns")
+os.environ.setdefault("TZ", "America/New_York")
 time.tzset()
 
 SETTINGS = {

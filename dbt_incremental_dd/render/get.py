@@ -44,9 +44,8 @@ def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> R
         return None
     rows = _probed(node, run, files, t, keys) if values and keys else None
     if rows is None:
-        # Keys that hold NULL have no bounds: then all rows of a small collection are read.
-        is_sought = keys is not None and not values and not run.context.from_nothing
-        rows = _read(node, run, files, BEGINNING, t, most=thresholds.TASK_ROWS if is_sought else 0, keys=keys)
+        # Without keys, or with ones that have no bounds, all rows are read: of a small collection on the driver.
+        rows = _read(node, run, files, BEGINNING, t, most=0 if values else thresholds.TASK_ROWS, keys=keys)
     return rows if keys is None or keys.advisory else keys.restricted(rows)
 
 
