@@ -49,14 +49,19 @@ class SparkConstants:
     @cached_property
     def time_zone(self) -> str:
         """The session's time zone, by the name that it was set with."""
-        return self._session.dialect[0]
+        return self._dialect[0]
+
+    @cached_property
+    def _dialect(self) -> Dialect:
+        """Asked once: these constants are of one model's run."""
+        return self._session.dialect
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""
         return _literal(sql) or self._asked(sql)
 
     def _asked(self, sql: str) -> Value:
-        dialect, memory = self._session.dialect, self._session.memory
+        dialect, memory = self._dialect, self._session.memory
         key = (dialect, sql)
         if key not in _KNOWN:
             _KNOWN[key] = memory.constant(dialect, sql) or self._of_spark(sql)
