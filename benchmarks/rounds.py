@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from benchmarks.asked import ListeningSession
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
@@ -65,14 +66,21 @@ def run(spark: SparkSession, folder: Path, feed: Feed, models: list[ModelRequest
     """All rounds; the names of models that failed or were not exact."""
     storage = Storage(str(folder / "state"))
     wrong: set[str] = set()
+    asked: dict[str, list[str]] = {}
     seconds: dict[str, list[tuple[float, float]]] = {model.name: [] for model in models}
     for round in range(rounds + 1):
         print(f"-- round {round}: {feed.advance(round) if round else 'first load'}", flush=True)
         started = time.monotonic()
-        runs = Run(LazySession.of(spark), storage, f"round{round}", None, lambda line: None)
+        session = ListeningSession(spark) if round else LazySession.of(spark)
+        runs = Run(session, storage, f"round{round}", None, lambda line: None)
+        for spec in {name: how for model in models for name, how in model.inputs.items()}.values():
+            if isinstance(spec, SourceSpec):
+                runs.source(spec)
         for model in models:
+            before = _asked(session)
             try:
                 made = runs.model(model)
+                asked[model.name] = _asked(session)[len(before) :]
                 found = verify_model(spark, storage, model.name)
             except DifferentialError as error:
                 print(f"{model.name} failed: {error}")
@@ -90,8 +98,16 @@ def run(spark: SparkSession, folder: Path, feed: Feed, models: list[ModelRequest
             )
         print(f"round {round}: {time.monotonic() - started:.0f} s")
     report(seconds)
+    print(f"without asking Spark in the last round: {sum(not by for by in asked.values())} of {len(asked)}")
+    for name, by in asked.items():
+        if by:
+            print(f"  {name}: {len(by)} times, first {by[0]}")
     print(f"WRONG: {', '.join(sorted(wrong))}" if wrong else f"all exact: {len(models)} models, {rounds} rounds")
     return wrong
+
+
+def _asked(session: LazySession) -> list[str]:
+    return list(session.asked) if isinstance(session, ListeningSession) else []
 
 
 def report(seconds: Mapping[str, list[tuple[float, float]]]) -> None:

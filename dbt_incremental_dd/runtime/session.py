@@ -63,7 +63,7 @@ def lazy_session(
 
     def opened() -> SparkSession:
         if not _is_open():
-            tell(f"Spark's session is opened by {_asked_by()}")
+            tell(f"Spark's session is opened by {asked_by()}")
         return open_session(root, settings, options)
 
     if _is_open():
@@ -83,7 +83,7 @@ def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str]) 
     return StoredMemory(open_storage(root, options), configuration, own_metastore(root, settings, user))
 
 
-def _asked_by() -> str:
+def asked_by() -> str:
     """The innermost functions of this package that ask for the session, below those that only pass it on."""
     package = Path(__file__).parents[1]
     frames = [frame for frame in extract_stack() if Path(frame.filename).is_relative_to(package)]
