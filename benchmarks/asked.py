@@ -44,5 +44,9 @@ class _Known(SessionMemory):
         return self._functions
 
     @property
+    def opening(self) -> float:
+        return 8.0
+
+    @property
     def knows_catalog(self) -> bool:
         return True

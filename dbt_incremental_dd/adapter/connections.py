@@ -14,7 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.runtime.session import lazy_session
+from dbt_incremental_dd.runtime.session import is_usable, lazy_session
 from dbt_incremental_dd.trace.layout import Storage, open_storage
 
 logger = AdapterLogger("Differential")
@@ -47,7 +47,7 @@ def _session(credentials: Any) -> LazySession:
     key = (root, tuple(sorted(settings.items())))
     with _LOCK:
         try:
-            if key not in _SESSIONS:
+            if key not in _SESSIONS or not is_usable(_SESSIONS[key]):
                 _SESSIONS[key] = lazy_session(root, settings, credentials.storage_options, logger.debug)
             return _SESSIONS[key]
         except DifferentialError as error:

@@ -36,10 +36,10 @@ def _collection(options: argparse.Namespace, name: str) -> Collection:
 
 
 def _session(options: argparse.Namespace) -> SparkSession:
-    from dbt_incremental_dd.runtime.session import open_session
+    from dbt_incremental_dd.runtime.session import lazy_session
 
     found = place(options)
-    return open_session(found.state_root, found.settings, found.storage_options)
+    return lazy_session(found.state_root, found.settings, found.storage_options).spark
 
 
 def _init(options: argparse.Namespace) -> int:

@@ -71,6 +71,11 @@ def lazy_session(
     return LazySession(opened, _memory(root, settings, options or {}))
 
 
+def is_usable(session: LazySession) -> bool:
+    """Whether it can be asked: not if it was open, and somebody has stopped it since."""
+    return not session.is_open or _is_open()
+
+
 def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str]) -> SessionMemory:
     """What is known of a session that this process would have in a JVM of its own."""
     if is_connect() or _REMOTE in settings or "PYSPARK_GATEWAY_PORT" in os.environ:

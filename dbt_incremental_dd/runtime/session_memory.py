@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -110,10 +111,12 @@ class StoredMemory(SessionMemory):
 
     def _at_exit(self) -> None:
         """Nobody else can have opened the catalog while this process had it."""
-        with self._lock:
-            if self._is_ours and os.path.isdir(self._storage.root):
-                self._found["catalog"], self._is_new = self._stamp(), True
-                self.save()
+        is_there = not self._storage.is_local or os.path.isdir(self._storage.root)
+        if not self._is_ours or not is_there:
+            return
+        with self._lock, contextlib.suppress(OSError):
+            self._found["catalog"], self._is_new = self._stamp(), True
+            self.save()
 
     @property
     def _found(self) -> dict[str, Any]:

@@ -114,9 +114,16 @@ class Shop:
 
     def verify(self) -> None:
         """Every model is what Spark makes of its SQL."""
-        call = [_DBT.replace("/dbt", "/dbt-dd"), "--project-dir", str(self.folder), "verify"]
-        done = subprocess.run(call, capture_output=True, text=True)
-        assert done.returncode == 0 and done.stdout.count("exact") == len(MODELS), done.stdout + done.stderr
+        assert self.dd("verify").count("exact") == len(MODELS)
+
+    def dd(self, verb: str) -> str:
+        """What ``dbt-dd`` says."""
+        environment = {**os.environ, "PATH": f"{Path(_JAVA or '').parent}:/usr/bin:/bin"}
+        environment.pop("JAVA_HOME", None)
+        call = [f"{_DBT}-dd", "--project-dir", str(self.folder), verb]
+        done = subprocess.run(call, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +147,14 @@ def test_runs_without_java(shop: Shop) -> None:
     shop.verify()
 
 
+def test_what_dbt_dd_leaves_is_known(shop: Shop) -> None:
+    """Verifying and compacting open the catalog, and tell how they leave it."""
+    for verb in ("compact", "verify"):
+        shop.dd(verb)
+        shop.arrive()
+        shop.dbt("run", java=False)
+
+
 def test_a_relation_that_somebody_dropped_is_made_again(shop: Shop) -> None:
     schema = shop.project.schema
     shop.project.write(
@@ -157,7 +172,7 @@ def test_a_seed_that_has_changed_is_taken_in(shop: Shop) -> None:
     shop.project.write("seeds/regions.csv", "region,title\n1,West\n2,South\n3,East\n")
     shop.dbt("seed", java=True)
     shop.dbt("run", java=True)
-    assert shop.strategies()["paid"] == "delta"
+    assert shop.strategies()["paid"] != "skip"
     shop.arrive()
     shop.dbt("run", java=False)
     shop.verify()
