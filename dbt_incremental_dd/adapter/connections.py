@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Hashable
 from typing import Any
 
 from dbt.adapters.differential.bindings import BoundSession
@@ -20,7 +21,7 @@ from dbt_incremental_dd.trace.layout import Storage, open_storage
 logger = AdapterLogger("Differential")
 
 _LOCK = threading.Lock()
-_SESSIONS: dict[tuple[str, tuple[tuple[str, str], ...]], LazySession] = {}
+_SESSIONS: dict[tuple[Hashable, ...], LazySession] = {}
 
 
 class DifferentialConnectionManager(SparkConnectionManager):
@@ -44,7 +45,7 @@ def _session(credentials: Any) -> LazySession:
     """The process's session. Raises DbtRuntimeError where nothing could be stored."""
     settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
     root = credentials.root(_invocation_dir())
-    key = (root, tuple(sorted(settings.items())))
+    key = (root, *sorted(settings.items()), *sorted(credentials.storage_options.items()))
     with _LOCK:
         try:
             if key not in _SESSIONS or not is_usable(_SESSIONS[key]):

@@ -24,7 +24,7 @@ from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
 from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
-from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql, is_view
+from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
@@ -115,8 +115,9 @@ class DifferentialAdapter(SparkAdapter):
     def list_schemas(self, database: str) -> list[str]:
         """As dbt-spark's, or as a former session has found them where nobody has opened the catalog since."""
         session = self.connections.session()
-        if not session.must_ask:
-            return list(session.memory.schemas)
+        known = () if session.is_open else session.memory.schemas
+        if known:
+            return list(known)
         found: list[str] = super().list_schemas(database)
         session.memory.keep_schemas(found)
         return found
@@ -124,8 +125,7 @@ class DifferentialAdapter(SparkAdapter):
     def create_schema(self, relation: Any) -> None:
         """As dbt-spark's."""
         super().create_schema(relation)
-        memory = self.connections.session().memory
-        memory.keep_schemas((*memory.schemas, relation.schema))
+        self.connections.session().memory.keep_schema(relation.schema)
 
     def get_relation(self, database: str, schema: str, identifier: str) -> Any:
         """As dbt-spark's; a source that is in no catalog gets a relation."""
@@ -172,7 +172,7 @@ class DifferentialAdapter(SparkAdapter):
 
     def _show(self, spec: SourceSpec) -> None:
         try:
-            show_source(self.connections.session().spark, self._storage(), spec)
+            show_source(self.connections.session(), self._storage(), spec)
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 
@@ -200,11 +200,10 @@ class DifferentialAdapter(SparkAdapter):
             raise _told(error) from error
 
     @available
-    def differential_is_view(self, relation: Any, dd_time: Any = None) -> bool:
+    def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:
         """Whether the relation is there, as a view. Raises DbtRuntimeError where the run cannot begin."""
         try:
-            catalog, place = self._run(dd_time).catalog, self._storage().collection(_collection(relation))
-            return is_view(catalog, place, relation.render())
+            return self._run(dd_time).catalog.has_view(relation)
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 

@@ -62,8 +62,8 @@ def read_sources(graph: Mapping[str, Any], selected: Iterable[str], folder: str)
 
 def run_time(given: Any) -> Time | None:
     """The var ``dd_time`` as a time, or else the environment variable ``DBT_DD_TIME``; None where neither is given."""
-    found = given or os.environ.get("DBT_DD_TIME")
-    return parse_time(found) if found else None
+    found = os.environ.get("DBT_DD_TIME", "") if given in (None, "") else given
+    return None if found == "" else parse_time(found)
 
 
 def _full_refresh(settings: Mapping[str, Any]) -> bool:

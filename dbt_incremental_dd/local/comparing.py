@@ -20,8 +20,10 @@ Comparison = Callable[[Value, Value], Any]
 def comparable(one: Value, other: Value, zone: str) -> tuple[Value, Value]:
     """Both in one type, in which comparing them is exact. Raises NotExact where there is none."""
     types = {one.type, other.type}
-    for kind in (TIMESTAMP, DATE, *INTEGERS):
-        if types == {kind, STRING} or types == {kind, DATE} == {TIMESTAMP, DATE}:
+    if types == {TIMESTAMP, DATE}:
+        return _as(one, TIMESTAMP, zone), _as(other, TIMESTAMP, zone)
+    if STRING in types:
+        for kind in types & {TIMESTAMP, DATE, *INTEGERS}:
             return _as(one, kind, zone), _as(other, kind, zone)
     type = common_type([one.type, other.type])
     if type == VOID or not is_comparable(type):

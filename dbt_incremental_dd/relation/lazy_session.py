@@ -47,11 +47,6 @@ class SessionMemory:
         """The names of Spark's own functions, in lower case; none if they are not known."""
         return frozenset()
 
-    @property
-    def knows_catalog(self) -> bool:
-        """Whether the catalog is certain to be as this project's last session left it."""
-        return False
-
     def constant(self, dialect: Dialect, sql: str) -> Value | None:
         """The value of an expression without columns; None if it is not known."""
         return None
@@ -64,16 +59,39 @@ class SessionMemory:
         """Seconds that opening the session takes; 0 if that is not known."""
         return 0.0
 
+    def before_opening(self) -> None:
+        """A session is about to be opened."""
+
     def keep(self, spark: SparkSession, opening: float) -> None:
         """Asks a session that was just opened, in so many seconds."""
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """The catalog's schemas, in lower case; to be asked for only where the catalog is known."""
+        """The catalog's schemas, in lower case; none if they are not certain."""
         return ()
 
     def keep_schemas(self, schemas: Iterable[str]) -> None:
         """Remembers which schemas the catalog has."""
+
+    def keep_schema(self, schema: str) -> None:
+        """Remembers that a schema was made, if the catalog's schemas are remembered."""
+
+    def views(self, schema: str) -> frozenset[str] | None:
+        """The views of a schema, in lower case; None if they are not certain."""
+        return None
+
+    def keep_views(self, schema: str, views: Iterable[str]) -> None:
+        """Remembers which views a schema has."""
+
+    def keep_view(self, schema: str, name: str, *, is_there: bool) -> None:
+        """Remembers that a view was made or dropped, if the schema's views are remembered."""
+
+    def has_table(self, relation: str) -> bool:
+        """Whether a table is certain to be defined as when it was last looked at."""
+        return False
+
+    def keep_table(self, relation: str) -> None:
+        """Remembers that a table was looked at."""
 
     def doubt(self) -> None:
         """A statement of somebody else's may change the catalog: how this process leaves it is not known."""
@@ -114,6 +132,7 @@ class LazySession:
             started = time.monotonic()
             with self._lock:
                 if self._spark is None:
+                    self.memory.before_opening()
                     opened = self._open()
                     self.memory.keep(opened, time.monotonic() - started)
                     self._spark = opened
@@ -129,11 +148,6 @@ class LazySession:
     def opening(self) -> float:
         """Seconds that the next question to Spark takes longer than those after it."""
         return 0.0 if self.is_open else self.memory.opening
-
-    @property
-    def must_ask(self) -> bool:
-        """Whether what the catalog holds has to be asked of the session, be it open or not."""
-        return self.is_open or not self.memory.knows_catalog
 
     @cached_property
     def functions(self) -> frozenset[str]:

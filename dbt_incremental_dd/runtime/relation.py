@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pyspark.errors import AnalysisException
 
@@ -36,9 +36,6 @@ from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.spark_reader import quote_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Shape = Literal["rows", "copies", "sums"]
 _SHAPES: tuple[Shape, ...] = ("rows", "copies", "sums")
@@ -156,27 +153,19 @@ def _publish(
     has_moved = shown is None or (shown.folder, shown.files) != (now.folder, now.files)
     updates = _updates_sql(log, log.files, schema, f"{_folders(place)}/{folder}" if folder else None)
     if has_moved:
-        _replace(catalog.session.spark, changes_relation(relation), updates, can_alter=shown is not None)
+        _replace(catalog, changes_relation(relation), updates, can_alter=shown is not None)
     names_files = bool(folder) or shape != "sums"
     if shown is None or (shown.shape, shown.description) != (shape, description) or (has_moved and names_files):
         sql = _sum_sql(f"({updates})" if names_files else changes_relation(relation), schema, shape)
         can_alter = shown is not None and shown.description == description and not description.has_columns(schema)
         with table_aside(catalog, relation) if shown is None else nullcontext():
-            _replace(catalog.session.spark, relation, sql, can_alter=can_alter, head=description.head(schema))
+            _replace(catalog, relation, sql, can_alter=can_alter, head=description.head(schema))
     place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(now)))
     forget(_folders(place), (now.folder, shown.folder if shown else 0))
 
 
 def _are_there(catalog: Catalog, relation: str) -> bool:
-    """Whether somebody may have dropped them: not so in a catalog that nobody has opened since."""
-    return not catalog.session.must_ask or all(
-        catalog.has_view(name) for name in (changes_relation(relation), relation)
-    )
-
-
-def is_view(catalog: Catalog, place: CollectionStore, relation: str) -> bool:
-    """Whether the collection's relation is there, as a view."""
-    return (not catalog.session.must_ask and was_published(place)) or catalog.has_view(relation)
+    return all(catalog.has_view(name) for name in (changes_relation(relation), relation))
 
 
 def was_published(place: CollectionStore) -> bool:
@@ -234,11 +223,12 @@ def _folders(place: CollectionStore) -> str:
     return f"{place.uri}/live"
 
 
-def _replace(spark: SparkSession, relation: str, sql: str, *, can_alter: bool, head: str = "") -> None:
+def _replace(catalog: Catalog, relation: str, sql: str, *, can_alter: bool, head: str = "") -> None:
     """Makes the view show the query. Where it is there already, altering it takes the metastore half the time.
 
     ``head``: its description, which altering leaves as it is."""
     reached("view: before")
+    spark = catalog.session.spark
     if can_alter:
         try:
             spark.sql(f"ALTER VIEW {relation} AS {sql}")
@@ -247,6 +237,7 @@ def _replace(spark: SparkSession, relation: str, sql: str, *, can_alter: bool, h
         except AnalysisException:  # somebody has dropped it
             pass
     spark.sql(f"CREATE OR REPLACE VIEW {relation}{head} AS {sql}")
+    catalog.note(relation, is_there=True)
     reached("view: made")
 
 

@@ -40,6 +40,7 @@ def release(session: LazySession, storage: Storage, name: str, relation: str) ->
             publish(Catalog(session), place, relation, log, visible_schema(manifest, log), anew=True)
     elif changes not in standing:
         spark.sql(f"DROP VIEW IF EXISTS {changes}")
+        Catalog(session).note(changes, is_there=False)
         reached("changes: dropped")
         forget_published(place)
 

@@ -46,6 +46,9 @@ class StoredMemory(SessionMemory):
         self._known: dict[str, Any] | None = None
         self._is_new = False
         self._is_ours = True
+        self._before: dict[str, Any] = {}
+        self._seen: dict[str, Any] = {}
+        """What this process's session has found in the catalog, or has made there."""
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -57,13 +60,22 @@ class StoredMemory(SessionMemory):
         return frozenset(self._found.get("functions", ()))
 
     @property
-    def knows_catalog(self) -> bool:
-        stamp = self._found.get("catalog")
-        return stamp is not None and stamp == self._stamp()
+    def schemas(self) -> tuple[str, ...]:
+        return tuple(self._certain.get("schemas", ()))
+
+    def views(self, schema: str) -> frozenset[str] | None:
+        views = self._certain.get("views", {}).get(schema)
+        return None if views is None else frozenset(views)
+
+    def has_table(self, relation: str) -> bool:
+        return relation.lower() in self._certain.get("tables", ())
 
     @property
-    def schemas(self) -> tuple[str, ...]:
-        return tuple(self._found.get("schemas", ()))
+    def _certain(self) -> dict[str, Any]:
+        """What the catalog holds; nothing where somebody has opened it since that was noted."""
+        with self._lock:
+            found: dict[str, Any] = self._found.get("catalog") or {}
+            return found if found and found["stamp"] == self._stamp() else {}
 
     def constant(self, dialect: Dialect, sql: str) -> Value | None:
         text = self._found.get("constants", {}).get(_key(dialect, sql))
@@ -83,22 +95,44 @@ class StoredMemory(SessionMemory):
     def opening(self) -> float:
         return float(self._found.get("opening", 0.0))
 
+    def before_opening(self) -> None:
+        with self._lock:
+            self._before = self._certain
+
     def keep(self, spark: SparkSession, opening: float) -> None:
         with self._lock:
-            found = self._found
-            said: dict[str, object] = {"settings": settings_of(spark), "functions": sorted(functions_of(spark))}
-            said |= {"catalog": None, "opening": round(opening, 1)}
-            self._is_new = self._is_new or any(found.get(key) != value for key, value in said.items())
-            found.update(said)
+            # Another process of the project may have had the catalog after the look at it.
+            is_same = self._read().get("catalog") == self._before
+            self._seen = {key: value for key, value in self._before.items() if is_same and key != "stamp"}
+            said = {"settings": settings_of(spark), "functions": sorted(functions_of(spark))}
+            self._found.update({**said, "catalog": None, "opening": round(opening, 1)})
+            self._is_new = True
             self.save()
         if self._metastore is not None:
             atexit.register(self._at_exit)
 
     def keep_schemas(self, schemas: Iterable[str]) -> None:
         with self._lock:
-            known = sorted({schema.lower() for schema in schemas})
-            self._is_new = self._is_new or known != self._found.get("schemas")
-            self._found["schemas"] = known
+            self._seen["schemas"] = sorted({schema.lower() for schema in schemas})
+
+    def keep_schema(self, schema: str) -> None:
+        with self._lock:
+            if "schemas" in self._seen:
+                self.keep_schemas((*self._seen["schemas"], schema))
+
+    def keep_views(self, schema: str, views: Iterable[str]) -> None:
+        with self._lock:
+            self._seen["views"] = {**self._seen.get("views", {}), schema: sorted(views)}
+
+    def keep_view(self, schema: str, name: str, *, is_there: bool) -> None:
+        with self._lock:
+            views = self._seen.get("views", {}).get(schema)
+            if views is not None:
+                self.keep_views(schema, {*views, name} if is_there else {*views} - {name})
+
+    def keep_table(self, relation: str) -> None:
+        with self._lock:
+            self._seen["tables"] = sorted({*self._seen.get("tables", ()), relation.lower()})
 
     def doubt(self) -> None:
         self._is_ours = False
@@ -115,7 +149,7 @@ class StoredMemory(SessionMemory):
         if not self._is_ours or not is_there:
             return
         with self._lock, contextlib.suppress(OSError):
-            self._found["catalog"], self._is_new = self._stamp(), True
+            self._found["catalog"], self._is_new = {**self._seen, "stamp": self._stamp()}, True
             self.save()
 
     @property

@@ -32,12 +32,12 @@ def needs_relation(spec: SourceSpec) -> bool:
     return not spec.in_catalog
 
 
-def show_source(spark: SparkSession, storage: Storage, spec: SourceSpec) -> None:
+def show_source(session: LazySession, storage: Storage, spec: SourceSpec) -> None:
     """Makes the relation: with the rows that were taken in, or, before the first intake, with the declared columns.
 
     Raises SourceError where neither tells what its columns are.
     """
-    place = storage.collection(spec.name)
+    place, spark = storage.collection(spec.name), session.spark
     with writing(place):
         log = place.log()
         is_stored = log is not None and log.manifest is not None
@@ -50,11 +50,12 @@ def show_source(spark: SparkSession, storage: Storage, spec: SourceSpec) -> None
         if schema:
             spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         if log is not None and is_stored:
-            catalog, columns = Catalog(LazySession.of(spark)), columns_of(place, log)
+            catalog, columns = Catalog(session), columns_of(place, log)
             publish(catalog, place, spec.relation, log, columns, anew=True, description=NOTHING)
             return
         columns = schema_of(spark.createDataFrame([], str(spec.ddl)).schema)
         spark.sql(f"CREATE OR REPLACE VIEW {spec.relation} AS {no_rows_sql(columns)}")
+        Catalog(session).note(spec.relation, is_there=True)
         expect_published(place)
 
 

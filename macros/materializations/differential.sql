@@ -6,7 +6,7 @@
 {% materialization differential, adapter='differential', supported_languages=['sql'] %}
   {%- set target = api.Relation.create(identifier=model['alias'], schema=schema, database=database, type='view') -%}
   {#- dbt's own look at what there is costs as much as a small run. -#}
-  {%- set is_view = not dd_is_preview() and adapter.differential_is_view(target, var('dd_time', none)) -%}
+  {%- set is_view = not dd_is_preview() and adapter.differential_is_view(target.render(), var('dd_time', none)) -%}
   {%- set existing = target if is_view else adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
   {%- set grants = config.get('grants') -%}
 

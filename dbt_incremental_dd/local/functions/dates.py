@@ -37,11 +37,17 @@ def date_of(value: Value, zone: str) -> Value:
     return within(cast(value, DATE, zone))
 
 
-def _part(take: Callable[[Any], Any]) -> Callable[[str, Value], Value]:
+def part(of: Callable[[Value, str], Value], take: Callable[[Any], Any]) -> Callable[[str, Value], Value]:
+    """A number that is part of what ``of`` makes of a value."""
+
     def taken(zone: str, value: Value) -> Value:
-        return Value(pc.cast(take(date_of(value, zone).data), pa.int32()), INTEGER)
+        return Value(pc.cast(take(of(value, zone).data), pa.int32()), INTEGER)
 
     return taken
+
+
+def _part(take: Callable[[Any], Any]) -> Callable[[str, Value], Value]:
+    return part(date_of, take)
 
 
 PARTS: Mapping[str, Callable[[str, Value], Value]] = {

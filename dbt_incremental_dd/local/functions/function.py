@@ -1,4 +1,4 @@
-"""What a function is, and functions that are casts."""
+"""What a function that is evaluated on the driver is."""
 
 from __future__ import annotations
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from dbt_incremental_dd.core.types import DATE, INTEGERS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from dbt_incremental_dd.local import calendar, intervals
 from dbt_incremental_dd.local.casts import cast
 from dbt_incremental_dd.local.functions import dates
@@ -41,17 +40,15 @@ _EXTRACTED = {
 }
 
 
-def _clock(take: Callable[[Any], Any]) -> Callable[[str, Value], Value]:
-    def taken(zone: str, value: Value) -> Value:
-        return Value(pc.cast(take(_local(value, zone).data), pa.int32()), INTEGER)
-
-    return taken
+def _local(value: Value, zone: str) -> Value:
+    """The time that clocks show."""
+    return local(value if value.type == TIMESTAMP_NTZ else cast(value, TIMESTAMP, zone), zone)
 
 
 _PARTS: Mapping[str, Callable[[str, Value], Value]] = {
-    "hour": _clock(pc.hour),
-    "minute": _clock(pc.minute),
-    "second": _clock(pc.second),
+    "hour": dates.part(_local, pc.hour),
+    "minute": dates.part(_local, pc.minute),
+    "second": dates.part(_local, pc.second),
 }
 
 
@@ -66,11 +63,6 @@ def extract(zone: str, field: str, value: Value) -> Value:
 
 def _date_part(zone: str, field: Value, value: Value) -> Value:
     return extract(zone, constant_text(field), value)
-
-
-def _local(value: Value, zone: str) -> Value:
-    """The time that clocks show."""
-    return local(value if value.type == TIMESTAMP_NTZ else cast(value, TIMESTAMP, zone), zone)
 
 
 def _truncated(zone: str, unit: Value, value: Value) -> Value:

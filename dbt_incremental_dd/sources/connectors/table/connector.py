@@ -54,6 +54,7 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     spark, storage, spec = request.spark, request.storage, request.spec
     progress, stored = request.progress, request.stored
     told = described(spark, spec.relation)
+    request.workspace.session.memory.keep_table(spec.relation)
     if told.provider == "delta" and told.location is not None:
         return delta.changes(request, told.location)
     if told.provider == "iceberg":

@@ -24,7 +24,8 @@ def is_unchanged(request: PollRequest[CatalogSpec]) -> bool:
     """True where nobody has opened the catalog since, and the table's folder has just the files that were read."""
     session, progress = request.workspace.session, request.progress
     folder, seen = progress.get("folder"), progress.get("files")
-    if session.must_ask or request.stored is None or not isinstance(folder, str) or not seen:
+    is_known = not session.is_open and session.memory.has_table(request.spec.relation)
+    if not is_known or request.stored is None or not isinstance(folder, str) or not seen:
         return False
     filesystem, path = request.storage.filesystem(folder.removeprefix("file:"))
     try:
