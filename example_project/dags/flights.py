@@ -8,7 +8,7 @@ again gives the same rows.
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from airflow.providers.standard.operators.bash import BashOperator
@@ -23,6 +23,9 @@ EXAMPLES = Path(__file__).resolve().parents[1]
 PROJECT = str(EXAMPLES / "flights")
 STATE = f"{PROJECT}/state/prod"
 DAY = "{{ data_interval_start | ds }}"
+# Every task may run again: a run that was cut short is continued, and one that is repeated changes nothing. Airflow
+# itself fails tasks now and then, such as one that is resumed before its deferral has been noted.
+AGAIN = {"retries": 2, "retry_delay": timedelta(seconds=10)}
 
 with DAG(
     "flights",
@@ -32,7 +35,7 @@ with DAG(
     end_date=datetime(2013, 11, 2, tzinfo=UTC),
     catchup=True,
     # Each task waits for its own of the day before; a day that is cleared does not wait for one that waits for data.
-    default_args={"depends_on_past": True},
+    default_args={"depends_on_past": True, **AGAIN},
     tags=["differential"],
 ):
     complete = SourceFrontierSensor(
@@ -58,12 +61,19 @@ with DAG(
     end_date=datetime(2013, 11, 2, tzinfo=UTC),
     catchup=True,
     max_active_runs=1,
+    default_args=AGAIN,
     tags=["differential"],
 ):
     BashOperator(task_id="arrive", bash_command=f"'{sys.executable}' '{EXAMPLES}/feed.py' flights --until {DAY}")
 
 # Started whenever the days' totals have moved, whoever has run them.
-with DAG("flights_moved", schedule=[watched("flights.daily", STATE)], max_active_runs=1, tags=["differential"]):
+with DAG(
+    "flights_moved",
+    schedule=[watched("flights.daily", STATE)],
+    max_active_runs=1,
+    default_args=AGAIN,
+    tags=["differential"],
+):
 
     @task
     def latest() -> dict[str, str]:

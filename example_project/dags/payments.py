@@ -17,15 +17,25 @@ PROJECT = str(EXAMPLES / "payments")
 STATE = f"{PROJECT}/state/prod"
 FILES = Asset("payments_files")
 CAPTURED = "payments.captured_by_merchant"
+AGAIN = {"retries": 2, "retry_delay": timedelta(seconds=10)}
 
 # The shop's database, whose changes a connector writes to files.
-with DAG("payments_feed", schedule=timedelta(minutes=10), catchup=False, max_active_runs=1, tags=["differential"]):
+with DAG(
+    "payments_feed",
+    schedule=timedelta(minutes=10),
+    catchup=False,
+    max_active_runs=1,
+    default_args=AGAIN,
+    tags=["differential"],
+):
     BashOperator(task_id="arrive", bash_command=f"'{sys.executable}' '{EXAMPLES}/feed.py' payments", outlets=[FILES])
 
-with DAG("payments", description=__doc__, schedule=[FILES], max_active_runs=1, tags=["differential"]):
+with DAG(
+    "payments", description=__doc__, schedule=[FILES], max_active_runs=1, default_args=AGAIN, tags=["differential"]
+):
     DifferentialTaskGroup(project_dir=PROJECT, state_root=STATE, with_tests=True, arguments={"target": "prod"})
 
-with DAG("payments_report", schedule=[asset(CAPTURED)], max_active_runs=1, tags=["differential"]):
+with DAG("payments_report", schedule=[asset(CAPTURED)], max_active_runs=1, default_args=AGAIN, tags=["differential"]):
 
     @task
     def largest() -> list[dict[str, object]]:
