@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dbt_incremental_dd.core.schema import DIFF, Schema
+from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 
 
@@ -33,13 +35,13 @@ class OutputState:
 
 
 class Types(Protocol):
-    """Tells types, which only Spark knows."""
+    """Tells types, as Spark derives them."""
 
     def of(self, node: Node) -> Schema:
         """A logical node's columns, by id, with their types."""
 
-    def of_query(self, select: str, over: Schema) -> Schema:
-        """The columns of ``SELECT <select>`` over a relation of that schema."""
+    def of_expression(self, expr: Expr, over: Schema) -> Type:
+        """The type of an expression over a relation of that schema."""
 
 
 class Names:

@@ -29,7 +29,7 @@ def arg_types(types: Types, node: Node) -> Callable[[Expr], Type]:
 
     def arg_type(expr: Expr) -> Type:
         if expr.sql not in memo:
-            memo[expr.sql] = types.of_query(expr.sql, schema).columns[0].type
+            memo[expr.sql] = types.of_expression(expr, schema)
         return memo[expr.sql]
 
     return arg_type

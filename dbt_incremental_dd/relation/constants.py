@@ -35,8 +35,8 @@ _WORDS = {
 _KNOWN: dict[tuple[Dialect, str], Value] = {}
 
 
-class SparkConstants:
-    """Those of a session."""
+class Literals:
+    """Those that need no question: plain literals. ``session``: whose rules and time zone they have."""
 
     def __init__(self, session: LazySession) -> None:
         self._session = session
@@ -55,6 +55,17 @@ class SparkConstants:
     def _dialect(self) -> Dialect:
         """Asked once: these constants are of one model's run."""
         return self._session.dialect
+
+    def value_of(self, sql: str) -> Value:
+        """The literal's value. Raises NotExact for other expressions."""
+        found = _literal(sql)
+        if found is None:
+            raise NotExact(f"{sql} is no plain literal")
+        return found
+
+
+class SparkConstants(Literals):
+    """Those of a session, which is asked for what is no literal."""
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""

@@ -1,4 +1,5 @@
-"""Types of a logical plan's columns, found by having Spark analyse the plan over empty relations. Runs no job."""
+"""Types of a logical plan's columns, each operator's from those of its inputs: as the driver knows them, or found by
+having Spark analyse the one operator over empty relations. Runs no job."""
 
 from __future__ import annotations
 
@@ -10,18 +11,23 @@ from uuid import uuid4
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.local.expression_types import ExpressionTypes, union
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
-from dbt_incremental_dd.trace.spark_reader import quoted, schema_of, struct, unstorable
+from dbt_incremental_dd.relation.constants import Literals
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.trace.spark_reader import schema_of, struct, unstorable
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+Typed = tuple[Id, Expr]
 
 
 class SparkTypes:
@@ -33,19 +39,23 @@ class SparkTypes:
     def __init__(self, spark: SparkSession, inputs: Mapping[str, Schema]) -> None:
         self._spark = spark
         self._inputs = inputs
-        self._frames: dict[int, tuple[Node, DataFrame]] = {}
+        self._literals = Literals(LazySession.of(spark))
+        self._found: dict[int, tuple[Node, Schema]] = {}
 
     def of(self, node: Node) -> Schema:
         """The node's columns with their types."""
-        return schema_of(self._frame(node).schema)
+        if id(node) not in self._found:
+            # The node is kept with them: its identity must not become another one's.
+            self._found[id(node)] = (node, self._columns(node))
+        return self._found[id(node)][1]
 
-    def of_query(self, select: str, over: Schema) -> Schema:
-        """The columns of a select list over a relation of that schema."""
-        return schema_of(self._spark.createDataFrame([], struct(over)).selectExpr(bind_now(select, 0)).schema)
+    def of_expression(self, expr: Expr, over: Schema) -> Type:
+        """The type of an expression over a relation of that schema."""
+        return self._each([("c", expr)], over).columns[0].type
 
     def of_sql(self, template: str, relations: Sequence[Schema]) -> Schema:
         """The columns of a query whose relations are written ``{0}``, ``{1}``, ..."""
-        return schema_of(self._query(template, [self._spark.createDataFrame([], struct(s)) for s in relations]).schema)
+        return schema_of(self._query(template, list(map(self._empty, relations))).schema)
 
     def _query(self, template: str, frames: list[DataFrame]) -> DataFrame:
         names = [f"dd_type_{uuid4().hex}" for _ in frames]
@@ -59,73 +69,95 @@ class SparkTypes:
             for name in names:
                 self._spark.catalog.dropTempView(name)
 
-    def _frame(self, node: Node) -> DataFrame:
-        if id(node) not in self._frames:
-            made = self._analyse(node)
-            _refuse_inside(made.schema)
-            # An empty relation of the same schema keeps each further analysis as small as one operator.
-            # The node is kept with it: its identity must not become another one's.
-            self._frames[id(node)] = (node, self._spark.createDataFrame([], made.schema))
-        return self._frames[id(node)][1]
+    def _empty(self, schema: Schema) -> DataFrame:
+        return self._spark.createDataFrame([], struct(schema))
 
-    def _analyse(self, node: Node) -> DataFrame:
+    def _columns(self, node: Node) -> Schema:
         match node:
             case logical.Get():
-                frame = self._spark.createDataFrame([], struct(self._inputs[node.collection]))
-                return frame.select(*_named(node.outputs))
+                return _renamed(self._inputs[node.collection], node.outputs)
             case logical.Constant():
-                return self._spark.sql(node.sql).toDF(*node.ids)
+                return _columns_of(self._spark.sql(node.sql).toDF(*node.ids))
             case logical.Map():
-                return self._frame(node.input).select(*(F.expr(e.at(0).sql).alias(id) for id, e in node.outputs))
+                return self._each(node.outputs, self.of(node.input))
             case logical.FlatMap():
                 aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
-                return self._frame(node.input).selectExpr("*", f"{node.generator.at(0).sql} AS {aliases}")
+                frame = self._empty(self.of(node.input))
+                return _columns_of(frame.selectExpr("*", f"{node.generator.at(0).sql} AS {aliases}"))
             case logical.Join():
-                frame = fold(lambda a, b: a.crossJoin(b), map(self._frame, node.operands))
-                return _with_keys(frame, node.on)
+                return self._joined(node.operands, node.on)
             case logical.OuterJoin():
-                frame = self._frame(node.left).join(self._frame(node.right), F.lit(True), "left")
-                return _with_keys(frame, node.on)
+                return self._joined((node.left, node.right), node.on)
             case logical.SemiJoin():
-                _with_keys(self._frame(node.left).crossJoin(self._frame(node.right)), node.on)
-                return self._frame(node.left)
+                self._joined((node.left, node.right), node.on)
+                return self.of(node.left)
             case logical.Reduce():
                 return self._reduce(node)
             case logical.Window():
-                functions = (F.expr(e.at(0).sql).alias(id) for id, e in node.functions)
-                return self._frame(node.input).select("*", *functions)
+                return self._window(node)
             case logical.Union():
-                return fold(lambda a, b: a.union(b), map(self._frame, node.operands)).toDF(*node.ids)
+                return self._union(node)
             case Recur() | Hoisted() | Bound():
                 return self._recursive(node)
             case logical.Fallback():
-                frames = [self._frame(o).toDF(*names) for o, names in zip(node.operands, node.names, strict=True)]
-                return self._query(node.sql, frames).toDF(*node.ids)
-        return self._frame(node.inputs[0])
+                operands = zip(node.operands, node.names, strict=True)
+                frames = [self._empty(self.of(o)).toDF(*names) for o, names in operands]
+                return _columns_of(self._query(node.sql, frames).toDF(*node.ids))
+        return self.of(node.inputs[0])
 
-    def _recursive(self, node: Recur | Hoisted | Bound) -> DataFrame:
+    def _recursive(self, node: Recur | Hoisted | Bound) -> Schema:
         if isinstance(node, Hoisted):
-            return self._frame(node.node)
+            return self.of(node.node)
         if isinstance(node, Recur):
-            return self._spark.createDataFrame([], struct(node.schema)).select(*_named(node.outputs))
+            return _renamed(node.schema, node.outputs)
         assert isinstance(node.input, Fixpoint)
-        schema = node.input.binding(node.binding).schema
-        return self._spark.createDataFrame([], struct(schema)).select(*_named(node.outputs))
+        return _renamed(node.input.binding(node.binding).schema, node.outputs)
 
-    def _reduce(self, node: logical.Reduce) -> DataFrame:
-        aggregates = [F.expr(a.sql.at(0).sql).alias(a.id) for a in node.aggregates]
-        frame = self._frame(node.input)
-        return frame.groupBy(*node.keys).agg(*aggregates) if aggregates else frame.select(*node.keys).distinct()
+    def _each(self, outputs: Sequence[Typed], over: Schema) -> Schema:
+        """Expressions under their names. Spark is asked for all that the driver does not know, at once."""
+        known = ExpressionTypes(over, self._literals)
+        types = {id: type for id, e in outputs if (type := known.expression(e.at(0)))}
+        asked = [F.expr(e.at(0).sql).alias(id) for id, e in outputs if id not in types]
+        if asked:
+            types |= {c.name: c.type for c in _columns_of(self._empty(over).select(*asked))}
+        return Schema(tuple(Column(id, types[id]) for id, _ in outputs))
+
+    def _joined(self, operands: Sequence[Node], on: Sequence[Expr]) -> Schema:
+        """All columns, if rows of the join can be found by the keys that its condition computes."""
+        schema = Schema(tuple(column for operand in operands for column in self.of(operand)))
+        conjuncts = [conjunct for predicate in on for conjunct in predicate.conjuncts()]
+        equalities = [sides for conjunct in conjuncts if (sides := conjunct.equality_sides())]
+        keys = [side for sides in equalities for side in sides[:2] if side.as_column is None]
+        self._each([(f"k{i}", key) for i, key in enumerate(keys)], schema)
+        return schema
+
+    def _reduce(self, node: logical.Reduce) -> Schema:
+        over = self.of(node.input)
+        known = ExpressionTypes(over, self._literals)
+        types = {a.id: type for a in node.aggregates if (type := known.aggregate(a))}
+        asked = [F.expr(a.sql.at(0).sql).alias(a.id) for a in node.aggregates if a.id not in types]
+        if asked:
+            types |= {c.name: c.type for c in _columns_of(self._empty(over).groupBy(*node.keys).agg(*asked))}
+        made = (Column(aggregate.id, types[aggregate.id]) for aggregate in node.aggregates)
+        return Schema((*over.select(node.keys), *made))
+
+    def _window(self, node: logical.Window) -> Schema:
+        over = self.of(node.input)
+        functions = [(id, e.at(0)) for id, e in node.functions]
+        known = ExpressionTypes(over, self._literals).windows(functions)
+        made = known or _columns_of(self._empty(over).select(*(F.expr(e.sql).alias(id) for id, e in functions)))
+        return over + made
+
+    def _union(self, node: logical.Union) -> Schema:
+        operands = list(map(self.of, node.operands))
+        known = union(operands, node.ids)
+        return known or _columns_of(fold(lambda a, b: a.union(b), map(self._empty, operands)).toDF(*node.ids))
 
 
-def _with_keys(frame: DataFrame, on: Sequence[Expr]) -> DataFrame:
-    """The frame, if rows of the join can be found by the keys that its condition computes."""
-    conjuncts = [conjunct for predicate in on for conjunct in predicate.conjuncts()]
-    equalities = [sides for conjunct in conjuncts if (sides := conjunct.equality_sides())]
-    keys = [side.at(0).sql for sides in equalities for side in sides[:2] if side.as_column is None]
-    if keys:
-        _refuse_inside(frame.selectExpr(*(f"({key}) AS k{i}" for i, key in enumerate(keys))).schema)
-    return frame
+def _columns_of(frame: DataFrame) -> Schema:
+    """A DataFrame's columns. Raises UnsupportedSQL for some that cannot be stored."""
+    _refuse_inside(frame.schema)
+    return schema_of(frame.schema)
 
 
 def _refuse_inside(schema: StructType) -> None:
@@ -133,6 +165,7 @@ def _refuse_inside(schema: StructType) -> None:
         raise UnsupportedSQL(f"{kind} is compared or kept inside the query")
 
 
-def _named(outputs: Sequence[tuple[Id, str]]) -> list[SparkColumn]:
+def _renamed(schema: Schema, outputs: Sequence[tuple[Id, str]]) -> Schema:
     """Columns under the plan's ids."""
-    return [quoted(name).alias(id) for id, name in outputs]
+    columns = {column.name: column for column in schema}
+    return Schema(tuple(Column(id, columns[name].type) for id, name in outputs))

@@ -18,7 +18,7 @@ from dbt_incremental_dd.frontend.lower import lower
 from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.explain import explain
-from dbt_incremental_dd.logical.nodes import Fallback
+from dbt_incremental_dd.logical.nodes import Fallback, Join, Map, Negate, Node, OuterJoin, Reduce, Union, Window
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.render.types import SparkTypes
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -118,10 +118,19 @@ def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, 
     assert not untied(plan, query.plan), shown
     made = frame(plan, spark).toDF(*query.names)
     assert _types(made) == _types(wanted), shown
+    for node in {id(node): node for node in query.plan.walk() if _has_own_types(node)}.values():
+        assert types.of(node) == schema_of(frame(node, spark).schema), f"{explain(node)}\n{shown}"
     missing, extra = _difference(wanted, made)
     assert not extra and not missing, f"extra {extra}, missing {missing}\n{shown}"
     reasons = {node.reason for node in plan.walk() if isinstance(node, Fallback)}
     assert reasons == ({case.fallback} if case.fallback else set()), shown
+
+
+def _has_own_types(node: Node) -> bool:
+    """Whether it makes columns or may change types, and is a multiset that Spark can have."""
+    return isinstance(node, Map | Join | OuterJoin | Reduce | Window | Union) and not any(
+        isinstance(below, Negate) for below in node.walk()
+    )
 
 
 def _types(rows: Any) -> list[tuple[str, str]]:

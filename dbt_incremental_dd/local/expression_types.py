@@ -1,0 +1,105 @@
+"""Types of expressions and aggregates that the driver evaluates: those that it gives over no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.local.coercion import MOST_DIGITS, common_type
+from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.value import Constants, NotExact
+from dbt_incremental_dd.local.windows import with_windows
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.nodes import Aggregate
+from dbt_incremental_dd.trace.arrow import value_type
+
+
+class ExpressionTypes:
+    """Over a relation of that schema. Everything is None where only Spark knows."""
+
+    def __init__(self, over: Schema, constants: Constants) -> None:
+        columns = tuple(column for column in over if value_type(column.type) is not None)
+        empty = pa.table([pa.array([], value_type(column.type)) for column in columns], [c.name for c in columns])
+        self._types = {column.name: column.type for column in over}
+        self._rows = Table(empty, Schema(columns))
+        self._constants = constants
+
+    def expression(self, expr: Expr) -> Type | None:
+        """An expression's type."""
+        if expr.as_column in self._types:
+            return self._types[expr.as_column]
+        try:
+            return evaluate(self._rows, expr, self._constants).type
+        except NotExact:
+            return None
+
+    def aggregate(self, aggregate: Aggregate) -> Type | None:
+        """An aggregate's type."""
+        if aggregate.function == "count" and aggregate.plain:
+            return LONG
+        rule = _AGGREGATES.get(aggregate.function)
+        if rule is None or not aggregate.plain or len(aggregate.args) != 1:
+            return None
+        argument = self.expression(aggregate.args[0])
+        return rule(argument) if argument else None
+
+    def windows(self, functions: Sequence[tuple[str, Expr]]) -> Schema | None:
+        """The columns that window functions are."""
+        try:
+            found = with_windows(self._rows, functions, self._constants).schema
+        except NotExact:
+            return None
+        return found.select(tuple(id for id, _ in functions))
+
+
+def union(operands: Sequence[Schema], names: Sequence[str]) -> Schema | None:
+    """The columns of a UNION ALL, under these names; None where only Spark knows."""
+    try:
+        types = [common_type([column.type for column in columns]) for columns in zip(*operands, strict=True)]
+    except NotExact:
+        return None
+    return Schema(tuple(Column(name, type) for name, type in zip(names, types, strict=True)))
+
+
+def _sum(type: Type) -> Type | None:
+    if isinstance(type, Decimal):
+        return Decimal(min(type.precision + 10, MOST_DIGITS), type.scale)
+    return LONG if type in INTEGERS else _double(type)
+
+
+def _average(type: Type) -> Type | None:
+    if isinstance(type, Decimal):
+        fits = type.precision + 4 <= MOST_DIGITS
+        return Decimal(type.precision + 4, type.scale + 4) if fits else None
+    return DOUBLE if type in INTEGERS else _double(type)
+
+
+def _double(type: Type) -> Type | None:
+    return DOUBLE if type in FLOATS else None
+
+
+def _truth(type: Type) -> Type | None:
+    return BOOLEAN if type == BOOLEAN else None
+
+
+def _count(type: Type) -> Type | None:
+    return LONG if type == BOOLEAN else None
+
+
+def _itself(type: Type) -> Type | None:
+    return type
+
+
+_AGGREGATES: dict[str, Callable[[Type], Type | None]] = {
+    "count_if": _count,
+    "sum": _sum,
+    "avg": _average,
+    "mean": _average,
+    "min": _itself,
+    "max": _itself,
+    **dict.fromkeys(("bool_and", "every", "bool_or", "some", "any"), _truth),
+}
