@@ -8,68 +8,54 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from benchmarks.cold import duckdb_project
+from benchmarks.cold.pairs import PROJECTS, pair
 
-_EXAMPLES = Path(__file__).parents[2] / "example_project"
-_PROJECTS = ("flights", "payments", "clickstream")
 _DBT = str(Path(sys.executable).parent / "dbt")
 
 
 def main() -> int:
     """0 if every model was exact in the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--projects", nargs="*", default=list(_PROJECTS), choices=_PROJECTS)
+    parser.add_argument("--projects", nargs="*", default=list(PROJECTS), choices=PROJECTS)
     parser.add_argument("--rounds", type=int, default=5, help="of each kind of run (default: 5)")
     parser.add_argument("--duckdb", required=True, help="a dbt that has dbt-duckdb, such as .venv-duckdb/bin/dbt")
     options = parser.parse_args()
-    print(f"{'project':<12} {'first run':>10} {'nothing':>10} {'change':>10} {'duckdb':>10} {'ratios':>14}  exact")
+    heads = ("first run", "duckdb's", "nothing", "change", "duckdb")
+    print(f"{'project':<12} {' '.join(f'{head:>10}' for head in heads)} {'ratios':>16}  exact")
     exact = [_project(name, options.rounds, options.duckdb) for name in options.projects]
     return 0 if all(exact) else 1
 
 
 def _project(name: str, rounds: int, duckdb: str) -> bool:
     with tempfile.TemporaryDirectory() as made:
-        ours, theirs = Path(made) / name, Path(made) / "duckdb"
-        ignored = shutil.ignore_patterns("data", "target", "logs", ".dbt*", "__pycache__")
-        shutil.copytree(_EXAMPLES / name, ours, ignore=ignored)
-        duckdb_project.write(_EXAMPLES / name, theirs, ours / "data")
-        feed = _feed(name, ours / "data")
-        feed.start()
-        has_seeds = (ours / "seeds").exists()
-        for folder, dbt in ((ours, _DBT), (theirs, duckdb)):
-            if has_seeds:
-                _run(dbt, folder, "seed")
-        first = _run(_DBT, ours, "run")
-        _run(duckdb, theirs, "run")
-        feed.advance(1)
+        both = pair(name, Path(made))
+        ours, theirs = both.ours, both.theirs
+        if (ours / "seeds").exists():
+            _run(_DBT, ours, "seed")
+            _run(duckdb, theirs, "seed")
+        first, first_built = _run(_DBT, ours, "run"), _run(duckdb, theirs, "run")
+        both.change(1)
         _run(_DBT, ours, "run")  # what is asked of Spark once is asked now
         nothing, change, built = [], [], []
         for round in range(2, rounds + 2):
             nothing.append(_run(_DBT, ours, "run", java=False))
             built.append(_run(duckdb, theirs, "run"))
-            feed.advance(round)
+            both.change(round)
             change.append(_run(_DBT, ours, "run", java=False))
             built.append(_run(duckdb, theirs, "run"))
         exact = _is_exact(ours)
         a, b, c = (statistics.median(times) for times in (nothing, change, built))
-        ratios = f"{a / c:.2f}, {b / c:.2f}"
-        print(f"{name:<12} {first:>10.1f} {a:>10.2f} {b:>10.2f} {c:>10.2f} {ratios:>14}  {exact}", flush=True)
+        ratios = f"{first / first_built:.1f} {a / c:.2f} {b / c:.2f}"
+        times = f"{first:>10.1f} {first_built:>10.1f} {a:>10.2f} {b:>10.2f} {c:>10.2f}"
+        print(f"{name:<12} {times} {ratios:>16}  {exact}", flush=True)
         return exact
-
-
-def _feed(name: str, data: Path) -> Any:
-    feed = import_module(f"example_project.{name}.feed").Feed
-    return feed(data, 300) if name == "flights" else feed(data)
 
 
 def _run(dbt: str, folder: Path, command: str, *, java: bool = True) -> float:

@@ -54,7 +54,7 @@ def common_type(types: Sequence[Type]) -> Type:
 
 
 def wider(one: Type, other: Type) -> Type:
-    """The type that holds the values of both."""
+    """The type that holds the values of both; of decimals too wide for that, but for their last digits."""
     if one == other:
         return one
     if one in INTEGERS and other in INTEGERS:
@@ -62,8 +62,9 @@ def wider(one: Type, other: Type) -> Type:
     if DOUBLE in (one, other) and is_number(one) and is_number(other):
         return DOUBLE
     a, b = as_decimal(one), as_decimal(other)
-    scale = max(a.scale, b.scale)
-    return fitting(whole_digits(a, b) + scale, scale)
+    whole, scale = whole_digits(a, b), max(a.scale, b.scale)
+    lost = max(whole + scale - MOST_DIGITS, 0)
+    return Decimal(whole + scale - lost, scale - lost)
 
 
 def widened(value: Value, type: Type) -> Value:
@@ -102,7 +103,7 @@ def shortest(value: Value) -> Value:
 
 
 def rescaled(value: Value, type: Decimal) -> pa.ChunkedArray | pa.Scalar:
-    """An integer or a decimal of a smaller scale; raises ArrowInvalid where one does not fit."""
+    """An integer or a decimal in another type; raises ArrowInvalid where one does not fit or would lose digits."""
     data = value.data
     if value.type in INTEGERS:
         data = pc.cast(pc.cast(data, pa.int64()), pa.decimal128(19, 0))

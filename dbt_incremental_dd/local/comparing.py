@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import DATE, DOUBLE, INTEGERS, STRING, TIMESTAMP, VOID, Type
+from dbt_incremental_dd.core.types import DATE, DOUBLE, INTEGERS, STRING, TIMESTAMP, VOID, Decimal, Type
 from dbt_incremental_dd.local.casts import cast
 from dbt_incremental_dd.local.coercion import common_type, is_comparable, widened
 from dbt_incremental_dd.local.value import NotExact, Value
@@ -18,7 +18,7 @@ Comparison = Callable[[Value, Value], Any]
 
 
 def comparable(one: Value, other: Value, zone: str) -> tuple[Value, Value]:
-    """Both in one type, in which comparing them is exact. Raises NotExact where there is none."""
+    """Both in the type in which Spark compares them. Raises NotExact where Arrow might find otherwise."""
     types = {one.type, other.type}
     if types == {TIMESTAMP, DATE}:
         return _as(one, TIMESTAMP, zone), _as(other, TIMESTAMP, zone)
@@ -28,6 +28,8 @@ def comparable(one: Value, other: Value, zone: str) -> tuple[Value, Value]:
     type = common_type([one.type, other.type])
     if type == VOID or not is_comparable(type):
         raise NotExact
+    if isinstance(type, Decimal):  # of which too many digits are rounded
+        return _as(one, type, zone), _as(other, type, zone)
     return widened(one, type), widened(other, type)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from functools import reduce as fold
 from typing import Any
@@ -12,17 +11,22 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
-from dbt_incremental_dd.core.types import DATE, INTEGERS, LONG, STRING, Type
+from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGERS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
 from dbt_incremental_dd.differential.join import Equality
-from dbt_incremental_dd.local.coercion import widened
+from dbt_incremental_dd.local.comparing import comparable
 from dbt_incremental_dd.local.expressions import evaluate, truth
 from dbt_incremental_dd.local.table import Table, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
 
 _ROW = "dd_row"
-_NOTHING: dict[Type, Any] = {**dict.fromkeys(INTEGERS, 0), STRING: "", DATE: datetime.date(1970, 1, 1)}
-"""What stands for NULL in a key, beside a column that says so. Arrow joins by these types as Spark does."""
+_NOTHING: dict[Type, Any] = {
+    **dict.fromkeys((*INTEGERS, DATE, TIMESTAMP, TIMESTAMP_NTZ), 0),
+    STRING: "",
+    BOOLEAN: False,
+}
+"""What stands for NULL in a key, beside a column that says so. Arrow joins by these types as Spark does, and by
+decimals."""
 
 
 def joined(
@@ -61,11 +65,9 @@ _Keys = Sequence[tuple[pa.Array, pa.Array]]
 
 def _compared(left: Table, right: Table, equality: Equality, constants: Constants) -> list[tuple[Any, Any]]:
     one, other = evaluate(left, equality.left, constants), evaluate(right, equality.right, constants)
-    if one.type in INTEGERS and other.type in INTEGERS:
-        type = max(one.type, other.type, key=INTEGERS.index)
-        one, other = widened(one, type), widened(other, type)
-    if one.type != other.type or one.type not in _NOTHING:
-        raise NotExact(f"a join of a {one.type} with a {other.type}")
+    one, other = comparable(one, other, constants.time_zone)
+    if one.type not in _NOTHING and not isinstance(one.type, Decimal):
+        raise NotExact(f"a join by a {one.type}")
     if not equality.null_safe:
         return [(one.data, other.data)]
     return list(zip(_null_safe(one), _null_safe(other), strict=True))
@@ -73,7 +75,8 @@ def _compared(left: Table, right: Table, equality: Equality, constants: Constant
 
 def _null_safe(value: Value) -> tuple[Any, Any]:
     """Whether it is NULL, and a value in any case."""
-    return pc.cast(pc.is_null(value.data), pa.int8()), pc.fill_null(value.data, _NOTHING[value.type])
+    nothing = pa.scalar(_NOTHING.get(value.type, 0), value.data.type)
+    return pc.cast(pc.is_null(value.data), pa.int8()), pc.fill_null(value.data, nothing)
 
 
 def _inner(left: Table, right: Table, keys: _Keys) -> Table:

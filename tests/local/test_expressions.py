@@ -20,6 +20,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import local_frame
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
@@ -251,6 +252,36 @@ def _evaluated(spark: SparkSession, rows: Table, text: str) -> Value | None:
 
 def _column(name: str) -> Column:
     return Column(name, parse(VALUES[name][0]))
+
+
+WIDE = {
+    "d1": ("decimal(36,2)", ["0.00", "0.01", "-1.25", "9999999999.99", "1.26", None]),
+    "d2": ("decimal(38,5)", ["0.00000", "0.00995", "0.01005", "-1.25004", "1.25995", "-1.25005", None]),
+    "d3": ("decimal(38,0)", ["0", "1", "-1", None]),
+    "d4": ("decimal(38,38)", ["0." + "0" * 38, "0." + "4" * 38, "-0." + "9" * 38, None]),
+}
+"""No decimal holds all values of two of these."""
+
+
+@pytest.mark.parametrize("one", WIDE)
+@pytest.mark.parametrize("other", WIDE)
+def test_decimals_that_no_type_holds(spark: SparkSession, one: str, other: str) -> None:
+    pairs = [(a, b) for a in WIDE[one][1] for b in WIDE[other][1]]
+    values = [[None if v is None else Decimal(v) for v in column] for column in zip(*pairs, strict=True)]
+    types = [parse(WIDE[name][0]) for name in (one, other)]
+    arrow = pa.table([pa.array(v, arrow_type(t)) for v, t in zip(values, types, strict=True)], ["a", "b"])
+    local = Table(arrow, Schema((Column("a", types[0]), Column("b", types[1]))))
+    texts = ["a = b", "a < b", "a >= b", "a <=> b", "a IN (b)", "coalesce(a, b)", "CASE WHEN a > b THEN a ELSE b END"]
+    there = local_frame(spark, local).selectExpr(*(f"{text} AS p{i}" for i, text in enumerate(texts)))
+    answer, schema = there.toArrow(), schema_of(there.schema)
+    found = 0
+    for i, text in enumerate(texts):
+        here = _evaluated(spark, local, text)
+        if here is not None:
+            found += 1
+            assert here.type == schema.columns[i].type, text
+            assert here.data.to_pylist() == answer[f"p{i}"].to_pylist(), text
+    assert found >= 4
 
 
 def test_a_session_with_other_rules_is_asked(spark: SparkSession) -> None:

@@ -37,6 +37,11 @@ EQUALITIES = {
     "NULL to NULL": [Equality(Expr("c6"), Expr("d6"), null_safe=True)],
     "both": [BY, Equality(Expr("c8"), Expr("d8"), null_safe=True)],
     "other integers": [Equality(Expr("c1"), Expr("d2"))],
+    "decimals": [Equality(Expr("c4"), Expr("d5"))],
+    "decimals, NULL to NULL": [Equality(Expr("c5"), Expr("d5"), null_safe=True)],
+    "a decimal and an integer": [Equality(Expr("c4"), Expr("d1"))],
+    "times": [Equality(Expr("c11"), Expr("d11"), null_safe=True)],
+    "truth": [Equality(Expr("c9"), Expr("d9"), null_safe=True)],
     "one side twice": [BY, Equality(Expr("c6"), Expr("d7"))],
     "none": [],
 }
