@@ -10,6 +10,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.local.coercion import MOST_DIGITS, common_type
 from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.generators import generated
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact
 from dbt_incremental_dd.local.windows import with_windows
@@ -54,6 +55,14 @@ class ExpressionTypes:
         except NotExact:
             return None
         return found.select(tuple(id for id, _ in functions))
+
+    def generator(self, call: Expr, outputs: Sequence[str]) -> Schema | None:
+        """The columns that a generator makes, under these names."""
+        try:
+            found = generated(self._rows, call, outputs, self._constants, outer=False).schema
+        except NotExact:
+            return None
+        return found.select(tuple(outputs))
 
 
 def union(operands: Sequence[Schema], names: Sequence[str]) -> Schema | None:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import INTEGER, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.core.types import DOUBLE, INTEGER, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.local.coercion import as_decimal
@@ -25,6 +25,7 @@ from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
 _OF_PEERS = {"sum": "SUM", "count": "COUNT", "min": "MIN", "max": "MAX"}
+_AVERAGES = ("avg", "mean")
 _OF_ROWS = {"first": "FIRST_VALUE", "first_value": "FIRST_VALUE", "last": "LAST_VALUE", "last_value": "LAST_VALUE"}
 _BESIDE = {"lag": "LAG", "lead": "LEAD"}
 _WHOLE = ("UNBOUNDED", "UNBOUNDED")
@@ -48,7 +49,7 @@ def with_windows(rows: Table, functions: Sequence[tuple[str, Expr]], constants: 
 
 @dataclass(frozen=True)
 class _Call:
-    """In DuckDB's SQL, of that Spark type."""
+    """In DuckDB's SQL, of that Spark type. In a call, ``{over}`` stands for its window."""
 
     sql: str
     type: Type
@@ -74,30 +75,41 @@ class _Query:
         order = tree.args.get("order")
         items = ", ".join(self._ordered(item) for item in order.expressions) if order else ""
         over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {items}' if items else ''} {frame}"
-        sql = f"{call.sql} OVER ({over})"
+        sql = call.sql.format(over=f"OVER ({over})")
         is_number = call.type in (INTEGER, LONG) or isinstance(call.type, Decimal)
         return _Call(f"CAST({sql} AS {duckdb_type(call.type)})" if is_number else sql, call.type)
 
     def _call(self, name: str, arguments: list[exp.Expr]) -> _Call:
         if name in _NUMBERS and not arguments:
-            return _Call(f"{_NUMBERS[name]}()", INTEGER)
+            return _Call(f"{_NUMBERS[name]}() {{over}}", INTEGER)
         if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-            return _Call("COUNT(*)", LONG)
+            return _Call("COUNT(*) {over}", LONG)
         if name in _BESIDE and len(arguments) in (1, 2):
             column, type = self._column(arguments[0], ordered=False)
-            return _Call(f"{_BESIDE[name]}({column}{''.join(f', {_count(n)}' for n in arguments[1:])})", type)
+            return _Call(f"{_BESIDE[name]}({column}{''.join(f', {_count(n)}' for n in arguments[1:])}) {{over}}", type)
+        if name in _AVERAGES and len(arguments) == 1:
+            return self._average(*self._column(arguments[0], ordered=False))
         function = _OF_PEERS.get(name) or _OF_ROWS.get(name)
         if function is None or len(arguments) != 1:
             raise NotExact
         column, type = self._column(arguments[0], ordered=name in ("min", "max"))
         if name == "count":
             type = LONG
-        return _Call(f"{function}({column})", _sum_type(type) if name == "sum" else type)
+        return _Call(f"{function}({column}) {{over}}", _sum_type(type) if name == "sum" else type)
+
+    def _average(self, column: str, type: Type) -> _Call:
+        """Of integers: Spark adds them up as doubles, which is exact up to 2^53."""
+        if type not in INTEGERS:
+            raise NotExact
+        fits = f"SUM(abs({column}::HUGEINT)) {{over}} <= {1 << 53}"
+        average = f"CAST(SUM({column}) {{over}} AS DOUBLE) / COUNT({column}) {{over}}"
+        none = f"COUNT({column}) {{over}} = 0"
+        return _Call(f"CASE WHEN {none} THEN NULL WHEN {fits} THEN {average} ELSE error('too large') END", DOUBLE)
 
     def _frame(self, name: str, spec: exp.Expr) -> str:
         ends = tuple(keyword(spec.args.get(side)) for side in ("start", "end"))
         kind = str(spec.args.get("kind") or "").upper()
-        if kind == "RANGE" and (name not in _OF_PEERS or ends not in (_WHOLE, _UP_TO_HERE)):
+        if kind == "RANGE" and (name not in (*_OF_PEERS, *_AVERAGES) or ends not in (_WHOLE, _UP_TO_HERE)):
             raise NotExact
         if kind not in ("RANGE", "ROWS") or name in _NUMBERS or name in _BESIDE:
             raise NotExact

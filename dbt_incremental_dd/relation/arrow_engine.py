@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, Struct
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.expressions import evaluate, truth
+from dbt_incremental_dd.local.generators import generated
 from dbt_incremental_dd.local.grouping import Measured, grouped
 from dbt_incremental_dd.local.joining import joined
 from dbt_incremental_dd.local.ordering import in_order, running_sums
@@ -95,7 +96,7 @@ class ArrowEngine:
         return with_windows(rows, functions, self._constants)
 
     def generate(self, rows: Table, call: str, outputs: Sequence[str], *, outer: bool) -> Table:
-        raise NotExact(call)
+        return generated(rows, Expr(call), outputs, self._constants, outer=outer)
 
     def unpivot(self, rows: Table, branches: Sequence[Branch]) -> Table:
         parts = []

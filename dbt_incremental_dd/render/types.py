@@ -81,9 +81,7 @@ class SparkTypes:
             case logical.Map():
                 return self._each(node.outputs, self.of(node.input))
             case logical.FlatMap():
-                aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
-                frame = self._empty(self.of(node.input))
-                return _columns_of(frame.selectExpr("*", f"{node.generator.at(0).sql} AS {aliases}"))
+                return self._generated(node)
             case logical.Join():
                 return self._joined(node.operands, node.on)
             case logical.OuterJoin():
@@ -104,6 +102,12 @@ class SparkTypes:
                 frames = [self._empty(self.of(o)).toDF(*names) for o, names in operands]
                 return _columns_of(self._query(node.sql, frames).toDF(*node.ids))
         return self.of(node.inputs[0])
+
+    def _generated(self, node: logical.FlatMap) -> Schema:
+        over, call = self.of(node.input), node.generator.at(0)
+        known = ExpressionTypes(over, self._literals).generator(call, node.outputs)
+        aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
+        return over + (known or _columns_of(self._empty(over).selectExpr(f"{call.sql} AS {aliases}")))
 
     def _recursive(self, node: Recur | Hoisted | Bound) -> Schema:
         if isinstance(node, Hoisted):

@@ -331,6 +331,8 @@ CONDITIONAL = [
         "least(x, y, 1)",
         "greatest(i, x)",
         "greatest(d, e)",
+        "greatest(v, w)",
+        "least(w, v)",
         "least(t, u)",
         "greatest(m, n)",
         "i = p",

@@ -29,6 +29,7 @@ CALLS = (
     *("row_number()", "rank()", "dense_rank()", "count(*)", "count(c6)", "sum(c1)", "sum(c4)", "sum(c5)", "min(c6)"),
     *("max(c8)", "max(c4)", "min(c2)", "lag(c4)", "lead(c6, 2)", "lag(c9)", "first_value(c1)", "last_value(c8)"),
     *("sum(c1 + c3)", "max(upper(c6))", "sum(CASE WHEN c9 THEN c4 END)", "count(c1 + c2)"),
+    *("avg(c1)", "mean(c2)", "avg(CASE WHEN c9 THEN c3 END)"),
 )
 OVER = (
     f"PARTITION BY c7 ORDER BY {WHOLE_ORDER}",
@@ -37,7 +38,7 @@ OVER = (
     f"PARTITION BY c7 ORDER BY {WHOLE_ORDER} ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
     f"PARTITION BY c7 ORDER BY {WHOLE_ORDER} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
 )
-OF_PEERS = ("rank()", "dense_rank()", "sum(c1)", "sum(c4)", "count(*)", "max(c6)", "min(c8)")
+OF_PEERS = ("rank()", "dense_rank()", "sum(c1)", "avg(c1)", "sum(c4)", "count(*)", "max(c6)", "min(c8)")
 
 
 def _given() -> Table:

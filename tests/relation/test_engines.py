@@ -107,6 +107,15 @@ UNARY: dict[str, Callable[[Relation], Relation]] = {
     "group_by everything": lambda r: r.columns(IDS).group_by([], SUMS),
     "group_by of nothing": lambda r: r.filter(Expr("c1 < -100")).columns(IDS).group_by([], SUMS[1:]),
     "distinct": lambda r: r.distinct(["c7", "c8"]),
+    "generate numbers": lambda r: r.generate("explode(sequence(c1 % 5, c3 % 4))", ["e"], outer=False),
+    "generate in steps": lambda r: r.generate(
+        "posexplode(sequence(c2 % 10, c2 % 10 + abs(c1 % 9), 2))", ["p", "e"], outer=True
+    ),
+    "generate days": lambda r: r.generate(
+        "explode(sequence(c8, date_add(c8, 9), INTERVAL '2' DAY))", ["e"], outer=True
+    ),
+    "generate days back": lambda r: r.generate("explode(sequence(c8, date_sub(c8, 2)))", ["e"], outer=False),
+    "generate parts": lambda r: r.generate("posexplode(split(concat(c6, ',', c7), ','))", ["p", "e"], outer=False),
     "unpivot": lambda r: r.unpivot(
         [
             Branch([("k", "c1"), ("v", "c6")], Expr(f"CASE WHEN c1 > 0 THEN {DIFF} ELSE 0L END")),

@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGER, VOID, Type
+from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGER, TIMESTAMP, VOID, Type
 from dbt_incremental_dd.local.coercion import common_type, is_comparable, is_number, widened
 from dbt_incremental_dd.local.comparing import comparable, equal
 from dbt_incremental_dd.local.functions.function import MANY, Function, Functions, fixed, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import require_all
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 _ZERO = Value(pa.scalar(0, pa.int32()), INTEGER)
 
@@ -33,6 +34,8 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
         if type == DOUBLE:  # of two zeros, it is the first; Arrow passes over NaN
             for value in data:
                 require_all(pc.and_(pc.is_finite(value), pc.not_equal(value, 0.0)))
+        if type == TIMESTAMP:  # Arrow has none of those with a time zone
+            return Value(pc.cast(choose(*(pc.cast(value, pa.int64()) for value in data)), arrow_type(type)), type)
         return Value(choose(*data), type)
 
     return extreme

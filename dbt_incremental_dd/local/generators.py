@@ -1,0 +1,110 @@
+"""Generators on the driver: ``explode`` and ``posexplode`` of a sequence, and of a text that is split."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, STRING, Type
+from dbt_incremental_dd.local.coercion import common_type, widened
+from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.intervals import interval_of
+from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.value import Constants, NotExact
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.literals import Verbatim
+from dbt_incremental_dd.trace.arrow import arrow_type
+
+_MOST_ROWS = 100_000
+"""Of more, Spark is quicker."""
+_GENERATORS = {"explode": 1, "posexplode": 2}
+_PLAIN = re.compile(r"[\w ,;:/#@&=~%<>-]+", re.ASCII)
+"""Patterns that stand for themselves."""
+
+
+def generated(rows: Table, call: Expr, outputs: Sequence[str], constants: Constants, *, outer: bool) -> Table:
+    """As ``Engine.generate`` says. Raises NotExact."""
+    name, arguments = _call(call.tree)
+    if len(outputs) != _GENERATORS.get(name) or len(arguments) != 1:
+        raise NotExact(call.sql)
+    lists, type = _lists(rows, arguments[0], constants)
+    places: list[int] = []
+    positions: list[int | None] = []
+    values: list[Any] = []
+    for place, items in enumerate(lists):
+        if len(places) + len(items or ()) > _MOST_ROWS:
+            raise NotExact("a generator of many rows")
+        if items:
+            places += [place] * len(items)
+            positions += range(len(items))
+            values += items
+        elif outer:
+            places.append(place)
+            positions.append(None)
+            values.append(None)
+    columns = [(outputs[-1], _column(values, type), type)]
+    if name == "posexplode":
+        columns.insert(0, (outputs[0], pa.array(positions, arrow_type(INTEGER)), INTEGER))
+    return rows.take(pa.array(places, pa.int64())).with_columns(columns)
+
+
+def _column(values: list[Any], type: Type) -> pa.Array:
+    return pa.array(values, pa.int32()).cast(pa.date32()) if type == DATE else pa.array(values, arrow_type(type))
+
+
+def _call(tree: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    if not isinstance(tree, exp.Anonymous):
+        raise NotExact
+    return str(tree.this).lower(), tree.expressions
+
+
+def _lists(rows: Table, tree: exp.Expr, constants: Constants) -> tuple[list[Sequence[Any] | None], Type]:
+    """What the array has for each row, and the type of its elements; dates are days since 1970."""
+    name, arguments = _call(tree)
+    if name == "split" and len(arguments) == 2:
+        return _parts(rows, arguments[0], arguments[1], constants), STRING
+    if name != "sequence" or not 2 <= len(arguments) <= 3:
+        raise NotExact
+    found = [evaluate(rows, Expr.of(end), constants) for end in arguments[:2]]
+    if {value.type for value in found} == {DATE}:
+        days = [pc.cast(value.data, pa.int32()).to_pylist() for value in found]
+        steps = [[_days(step)] * rows.num_rows for step in arguments[2:]]
+        return [_sequence(*row) for row in zip(*days, *steps, strict=True)], DATE
+    found += [evaluate(rows, Expr.of(step), constants) for step in arguments[2:]]
+    type = common_type([value.type for value in found])
+    if type not in INTEGERS:
+        raise NotExact
+    columns = [widened(value, LONG).data.to_pylist() for value in found]
+    return [_sequence(*row) for row in zip(*columns, strict=True)], type
+
+
+def _days(step: exp.Expr) -> int:
+    """A step of whole days, as it is written."""
+    if not isinstance(step, Verbatim) or not step.is_interval:
+        raise NotExact
+    found = interval_of(str(step.this))
+    if found.months or found.micros:
+        raise NotExact
+    return found.days
+
+
+def _sequence(start: int | None, stop: int | None, *steps: int | None) -> range | None:
+    """From one end to the other, both included; without a step, towards it."""
+    if start is None or stop is None or None in steps:
+        return None
+    (step,) = [step for step in steps if step is not None] or [1 if start <= stop else -1]
+    if not step or (stop - start) * step < 0:
+        raise NotExact("a sequence that does not end")
+    return range(start, stop + (1 if step > 0 else -1), step)
+
+
+def _parts(rows: Table, text: exp.Expr, pattern: exp.Expr, constants: Constants) -> list[Sequence[Any] | None]:
+    value = evaluate(rows, Expr.of(text), constants)
+    if value.type != STRING or not isinstance(pattern, exp.Literal) or not _PLAIN.fullmatch(pattern.name):
+        raise NotExact
+    return [None if item is None else item.split(pattern.name) for item in value.data.to_pylist()]
