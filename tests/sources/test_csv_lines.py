@@ -124,6 +124,8 @@ def test_texts(spark: SparkSession, tmp_path: Path, dtype: Type) -> None:
         ["a,b", ",", "1,"],
         ["\ufeffa,b", "1,x"],
         ["a,b", "1,x\r"],
+        ["a,b\r", "1,x\r", ",\r"],
+        ["a,b\r", "1,x\r\r"],
         ["a;b", "1;x"],
     ],
 )

@@ -98,6 +98,14 @@ def test_odd_lines(spark: SparkSession, tmp_path: Path, line: str) -> None:
         assert repr(rows) == repr(by_spark(spark, tmp_path / "a.json"))
 
 
+def test_lines_of_windows(spark: SparkSession, tmp_path: Path) -> None:
+    data = b'{"i": 1, "s": "a"}\r\n{"i": 2}\r\n'
+    (tmp_path / "a.json").write_bytes(data)
+    found = parse(data, STORED)
+    assert found is not None
+    assert repr([(*row.values(), None) for row in found.to_pylist()]) == repr(by_spark(spark, tmp_path / "a.json"))
+
+
 VALUES = st.one_of(
     st.none(),
     st.booleans(),

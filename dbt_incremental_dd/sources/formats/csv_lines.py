@@ -26,7 +26,8 @@ def parse(data: bytes, stored: Schema, options: Mapping[str, str]) -> pa.Table |
     if len(data) > MOST_BYTES or without(options, "header", "sep", "delimiter") or not _SEPARATOR.fullmatch(separator):
         return None
     try:
-        lines = data.decode().removesuffix("\n").split("\n") if data else []
+        text = data.decode().replace("\r\n", "\n")
+        lines = text.removesuffix("\n").split("\n") if text else []
         if any(_ODD.search(line) or not line.strip() for line in lines):
             return None
         if is_set(options, "header") and lines and lines.pop(0).split(separator) != list(stored.names):

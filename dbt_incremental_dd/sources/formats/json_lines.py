@@ -29,6 +29,7 @@ def parse(data: bytes, stored: Schema, *, ignores_nulls: bool = False) -> pa.Tab
 
     ``ignores_nulls``: a line that is ``null`` is no record.
     """
+    data = data.replace(b"\r\n", b"\n")
     if len(data) > MOST_BYTES or _ODD.search(data):
         return None
     rows = []
