@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
 from dbt.adapters.differential.bindings import BoundSession
@@ -16,10 +17,13 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.session import is_usable, lazy_session
+from dbt_incremental_dd.runtime.session_memory import StoredMemory
 from dbt_incremental_dd.trace.layout import Storage, open_storage
 
 logger = AdapterLogger("Differential")
 
+_RUNS = ("run", "build")
+_STATEMENTS = ("seed", "snapshot", "test", "show")
 _LOCK = threading.Lock()
 _SESSIONS: dict[tuple[Hashable, ...], LazySession] = {}
 
@@ -28,6 +32,10 @@ class DifferentialConnectionManager(SparkConnectionManager):
     """dbt-spark's. The session is opened by the first statement, with the engine's settings."""
 
     TYPE = "differential"
+
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        _open_ahead(config.credentials)
 
     @classmethod
     def open(cls, connection: Any) -> Any:
@@ -53,6 +61,21 @@ def _session(credentials: Any) -> LazySession:
             return _SESSIONS[key]
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
+
+
+def _open_ahead(credentials: Any) -> None:
+    """Opens the session while dbt reads the project, where the command is certain to need it: dbt's own statements do,
+    and a first run."""
+    from dbt.flags import get_flags
+
+    command = getattr(get_flags(), "WHICH", None)
+    if command not in (*_RUNS, *_STATEMENTS):
+        return
+    with suppress(DbtRuntimeError):  # raised again when it is asked for
+        session = _session(credentials)
+        is_ours = isinstance(session.memory, StoredMemory)
+        if is_ours and not session.is_open and (command in _STATEMENTS or not session.memory.settings):
+            session.open_ahead()
 
 
 def _invocation_dir() -> str:

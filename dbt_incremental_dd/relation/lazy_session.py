@@ -5,6 +5,7 @@ What a session would say of itself is known without it where a former one, of th
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -138,6 +139,14 @@ class LazySession:
                     self._spark = opened
             self._waits.seconds = self.waited + time.monotonic() - started
         return self._spark
+
+    def open_ahead(self) -> None:
+        """Begins to open it beside what the caller does meanwhile. What goes wrong is raised to whoever asks for it."""
+        threading.Thread(target=self._attempt, name="opens Spark's session", daemon=True).start()
+
+    def _attempt(self) -> None:
+        with contextlib.suppress(Exception):
+            self.spark  # noqa: B018 - opened
 
     @property
     def waited(self) -> float:

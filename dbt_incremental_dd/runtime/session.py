@@ -63,7 +63,7 @@ def lazy_session(
 
     def opened() -> SparkSession:
         if not _is_open():
-            tell(f"Spark's session is opened by {asked_by()}")
+            tell(f"Spark's session is opened by {asked_by() or 'the start of the command'}")
         return open_session(root, settings, options)
 
     if _is_open():

@@ -62,7 +62,7 @@ def _verified(folder: Path) -> dict[str, bool]:
     from dbt_incremental_dd.runtime.verify import verify
 
     adapter = get_adapter_by_type("differential")
-    found = verify(adapter.connections.session(), adapter._storage(), None)
+    found = verify(adapter.connections.session().spark, adapter._storage(), None)
     return {one.model: one.exact for one in found}
 
 
