@@ -25,7 +25,7 @@ def latest(records: str, key: str, order: str, columns: str, where: str) -> str:
 
 
 def json_files(path: str, columns: dict[str, str]) -> str:
-    return f"readjson_files('{path}/*.json', format = 'newline_delimited', columns = {_struct(columns)})"
+    return f"read_json('{path}/*.json', format = 'newline_delimited', columns = {_struct(columns)})"
 
 
 def _struct(columns: dict[str, str]) -> str:

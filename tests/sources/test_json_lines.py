@@ -11,7 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, Decimal, Field, Struct
+from dbt_incremental_dd.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    Decimal,
+    Field,
+    Struct,
+)
 from dbt_incremental_dd.sources.formats.json_lines import parse
 from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.spark_reader import struct
@@ -147,7 +160,7 @@ def test_what_is_read_on_the_driver() -> None:
     lines = "\n".join(LINES[: SAFE - 1]) + "\n"
     found = parse(lines.encode(), STORED)
     assert found is not None and found.num_rows == SAFE - 1
-    assert parse(lines.encode(), Schema((Column("t", TIMESTAMP),))) is None
+    assert parse(lines.encode(), Schema((Column("t", Array(LONG)),))) is None
     assert parse(b'{"i": 1}\n' * 1_000_000, STORED) is None
     empty = parse(b"{}", STORED)
     assert empty is not None and empty.to_pylist() == [dict.fromkeys("ilsbd")]
@@ -159,7 +172,26 @@ NESTED = Schema(
         Column("d", Decimal(6, 2)),
     )
 )
-DECIMALS = [None, "1.5", "-0.00", "1234.56", "12345.6", "1.555", "01.5", " 1", "", "1e2", 2, -7, 12345, 2.5, True]
+DECIMALS = [
+    None,
+    "1.5",
+    "-0.00",
+    "1234.56",
+    "12345.6",
+    "1.555",
+    "01.5",
+    " 1",
+    "",
+    "1e2",
+    2,
+    -7,
+    12345,
+    2.5,
+    True,
+    0.1,
+    -0.0,
+    1.255,
+]
 INNER = st.none() | st.fixed_dictionaries(
     {},
     optional={"s": st.none() | st.text(max_size=3), "d": st.sampled_from(DECIMALS), "S": st.just(1), "x": st.just({})},
@@ -190,5 +222,45 @@ def test_which_nested_lines_are_read_on_the_driver() -> None:
     read_here = ['{"e": {"a": 1, "r": {"s": "x", "d": "1.50", "other": [1]}}, "d": 3}', '{"e": null}', "{}", "null"]
     assert parse("\n".join(read_here).encode(), NESTED, ignores_nulls=True) is not None
     assert parse(b"null\n", NESTED) is None
-    for line in ('{"e": []}', '{"e": {"r": {"S": 1}}}', '{"d": 1.5}', '{"d": "x"}', '{"e": {"a": 1, "a": 2}}'):
+    for line in (
+        '{"e": []}',
+        '{"e": {"r": {"S": 1}}}',
+        '{"d": 1.555}',
+        '{"d": 1.5e0}',
+        '{"d": "x"}',
+        '{"e": {"a": 1, "a": 2}}',
+    ):
         assert parse(line.encode(), NESTED, ignores_nulls=True) is None
+
+
+TIMES = Schema((Column("t", TIMESTAMP), Column("n", TIMESTAMP_NTZ), Column("y", DATE), Column("m", Decimal(12, 2))))
+TEXTS = [
+    *(
+        "2024-01-05T10:00:00Z",
+        "2024-01-05 10:00:00.123456+05:30",
+        "2024-01-05T10:00:00.1-08:00",
+        "1600-01-01T00:00:00Z",
+    ),
+    *("2024-01-05T10:00:00", "2024-01-05 10:00:00.5", "2024-01-05", "2024-02-30", "2024-1-5", "", "now", "10:00:00"),
+    *("2024-07-01T10:00:00Z ", "2024-01-05T10:00Z", "0999-01-01T00:00:00Z", "2024-01-05T10:00:00+01", "9999-12-31"),
+    *(1704448800, 1704448800.5, 1704448800000, 0, True, 5.00, -12.5, 1e3, "5.00", None),
+]
+
+
+@pytest.mark.parametrize("column", TIMES.names)
+@pytest.mark.parametrize("value", TEXTS, ids=repr)
+def test_times_and_decimals(spark: SparkSession, tmp_path: Path, column: str, value: Any) -> None:
+    data = (json.dumps({column: value}) + "\n").encode()
+    found = parse(data, TIMES)
+    if found is not None:
+        (tmp_path / "a.json").write_bytes(data)
+        schema = struct(Schema((*TIMES.columns, Column(CORRUPT, STRING))))
+        answer = spark.read.option("columnNameOfCorruptRecord", CORRUPT).schema(schema).json(str(tmp_path)).toArrow()
+        assert answer.drop([CORRUPT]).to_pylist() == found.to_pylist()
+        assert answer[CORRUPT].to_pylist() == [None]
+
+
+def test_which_times_are_read_on_the_driver() -> None:
+    line = b'{"t": "2024-01-05T10:00:00Z", "n": "2024-01-05 10:00:00.25", "y": "2024-01-05", "m": 5.00}'
+    found = parse(line, TIMES)
+    assert found is not None and found["m"].to_pylist() == [5]

@@ -13,7 +13,19 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.plain_text import parser_of
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, INTEGERS, STRING, Decimal, Field, Struct, Type
+from dbt_incremental_dd.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Field,
+    Struct,
+    Type,
+)
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.arrow import value_type
@@ -89,8 +101,12 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
 
 
+class _Number(str):
+    """The text of a number that is not whole."""
+
+
 _ANY = json.JSONDecoder(object_pairs_hook=_once)
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse, parse_float=_Number)
 
 
 def _as(kind: type) -> Callable[[Any], Any]:
@@ -107,22 +123,37 @@ def _double(value: Any) -> float | None:
         return None
     if type(value) is int and abs(value) < 1 << 53:
         return float(value)
-    if type(value) is not float or not math.isfinite(value):
+    if type(value) is not _Number or not math.isfinite(float(value)):
         raise TypeError(value)
-    return value
+    return float(value)
 
 
 def _decimal(dtype: Decimal) -> Callable[[Any], Any]:
-    """Of whole numbers, and of texts that are plain; other numbers are no decimals any more here."""
+    """Of numbers and texts that are plain."""
     parse = parser_of(dtype)
     assert parse is not None
 
     def make(value: Any) -> Any:
         if value is None:
             return None
-        if type(value) not in (int, str):
+        if type(value) not in (int, str, _Number):
             raise TypeError(value)
         return parse(str(value))
+
+    return make
+
+
+def _time(dtype: Type) -> Callable[[Any], Any]:
+    """Of texts that are plain; numbers are seconds, or nothing."""
+    parse = parser_of(dtype)
+    assert parse is not None
+
+    def make(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) is not str:
+            raise TypeError(value)
+        return parse(value)
 
     return make
 
@@ -159,5 +190,6 @@ _MAKERS: Mapping[Type, Callable[[Any], Any]] = {
     STRING: _as(str),
     BOOLEAN: _as(bool),
     DOUBLE: _double,
+    **{dtype: _time(dtype) for dtype in (DATE, TIMESTAMP, TIMESTAMP_NTZ)},
 }
 """Of flat types."""
