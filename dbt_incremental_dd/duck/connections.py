@@ -1,14 +1,23 @@
 """The process's own DuckDBs, in memory: one reads Parquet files by keys, and computes window functions; the other
-computes what users ask for."""
+computes what users ask for. DuckDB is imported when one of them is first needed."""
 
 from __future__ import annotations
 
 import atexit
 from functools import cache
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.untrusted.sized import macros
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def error() -> type[Exception]:
+    """What DuckDB raises."""
+    import duckdb
+
+    return duckdb.Error
 
 
 def database() -> duckdb.DuckDBPyConnection:
@@ -23,6 +32,8 @@ def confined() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _confined() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
     connection = duckdb.connect(
         config={"autoinstall_known_extensions": "false", "TimeZone": "UTC", "temp_directory": ""}
     )
@@ -36,6 +47,8 @@ def _confined() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
     return duckdb.connect(
         config={"autoinstall_known_extensions": "false", "parquet_metadata_cache": "true", "TimeZone": "UTC"}
     )

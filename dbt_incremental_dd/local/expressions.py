@@ -62,7 +62,6 @@ _DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _LIKE: dict[type[exp.Expr], Callable[..., Value]] = {exp.Like: patterns.like, exp.ILike: patterns.ilike}
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Escape, *_LIKE, *_DISTINCT, *_COMPARISONS)
 _SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *_LOGIC} - {exp.Escape, *_LIKE}
-_NULL = Value(pa.scalar(None), VOID)
 _TEXT = "dd_text"
 
 
@@ -256,7 +255,10 @@ class _Evaluation:
 
     def _chosen(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
         """The same where everything can be evaluated for all rows."""
-        values = [*(self.value(value) for _, value in branches), self.value(default) if default else _NULL]
+        values = [
+            *(self.value(value) for _, value in branches),
+            self.value(default) if default else Value(pa.scalar(None), VOID),
+        ]
         type = common_type([value.type for value in values])
         *wanted, found = (widened(value, type).data for value in values)
         for (condition, _), value in reversed(list(zip(branches, wanted, strict=True))):

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import duckdb
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -15,6 +14,7 @@ from sqlglot.errors import SqlglotError
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import DOUBLE, INTEGER, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.duck.connections import database
+from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.local.coercion import as_decimal
 from dbt_incremental_dd.local.expressions import evaluate
@@ -43,7 +43,7 @@ def with_windows(rows: Table, functions: Sequence[tuple[str, Expr]], constants: 
             values = connection.sql(f"SELECT {selected} FROM given").to_arrow_table()
         schema = Schema((*rows.schema.columns, *(Column(id, column.type) for id, column in made)))
         return Table(values, schema)
-    except (SqlglotError, duckdb.Error, pa.ArrowException) as error:  # such as values that do not fit
+    except (SqlglotError, duckdb_error(), pa.ArrowException) as error:  # such as values that do not fit
         raise NotExact(str(error)) from error
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.duck.connections import database
+from dbt_incremental_dd.duck.connections import database, error
 from dbt_incremental_dd.parquet.checksum import require_intact
 
 _GLOB = frozenset("*?[]{}\\")
@@ -30,7 +29,7 @@ def probe(
     require_intact(paths)
     try:
         return _found(paths, columns, keys)
-    except (duckdb.Error, pa.ArrowException):  # a column that no file has, bytes that are no text
+    except (error(), pa.ArrowException):  # a column that no file has, bytes that are no text
         return None
 
 

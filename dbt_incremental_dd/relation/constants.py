@@ -27,11 +27,7 @@ _ISO = r"'((?:1[6-9]|2\d)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8]))'"
 _DAY = re.compile(rf"DATE ?{_ISO}|CAST\({_ISO} AS DATE\)", re.IGNORECASE)
 _MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
 """As ``logical.now`` writes a run's time."""
-_WORDS = {
-    "TRUE": Value(pa.scalar(True), BOOLEAN),
-    "FALSE": Value(pa.scalar(False), BOOLEAN),
-    "NULL": Value(pa.scalar(None), VOID),
-}
+_WORDS = {"TRUE": (True, BOOLEAN), "FALSE": (False, BOOLEAN), "NULL": (None, VOID)}
 _KNOWN: dict[tuple[Dialect, str], Value] = {}
 
 
@@ -113,4 +109,5 @@ def _literal(sql: str) -> Value | None:
     moment = _MOMENT.fullmatch(sql)
     if moment:
         return Value(pa.scalar(int(moment[1]) * 1000, arrow_type(TIMESTAMP)), TIMESTAMP)
-    return _WORDS.get(sql.upper())
+    word = _WORDS.get(sql.upper())
+    return Value(pa.scalar(word[0]), word[1]) if word else None

@@ -308,7 +308,8 @@ def _transaction(table: DeltaTable, name: str) -> int | None:
 
 
 def _live(table: DeltaTable, schema: Schema) -> tuple[DataFile, ...]:
-    actions = pa.table(table.get_add_actions(flatten=True))
+    # Not by `pa.table`, which imports pandas to see whether that is what it was given.
+    actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
     return _in_order(_data_file(row, schema) for row in actions.to_pylist())
 
 

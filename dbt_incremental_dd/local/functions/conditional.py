@@ -16,7 +16,9 @@ from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import require_all
 from dbt_incremental_dd.trace.arrow import arrow_type
 
-_ZERO = Value(pa.scalar(0, pa.int32()), INTEGER)
+
+def _zero() -> Value:
+    return Value(pa.scalar(0, pa.int32()), INTEGER)
 
 
 def _coalesce(*values: Value) -> Value:
@@ -64,13 +66,13 @@ def _nvl2(value: Value, some: Value, none: Value) -> Value:
 def _null_if_zero(zone: str, value: Value) -> Value:
     if not is_number(value.type):
         raise NotExact
-    return _nullif(zone, value, _ZERO)
+    return _nullif(zone, value, _zero())
 
 
 def _zero_if_null(value: Value) -> Value:
     if not is_number(value.type):
         raise NotExact
-    return _coalesce(value, _ZERO)
+    return _coalesce(value, _zero())
 
 
 FUNCTIONS: Functions = {
