@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from dbt.adapters.base import available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
@@ -74,6 +75,9 @@ class PreviewResponse(AdapterResponse):
     fallbacks: list[str] = field(default_factory=list)
 
 
+_SEEDS_TYPES: WeakKeyDictionary[Any, dict[int, str | None]] = WeakKeyDictionary()
+
+
 class DifferentialAdapter(SparkAdapter):
     """dbt-spark's adapter with the engine beside it."""
 
@@ -95,6 +99,14 @@ class DifferentialAdapter(SparkAdapter):
                     raise
                 shown.add(spec.name)
                 self._show(spec)
+
+    @classmethod
+    def convert_agate_type(cls, agate_table: Any, col_idx: int) -> str | None:
+        """As dbt's, but a column of a seed is looked at once: dbt-spark's macro asks for it with each value."""
+        known = _SEEDS_TYPES.setdefault(agate_table, {})
+        if col_idx not in known:
+            known[col_idx] = super().convert_agate_type(agate_table, col_idx)
+        return known[col_idx]
 
     def set_relations_cache(self, relation_configs: Any, clear: bool = False, required_schemas: Any = None) -> None:
         """As dbt-spark's, but a schema is looked at when one of its relations is asked for: differential models do
