@@ -8,6 +8,8 @@ import sys
 _FILE = re.compile(r"(?:reading|read) (?:the )?(?:Parquet )?file:? '?(?:file:)?/*(/[^\s'\"]+?)'?[.,]?(?:\s|$)")
 _CALL = "An error occurred while calling "
 _LONGEST = 300
+_ENDED = ("Answer from Java side is empty", "Error while sending or receiving", "obtaining a new communication channel")
+"""What Py4J says of a JVM that is gone."""
 
 
 def is_foreign(error: BaseException) -> bool:
@@ -18,6 +20,10 @@ def is_foreign(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """The error's own words, without a stack: the deepest cause's where several are told."""
+    if any(text in str(error) for text in _ENDED):
+        return (
+            "Spark's JVM has ended, perhaps for want of memory: see spark.log, and spark.driver.memory in the profile"
+        )
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by:").strip() for line in lines if line.startswith("Caused by:")]
     first = next((line for line in lines if not line.startswith(("at ", "...", _CALL))), type(error).__name__)

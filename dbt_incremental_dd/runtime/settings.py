@@ -20,6 +20,8 @@ REQUIRED = {
 """What exactness needs: it comes before all that is set elsewhere."""
 _QUIET = "log4j2-quiet.properties"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+"""A JVM that goes on without the thread that had no memory may leave whoever asks it waiting for ever."""
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _RETRIES = {"spark.hadoop.hive.hmshandler.retry.interval": "20ms"}
@@ -91,7 +93,7 @@ def local_folder(root: str) -> str:
 def _java_options(local: str, given: str, user: UserSpark) -> str:
     """Ours, and behind them the user's: of two options for one thing the last one holds."""
     quiet = f"-Dlog4j2.configurationFile={files('dbt_incremental_dd.runtime').joinpath(_QUIET)}"
-    options = ["" if user.has_logging else quiet, f"-Dderby.stream.error.file={local}/derby.log", given]
+    options = ["" if user.has_logging else quiet, _OUT_OF_MEMORY, f"-Dderby.stream.error.file={local}/derby.log", given]
     return " ".join(option for option in options if option)
 
 
