@@ -20,7 +20,7 @@ def is_foreign(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """The error's own words, without a stack: the deepest cause's where several are told."""
-    if any(text in str(error) for text in _ENDED):
+    if isinstance(error, ConnectionRefusedError | ConnectionResetError) or any(text in str(error) for text in _ENDED):
         return (
             "Spark's JVM has ended, perhaps for want of memory: see spark.log, and spark.driver.memory in the profile"
         )

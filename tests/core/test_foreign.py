@@ -20,3 +20,7 @@ from dbt_incremental_dd.core.foreign import reason
 )
 def test_the_reason_is_in_their_own_words(text: str, said: str) -> None:
     assert reason(RuntimeError(text)).startswith(said)
+
+
+def test_a_jvm_that_is_gone_refuses_connections() -> None:
+    assert "raise spark.driver.memory" in reason(ConnectionRefusedError(111, "Connection refused"))
