@@ -23,4 +23,4 @@ def test_the_reason_is_in_their_own_words(text: str, said: str) -> None:
 
 
 def test_a_jvm_that_is_gone_refuses_connections() -> None:
-    assert "raise spark.driver.memory" in reason(ConnectionRefusedError(111, "Connection refused"))
+    assert "spark.driver.memory" in reason(ConnectionRefusedError(111, "Connection refused"))
