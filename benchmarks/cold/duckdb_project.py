@@ -25,6 +25,7 @@ def latest(records: str, key: str, order: str, columns: str, where: str) -> str:
 
 
 def json_files(path: str, columns: dict[str, str]) -> str:
+    """The records of a folder's files of JSON lines."""
     return f"read_json('{path}/*.json', format = 'newline_delimited', columns = {_struct(columns)})"
 
 

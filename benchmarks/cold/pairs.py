@@ -20,9 +20,6 @@ EXAMPLES = Path(__file__).parents[2] / "example_project"
 PROJECTS = ("tutorial", "flights", "payments", "clickstream", "wide")
 _ROWS = 10_000
 """Of each source of ``wide``."""
-_ORDER = (
-    '{{"id": {id}, "customer": "{customer}", "amount": {amount}.50, "updated_at": "2024-01-{day:02d}T10:00:00Z"}}\n'
-)
 _ORDER_COLUMNS = {"id": "BIGINT", "customer": "VARCHAR", "amount": "DECIMAL(12,2)", "updated_at": "TIMESTAMP"}
 
 

@@ -71,7 +71,7 @@ def _open_ahead(credentials: Any) -> None:
     command = getattr(get_flags(), "WHICH", None)
     if command not in (*_RUNS, *_STATEMENTS):
         return
-    with suppress(DbtRuntimeError):  # raised again when it is asked for
+    with suppress(DbtRuntimeError, DifferentialError, OSError):  # raised again when it is asked for
         session = _session(credentials)
         is_ours = isinstance(session.memory, StoredMemory)
         if is_ours and not session.is_open and (command in _STATEMENTS or not session.memory.settings):

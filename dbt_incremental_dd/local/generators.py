@@ -16,13 +16,13 @@ from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.intervals import interval_of
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact
+from dbt_incremental_dd.local.vectors import MOST_ROWS
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
 from dbt_incremental_dd.trace.arrow import arrow_type
 
-_MOST_ROWS = 100_000
-"""Of more, Spark is quicker."""
 _GENERATORS = {"explode": 1, "posexplode": 2}
+_MANY = "a generator of many rows"
 _PLAIN = re.compile(r"[\w ,;:/#@&=~%<>-]+", re.ASCII)
 """Patterns that stand for themselves."""
 
@@ -37,8 +37,8 @@ def generated(rows: Table, call: Expr, outputs: Sequence[str], constants: Consta
     positions: list[int | None] = []
     values: list[Any] = []
     for place, items in enumerate(lists):
-        if len(places) + len(items or ()) > _MOST_ROWS:
-            raise NotExact("a generator of many rows")
+        if len(places) + len(items or ()) > MOST_ROWS:
+            raise NotExact(_MANY)
         if items:
             places += [place] * len(items)
             positions += range(len(items))
@@ -100,6 +100,8 @@ def _sequence(start: int | None, stop: int | None, *steps: int | None) -> range 
     (step,) = [step for step in steps if step is not None] or [1 if start <= stop else -1]
     if not step or (stop - start) * step < 0:
         raise NotExact("a sequence that does not end")
+    if (stop - start) // step >= MOST_ROWS:  # perhaps more than Python counts
+        raise NotExact(_MANY)
     return range(start, stop + (1 if step > 0 else -1), step)
 
 

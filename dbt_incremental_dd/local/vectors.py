@@ -15,7 +15,7 @@ from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 Array = npt.NDArray[Any]
-_MOST_ROWS = 100_000
+MOST_ROWS = 100_000
 """Of more, Spark is quicker."""
 
 
@@ -27,7 +27,7 @@ def rows_of(*values: Value) -> int:
 def by_row(operate: Callable[..., Any], type: Type, *values: Value) -> Value:
     """``operate`` of each row's values; NULL where one of them is NULL. ValueError in a row leaves all to Spark."""
     rows = rows_of(*values)
-    if rows > _MOST_ROWS:
+    if rows > MOST_ROWS:
         raise NotExact
     columns = [
         [value.data.as_py()] * rows if isinstance(value.data, pa.Scalar) else value.data.to_pylist() for value in values

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-Typed = tuple[Id, Expr]
+_Typed = tuple[Id, Expr]
 
 
-class SparkTypes:
+class PlanTypes:
     """Implements ``differential.state.Types``. ``inputs``: the visible schema of each collection.
 
     All methods raise UnsupportedSQL for columns that cannot be stored.
@@ -117,7 +117,7 @@ class SparkTypes:
         assert isinstance(node.input, Fixpoint)
         return _renamed(node.input.binding(node.binding).schema, node.outputs)
 
-    def _each(self, outputs: Sequence[Typed], over: Schema) -> Schema:
+    def _each(self, outputs: Sequence[_Typed], over: Schema) -> Schema:
         """Expressions under their names. Spark is asked for all that the driver does not know, at once."""
         known = ExpressionTypes(over, self._literals)
         types = {id: type for id, e in outputs if (type := known.expression(e.at(0)))}

@@ -28,7 +28,7 @@ from dbt_incremental_dd.frontend.relations import NotParsed, parse, words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.render.types import SparkTypes
+from dbt_incremental_dd.render.types import PlanTypes
 from dbt_incremental_dd.runtime import stored_plan
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
@@ -80,7 +80,7 @@ def compile_model(
         check(sql)
     except NotParsed as error:
         raise told_by_spark(spark, sql, error) from error
-    types = SparkTypes(spark, {g.collection: g.schema for g in inputs.values()})
+    types = PlanTypes(spark, {g.collection: g.schema for g in inputs.values()})
     query, schema = _query(types, name, sql, inputs)
     timed = with_run_time(sql, inputs)
     try:
@@ -101,7 +101,7 @@ def require_deltas(plan: DifferentialPlan, request: ModelRequest) -> None:
         )
 
 
-def _query(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
+def _query(types: PlanTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
     """The logical plan, and the columns that it must have."""
     try:
         schema = output_schema(types, name, sql, inputs)
@@ -116,7 +116,7 @@ def _query(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) 
     return (whole(timed, inputs, schema, reason) if reason else query), schema
 
 
-def _query_alone(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
+def _query_alone(types: PlanTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
     """The same for a recursive query that Spark does not answer: there is nothing to fall back to."""
     query = lower_alone(with_run_time(sql, inputs), inputs, types.of_sql)
     query = Query(optimize(query.plan), query.names)
@@ -128,7 +128,7 @@ def _query_alone(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, In
     return query, _as_relation(name, schema)
 
 
-def _differs(types: SparkTypes, query: Query, schema: Schema) -> str | None:
+def _differs(types: PlanTypes, query: Query, schema: Schema) -> str | None:
     """Why the plan cannot be trusted: Spark types it otherwise than the SQL itself, or does not accept it."""
     try:
         found = [column.type for column in types.of(query.plan)]
@@ -151,7 +151,7 @@ def _told(error: AnalysisException, sql: str) -> str:
     return reason + (place(sql, name) if name else "")
 
 
-def output_schema(types: SparkTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> Schema:
+def output_schema(types: PlanTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> Schema:
     """What Spark says the query's columns are. Raises UnsupportedSQL where they cannot be a relation's."""
     text, keys = template(sql, inputs)
     try:

@@ -16,7 +16,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.unfolded import Step, unfolded
 from dbt_incremental_dd.logical.now import bind_now
-from dbt_incremental_dd.render.types import SparkTypes
+from dbt_incremental_dd.render.types import PlanTypes
 from dbt_incremental_dd.trace.spark_reader import consolidate, no_rows, struct
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def iterated(
 
     It goes on for as long as anything changes.
     """
-    types = SparkTypes(spark, {given.collection: given.schema for given in inputs.values()})
+    types = PlanTypes(spark, {given.collection: given.schema for given in inputs.values()})
     query = unfolded(sql, inputs, types.of_sql)
     names = dict(names)
     for loop in query.loops:

@@ -128,32 +128,17 @@ def _double(value: Any) -> float | None:
     return float(value)
 
 
-def _decimal(dtype: Decimal) -> Callable[[Any], Any]:
-    """Of numbers and texts that are plain."""
+def _plain(dtype: Type, *kinds: type) -> Callable[[Any], Any]:
+    """Of values of these kinds whose text is plain."""
     parse = parser_of(dtype)
     assert parse is not None
 
     def make(value: Any) -> Any:
         if value is None:
             return None
-        if type(value) not in (int, str, _Number):
+        if type(value) not in kinds:
             raise TypeError(value)
         return parse(str(value))
-
-    return make
-
-
-def _time(dtype: Type) -> Callable[[Any], Any]:
-    """Of texts that are plain; numbers are seconds, or nothing."""
-    parse = parser_of(dtype)
-    assert parse is not None
-
-    def make(value: Any) -> Any:
-        if value is None:
-            return None
-        if type(value) is not str:
-            raise TypeError(value)
-        return parse(value)
 
     return make
 
@@ -179,7 +164,7 @@ def _maker(dtype: Type) -> Callable[[Any], Any]:
     if isinstance(dtype, Struct):
         return _struct(dtype.fields)
     if isinstance(dtype, Decimal):
-        return _decimal(dtype)
+        return _plain(dtype, int, str, _Number)
     if dtype not in _MAKERS:
         raise TypeError(dtype)
     return _MAKERS[dtype]
@@ -190,6 +175,6 @@ _MAKERS: Mapping[Type, Callable[[Any], Any]] = {
     STRING: _as(str),
     BOOLEAN: _as(bool),
     DOUBLE: _double,
-    **{dtype: _time(dtype) for dtype in (DATE, TIMESTAMP, TIMESTAMP_NTZ)},
+    **{dtype: _plain(dtype, str) for dtype in (DATE, TIMESTAMP, TIMESTAMP_NTZ)},  # of numbers Spark makes seconds
 }
 """Of flat types."""
