@@ -33,6 +33,7 @@ class BoundSession(SessionConnectionWrapper):
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
         try:
             self._session.spark  # noqa: B018 - opened here, with the engine's settings
+            self._session.settle()
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
         if not _READS.match(sql):

@@ -135,13 +135,22 @@ class DifferentialAdapter(SparkAdapter):
         return found
 
     def create_schema(self, relation: Any) -> None:
-        """As dbt-spark's."""
+        """As dbt-spark's; the next session makes it where none is open yet and nobody else reads the catalog."""
+        session = self.connections.session()
+        due = session.memory.due
+        if due is not None and not session.is_open:
+            due.keep_schema(relation.schema)
+            return
         super().create_schema(relation)
-        self.connections.session().memory.keep_schema(relation.schema)
+        session.memory.keep_schema(relation.schema)
 
     def get_relation(self, database: str, schema: str, identifier: str) -> Any:
-        """As dbt-spark's; a source that is in no catalog gets a relation."""
-        found = super().get_relation(database, schema, identifier)
+        """As dbt-spark's, or as it is known without a session; a source that is in no catalog gets a relation."""
+        session = self.connections.session()
+        kind = None if session.is_open else session.memory.relation_type(schema.lower(), identifier.lower())
+        if kind:
+            return self.Relation.create(schema=schema, identifier=identifier, type=kind)
+        found = super().get_relation(database, schema, identifier) if kind is None else None
         if found is not None:
             return found
         spec = self._declared(schema, identifier)

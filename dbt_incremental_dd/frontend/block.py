@@ -38,6 +38,10 @@ Analyze = Callable[[str, tuple[Schema, ...]], Schema]
 """The columns of a query text whose relations, of these columns, are written ``{0}``, ..."""
 
 
+class NoAnalysis(Exception):
+    """Raised by an ``Analyze`` that cannot be asked."""
+
+
 @dataclass(frozen=True)
 class Block:
     """A query's result: a plan, and its columns by name.
@@ -110,7 +114,7 @@ class Environment:
         text, keys = self.text(tree)
         try:
             return self.analyze(text, tuple(self.inputs[key].schema for key in keys))
-        except UnsupportedSQL:
+        except (UnsupportedSQL, NoAnalysis):
             raise
         except Exception as error:  # whatever the analyser raises; the enclosing block is tried next
             raise UnsupportedSQL(f"Spark does not understand a part of it ({readable(error)})") from error

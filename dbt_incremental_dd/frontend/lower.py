@@ -37,31 +37,33 @@ def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyz
 
     Never fails for a query that parses: what has no plan of its own becomes a Fallback.
     """
-    if uses_pipes(sql):
-        return whole(sql, inputs, output, "pipe syntax |>")
     try:
-        tree = parse(sql)
-        if tree.find(exp.Collate) or any(str(call.this).lower() == "collate" for call in tree.find_all(exp.Anonymous)):
-            raise UnsupportedSQL("COLLATE")
-        block = _lower(tree, Environment(inputs, analyze, Ids()))
+        block = _block(sql, inputs, analyze)
     except UnsupportedSQL as error:
         return whole(sql, inputs, output, error.construct)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
-        return whole(sql, inputs, output, f"{_UNFORESEEN} ({readable(error)})")
     if len(block.columns) != len(output):
         return whole(sql, inputs, output, f"{_UNFORESEEN} (it has {len(block.columns)} columns)")
     return Query(block.only, output.names)
 
 
 def lower_alone(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Query:
-    """The plan of a recursive query that Spark does not answer itself. Raises UnsupportedSQL where there is none."""
+    """The plan of a query that Spark is not asked about as a whole. Raises UnsupportedSQL where there is none."""
+    block = _block(sql, inputs, analyze)
+    return Query(block.only, tuple(column.name for column in block.columns))
+
+
+def _block(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Block:
+    if uses_pipes(sql):
+        raise UnsupportedSQL("pipe syntax |>")
     try:
-        block = _lower(parse(sql), Environment(inputs, analyze, Ids()))
+        tree = parse(sql)
+        if tree.find(exp.Collate) or any(str(call.this).lower() == "collate" for call in tree.find_all(exp.Anonymous)):
+            raise UnsupportedSQL("COLLATE")
+        return _lower(tree, Environment(inputs, analyze, Ids()))
     except UnsupportedSQL:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
         raise UnsupportedSQL(f"{_UNFORESEEN} ({readable(error)})", "Write it more simply.") from error
-    return Query(block.only, tuple(column.name for column in block.columns))
 
 
 _UNFORESEEN = "its plan could not be made"

@@ -112,3 +112,6 @@ _AGGREGATES: dict[str, Callable[[Type], Type | None]] = {
     "max": _itself,
     **dict.fromkeys(("bool_and", "every", "bool_or", "some", "any"), _truth),
 }
+
+NAMES = frozenset(("count", *_AGGREGATES))
+"""Of the aggregates, in lower case."""

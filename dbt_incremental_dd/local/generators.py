@@ -22,6 +22,8 @@ from dbt_incremental_dd.logical.literals import Verbatim
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _GENERATORS = {"explode": 1, "posexplode": 2}
+NAMES = frozenset(_GENERATORS)
+"""In lower case."""
 _MANY = "a generator of many rows"
 _PLAIN = re.compile(r"[\w ,;:/#@&=~%<>-]+", re.ASCII)
 """Patterns that stand for themselves."""

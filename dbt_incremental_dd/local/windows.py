@@ -28,6 +28,8 @@ _OF_PEERS = {"sum": "SUM", "count": "COUNT", "min": "MIN", "max": "MAX"}
 _AVERAGES = ("avg", "mean")
 _OF_ROWS = {"first": "FIRST_VALUE", "first_value": "FIRST_VALUE", "last": "LAST_VALUE", "last_value": "LAST_VALUE"}
 _BESIDE = {"lag": "LAG", "lead": "LEAD"}
+NAMES = frozenset((*_NUMBERS, *_OF_PEERS, *_AVERAGES, *_OF_ROWS, *_BESIDE))
+"""In lower case."""
 _WHOLE = ("UNBOUNDED", "UNBOUNDED")
 _UP_TO_HERE = ("UNBOUNDED", "CURRENT ROW")
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dbt_incremental_dd.local.value import Value
+from dbt_incremental_dd.relation.due import DueRelations
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RULES = {
+RULES = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.legacy.literal.pickMinimumPrecision": "true",
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
@@ -28,7 +29,7 @@ _RULES = {
     "spark.sql.timestampType": "timestamp_ltz",
 }
 """What values and types of expressions depend on beside the dialect, with Spark's defaults in lower case."""
-_TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+TIME_ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 Dialect = tuple[str, str]
 """What values of expressions depend on: the session's time zone, and whether it is in ANSI mode."""
 _FUNCTIONS: WeakKeyDictionary[SparkSession, frozenset[str]] = WeakKeyDictionary()
@@ -94,6 +95,16 @@ class SessionMemory:
     def keep_table(self, relation: str) -> None:
         """Remembers that a table was looked at."""
 
+    @property
+    def due(self) -> DueRelations | None:
+        """The relations that the next session has to make; None if each has to be made at once, because others may
+        read the catalog."""
+        return None
+
+    def relation_type(self, schema: str, name: str) -> str | None:
+        """Whether there is a ``view`` of that name, or nothing (empty); None if that is not certain. In lower case."""
+        return None
+
     def doubt(self) -> None:
         """A statement of somebody else's may change the catalog: how this process leaves it is not known."""
 
@@ -104,11 +115,18 @@ class SessionMemory:
 class LazySession:
     """A Spark session that is opened by whoever first asks for it. Threads may share it.
 
-    ``open`` is called once.
+    ``open`` is called once; ``settle`` makes the relations that are due in its catalog.
     """
 
-    def __init__(self, open: Callable[[], SparkSession], memory: SessionMemory | None = None) -> None:
+    def __init__(
+        self,
+        open: Callable[[], SparkSession],
+        memory: SessionMemory | None = None,
+        settle: Callable[[LazySession], None] = lambda session: None,
+    ) -> None:
         self._open = open
+        self._settle = settle
+        self._settling = threading.RLock()
         self._spark: SparkSession | None = None
         self._lock = threading.RLock()
         self._waits = threading.local()
@@ -137,8 +155,15 @@ class LazySession:
                     opened = self._open()
                     self.memory.keep(opened, time.monotonic() - started)
                     self._spark = opened
+            self.settle()
             self._waits.seconds = self.waited + time.monotonic() - started
         return self._spark
+
+    def settle(self) -> None:
+        """The catalog of the open session has all relations from now on. Call it before somebody else's statement."""
+        with self._settling:
+            if self.memory.due:
+                self._settle(self)
 
     def open_ahead(self) -> None:
         """Begins to open it beside what the caller does meanwhile. What goes wrong is raised to whoever asks for it."""
@@ -174,7 +199,7 @@ class LazySession:
         """As it is set now."""
         known = {} if self.is_open else self.memory.settings
         conf = known or self.spark.conf
-        return conf.get(_TIME_ZONE) or "", conf.get(_ANSI) or ""
+        return conf.get(TIME_ZONE) or "", conf.get(ANSI) or ""
 
 
 def functions_of(spark: SparkSession) -> frozenset[str]:
@@ -187,8 +212,17 @@ def functions_of(spark: SparkSession) -> frozenset[str]:
 def settings_of(spark: SparkSession) -> dict[str, str]:
     """What the values and types of expressions depend on, as the session has it set."""
     conf = spark.conf
-    own = {name: str(conf.get(name) or "") for name in (_TIME_ZONE, _ANSI)}
-    return {**own, **{name: str(conf.get(name, value)) for name, value in _RULES.items()}}
+    own = {name: str(conf.get(name) or "") for name in (TIME_ZONE, ANSI)}
+    return {**own, **{name: str(conf.get(name, value)) for name, value in RULES.items()}}
+
+
+def expected_settings(configured: Mapping[str, str]) -> dict[str, str]:
+    """What ``settings_of`` gives for a session that is configured so, and by Spark's defaults; none if its time zone
+    is not configured."""
+    if TIME_ZONE not in configured:
+        return {}
+    own = {TIME_ZONE: configured[TIME_ZONE], ANSI: configured.get(ANSI, "true")}
+    return {**own, **{name: configured.get(name, value) for name, value in RULES.items()}}
 
 
 def usual_rules(spark: SparkSession) -> bool:
@@ -199,4 +233,4 @@ def usual_rules(spark: SparkSession) -> bool:
 
 
 def _are_usual(settings: Mapping[str, str]) -> bool:
-    return all(settings.get(name, "").lower() == value for name, value in _RULES.items())
+    return all(settings.get(name, "").lower() == value for name, value in RULES.items())

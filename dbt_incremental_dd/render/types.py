@@ -3,7 +3,7 @@ having Spark analyse the one operator over empty relations. Runs no job."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce as fold
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.core.types import BOOLEAN, NESTED, Type
 from dbt_incremental_dd.local.expression_types import ExpressionTypes, union
+from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
@@ -21,6 +22,7 @@ from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
 from dbt_incremental_dd.relation.constants import Literals
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.trace.arrow import value_type
 from dbt_incremental_dd.trace.spark_reader import schema_of, struct, unstorable
 
 if TYPE_CHECKING:
@@ -36,11 +38,15 @@ class PlanTypes:
     All methods raise UnsupportedSQL for columns that cannot be stored.
     """
 
-    def __init__(self, spark: SparkSession, inputs: Mapping[str, Schema]) -> None:
-        self._spark = spark
+    def __init__(self, session: LazySession, inputs: Mapping[str, Schema]) -> None:
+        self._session = session
         self._inputs = inputs
-        self._literals = Literals(LazySession.of(spark))
+        self._literals = Literals(session)
         self._found: dict[int, tuple[Node, Schema]] = {}
+
+    @property
+    def _spark(self) -> SparkSession:
+        return self._session.spark
 
     def of(self, node: Node) -> Schema:
         """The node's columns with their types."""
@@ -156,6 +162,51 @@ class PlanTypes:
         operands = list(map(self.of, node.operands))
         known = union(operands, node.ids)
         return known or _columns_of(fold(lambda a, b: a.union(b), map(self._empty, operands)).toDF(*node.ids))
+
+
+class DriverTypes(PlanTypes):
+    """The same without Spark. All methods raise NotExact for what only Spark knows.
+
+    A plan that has types here is one that Spark accepts: also conditions and orders have types, and all columns are of
+    types without parts.
+    """
+
+    @property
+    def _spark(self) -> SparkSession:
+        raise NotExact("only Spark knows a type")
+
+    def _columns(self, node: Node) -> Schema:
+        for name, expr, over in _used(node, self.of):
+            dtype = ExpressionTypes(over, self._literals).expression(expr.at(0))
+            if dtype is None or (name == _CONDITION and dtype != BOOLEAN):
+                raise NotExact(f"only Spark knows the type of {expr.sql}")
+        found = super()._columns(node)
+        if any(value_type(column.type) is None or isinstance(column.type, NESTED) for column in found):
+            raise NotExact("a column that only Spark compares")
+        return found
+
+
+_CONDITION, _OPERAND = "condition", "operand"
+
+
+def _used(node: Node, of: Callable[[Node], Schema]) -> Iterator[tuple[str, Expr, Schema]]:
+    """The expressions of an operator that are none of its columns, each with what it is over."""
+    match node:
+        case logical.Filter():
+            yield _CONDITION, node.predicate, of(node.input)
+        case logical.Join():
+            over = Schema(tuple(column for operand in node.operands for column in of(operand)))
+            yield from ((_CONDITION, condition, over) for condition in node.on)
+        case logical.OuterJoin() | logical.SemiJoin():
+            over = of(node.left) + of(node.right)
+            yield from ((_CONDITION, condition, over) for condition in node.on)
+        case logical.TopK():
+            yield from ((_OPERAND, order.expr, of(node.input)) for order in node.order)
+        case logical.Reduce():
+            for aggregate in node.aggregates:
+                yield from ((_OPERAND, argument, of(node.input)) for argument in aggregate.args)
+                if aggregate.filter is not None:
+                    yield _CONDITION, aggregate.filter, of(node.input)
 
 
 def _columns_of(frame: DataFrame) -> Schema:

@@ -7,7 +7,6 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 
@@ -16,7 +15,7 @@ from dbt_incremental_dd.core.foreign import is_foreign
 from dbt_incremental_dd.core.schema import Column, Schema, is_reserved
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.lower import lower as lower_differential
-from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.block import Input, NoAnalysis
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
@@ -26,17 +25,15 @@ from dbt_incremental_dd.frontend.reason import readable
 from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.relations import NotParsed, parse, words
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.render.types import PlanTypes
+from dbt_incremental_dd.render.types import DriverTypes, PlanTypes
 from dbt_incremental_dd.runtime import stored_plan
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.syntax import told_by_spark
 from dbt_incremental_dd.trace.layout import CollectionStore
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PLAN_VERSION = 15
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
@@ -64,7 +61,7 @@ def compile_cached(
     if key not in _CACHE:
         found = stored_plan.load(place, mark)
         if found is None:
-            found = compile_model(session.spark, place.name, sql, inputs, own)
+            found = compile_model(session, place.name, sql, inputs, own)
             stored_plan.store(place, found)
         _CACHE[key] = found
         while len(_CACHE) > _CACHED:
@@ -73,14 +70,51 @@ def compile_cached(
 
 
 def compile_model(
-    spark: SparkSession, name: str, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str] | None = None
+    session: LazySession, name: str, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str] | None = None
 ) -> Compiled:
-    """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written."""
+    """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written.
+
+    Spark is not asked if the driver knows all types: then it accepts the query.
+    """
     try:
         check(sql)
     except NotParsed as error:
-        raise told_by_spark(spark, sql, error) from error
-    types = PlanTypes(spark, {g.collection: g.schema for g in inputs.values()})
+        raise told_by_spark(session.spark, sql, error) from error
+    plan, schema = _on_driver(session, name, sql, inputs) or _with_spark(session, name, sql, inputs)
+    return Compiled(plan, schema, fingerprint(sql, inputs, own or {}))
+
+
+def _on_driver(
+    session: LazySession, name: str, sql: str, inputs: Mapping[str, Input]
+) -> tuple[DifferentialPlan, Schema] | None:
+    """The plan and its columns; None if only Spark can say whether it accepts the query, or why not."""
+    types = DriverTypes(session, _schemas(inputs))
+    try:
+        query = lower_alone(with_run_time(sql, inputs), inputs, _unasked)
+        as_written = types.of(query.plan)
+        query = Query(optimize(query.plan), query.names)
+        found = types.of(query.plan)
+        if [c.type for c in found] != [c.type for c in as_written] or not all(query.names):
+            return None
+        schema = Schema(tuple(Column(label, c.type) for label, c in zip(query.names, found, strict=True)))
+        return lower_differential(query.plan, query.names, types), _as_relation(name, schema)
+    except (NotExact, NoAnalysis, UnsupportedSQL):
+        return None
+
+
+def _unasked(template: str, relations: tuple[Schema, ...]) -> Schema:
+    raise NoAnalysis(template)
+
+
+def _schemas(inputs: Mapping[str, Input]) -> dict[str, Schema]:
+    return {given.collection: given.schema for given in inputs.values()}
+
+
+def _with_spark(
+    session: LazySession, name: str, sql: str, inputs: Mapping[str, Input]
+) -> tuple[DifferentialPlan, Schema]:
+    """The plan and its columns, which are those that Spark says."""
+    types = PlanTypes(session, _schemas(inputs))
     query, schema = _query(types, name, sql, inputs)
     timed = with_run_time(sql, inputs)
     try:
@@ -90,7 +124,7 @@ def compile_model(
             raise
         query = whole(timed, inputs, schema, error.construct)
         plan = lower_differential(query.plan, query.names, types)
-    return Compiled(plan, schema, fingerprint(sql, inputs, own or {}))
+    return plan, schema
 
 
 def require_deltas(plan: DifferentialPlan, request: ModelRequest) -> None:

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.unfolded import Step, unfolded
 from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes
 from dbt_incremental_dd.trace.spark_reader import consolidate, no_rows, struct
 
@@ -30,7 +31,7 @@ def iterated(
 
     It goes on for as long as anything changes.
     """
-    types = PlanTypes(spark, {given.collection: given.schema for given in inputs.values()})
+    types = PlanTypes(LazySession.of(spark), {given.collection: given.schema for given in inputs.values()})
     query = unfolded(sql, inputs, types.of_sql)
     names = dict(names)
     for loop in query.loops:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.errors import AnalysisException
 
@@ -112,8 +112,11 @@ def publish(
 
     ``anew``: they show other columns so far, or are elsewhere. Where the log's files are shown by links in a folder,
     one file more needs nothing else. Relations that somebody has dropped are made again. Without a ``description``
-    the relation keeps the one that it has.
+    the relation keeps the one that it has. If no session is open, and only our own sessions read the catalog, the next
+    one does it (``publication``).
     """
+    if _left_to_next_session(catalog, place, relation, description):
+        return
     if description is None:
         so_far = _shown(place)
         description = NOTHING if so_far is None else so_far.description
@@ -121,6 +124,39 @@ def publish(
         _publish(catalog, place, relation, log, schema, anew=anew, description=description)
     except AnalysisException:  # what they show is gone, by a run with another metastore
         _publish(catalog, place, relation, log, schema, anew=True, description=description)
+    if catalog.session.memory.due is not None:
+        catalog.session.memory.due.drop(place.name)
+
+
+def _left_to_next_session(
+    catalog: Catalog, place: CollectionStore, relation: str, description: Description | None
+) -> bool:
+    """Whether the relations are noted as due: no session is open, also not since the note was written."""
+    due = catalog.session.memory.due
+    if due is None or catalog.session.is_open:
+        return False
+    due.keep(place.name, _note(place, relation, description, due.notes.get(place.name)))
+    catalog.note(relation, is_there=True)
+    return not catalog.session.is_open
+
+
+def due_relation(note: str) -> tuple[str, Description]:
+    """The relation's name in SQL and its description, of a note that ``publish`` has left to the next session."""
+    found = json.loads(note)
+    return str(found["relation"]), _description(found["description"])
+
+
+def _note(place: CollectionStore, relation: str, description: Description | None, before: str | None) -> str:
+    if description is None:
+        so_far = _shown(place)
+        description = due_relation(before)[1] if before else NOTHING if so_far is None else so_far.description
+    return json.dumps({"relation": relation, "description": asdict(description)})
+
+
+def _description(found: Mapping[str, Any]) -> Description:
+    """Raises ValueError for a JSON object that is none."""
+    pairs = {name: pairs_of(found.get(name, ())) for name in ("columns", "properties")}
+    return Description(str(found.get("comment", "")), **pairs)
 
 
 def _publish(
@@ -199,8 +235,7 @@ def _told(place: CollectionStore) -> Shown | None:
         text = place.storage.read_small(_SHOWN.format(place.folder))
         found = json.loads(text or "")
         said = found.pop("description", {})
-        pairs = {name: pairs_of(said.get(name, ())) for name in ("columns", "properties")}
-        shown = Shown(**found, description=Description(str(said.get("comment", "")), **pairs))
+        shown = Shown(**found, description=_description(said))
     except (ValueError, TypeError, AttributeError):
         return None
     is_right = shown.shape in _SHAPES and type(shown.folder) is int and shown.folder >= 0

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.frontend.relations import called
+from dbt_incremental_dd.local.names import NAMES
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.trace.spark_reader import quote_name
 
@@ -27,8 +28,9 @@ def routines(session: LazySession, sql: str) -> Mapping[str, str]:
     know when these change. A function that does not say what it is (in Python or Java) is taken to be deterministic.
     """
     found, names = {}, called(sql)
-    sparks = _sparks(session) if names else frozenset()
-    for name in sorted(names):
+    others = names - NAMES
+    sparks = _sparks(session) if others else frozenset()
+    for name in sorted(others):
         text = None if name in sparks else _definition(session.spark, name)
         if text is None:
             continue

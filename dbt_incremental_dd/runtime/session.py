@@ -16,11 +16,13 @@ from urllib.parse import urlsplit
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.foreign import is_foreign, reason
-from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
+from dbt_incremental_dd.relation.due import DueRelations
+from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory, expected_settings
 from dbt_incremental_dd.runtime.java import require_java, starting
 from dbt_incremental_dd.runtime.metastore import wait_for
+from dbt_incremental_dd.runtime.publication import publish_due
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
-from dbt_incremental_dd.runtime.settings import REQUIRED, local_folder, own_metastore, session_settings
+from dbt_incremental_dd.runtime.settings import REQUIRED, is_under_root, local_folder, own_metastore, session_settings
 from dbt_incremental_dd.runtime.user_spark import user_spark
 from dbt_incremental_dd.storage.object_store import MISSING_CLASS, hadoop_settings, spark_uri
 from dbt_incremental_dd.trace.layout import open_storage
@@ -68,7 +70,12 @@ def lazy_session(
 
     if _is_open():
         return LazySession.of(opened())
-    return LazySession(opened, _memory(root, settings, options or {}))
+    storage = open_storage(root, options or {})
+
+    def settle(session: LazySession) -> None:
+        publish_due(session, storage, tell)
+
+    return LazySession(opened, _memory(root, settings, options or {}), settle)
 
 
 def is_usable(session: LazySession) -> bool:
@@ -85,7 +92,9 @@ def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str]) 
     environment = {name: os.environ.get(name, "") for name in _ENVIRONMENT}
     zone = os.path.realpath("/etc/localtime")
     configuration = {**both, **environment, "zone": zone, "hive-site": user.hive_site, "pyspark": version("pyspark")}
-    return StoredMemory(open_storage(root, options), configuration, own_metastore(root, settings, user))
+    metastore = own_metastore(root, settings, user)
+    due = DueRelations(f"{metastore}.due") if metastore is not None and is_under_root(metastore, root) else None
+    return StoredMemory(open_storage(root, options), configuration, metastore, expected_settings(both), due)
 
 
 def asked_by() -> str:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.types import from_json
 from dbt_incremental_dd.local.value import Value
+from dbt_incremental_dd.relation.due import DueRelations
 from dbt_incremental_dd.relation.lazy_session import Dialect, SessionMemory, functions_of, settings_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.version import version
@@ -35,13 +36,23 @@ _MOST_CONSTANTS = 2_000
 
 class StoredMemory(SessionMemory):
     """Of one state root. ``metastore``: the folder of Derby's files; None if the catalog is another one, of which
-    nothing is known without a session. Threads may share it."""
+    nothing is known without a session. ``expected``: the settings that the configuration implies, if it implies all of
+    them. ``due``: if it is only our own sessions that open the metastore. Threads may share it."""
 
-    def __init__(self, storage: Storage, configuration: Mapping[str, object], metastore: str | None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        configuration: Mapping[str, object],
+        metastore: str | None,
+        expected: Mapping[str, str] | None = None,
+        due: DueRelations | None = None,
+    ) -> None:
         text = json.dumps([version, {key: str(value) for key, value in sorted(configuration.items())}])
         self._storage = storage
         self._configuration = hashlib.sha256(text.encode()).hexdigest()
         self._metastore = metastore
+        self._expected = expected or {}
+        self._due = due
         self._lock = threading.RLock()
         self._known: dict[str, Any] | None = None
         self._is_new = False
@@ -53,7 +64,7 @@ class StoredMemory(SessionMemory):
     @property
     def settings(self) -> Mapping[str, str]:
         found: dict[str, str] = self._found.get("settings", {})
-        return found
+        return found or self._expected
 
     @property
     def functions(self) -> frozenset[str]:
@@ -61,11 +72,29 @@ class StoredMemory(SessionMemory):
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        return tuple(self._certain.get("schemas", ()))
+        known = ("default",) if self._is_unmade else self._certain.get("schemas", ())
+        return tuple(sorted({*known, *(self._due.schemas if self._due is not None else ())})) if known else ()
 
     def views(self, schema: str) -> frozenset[str] | None:
-        views = self._certain.get("views", {}).get(schema)
-        return None if views is None else frozenset(views)
+        views = () if self._is_unmade else self._certain.get("views", {}).get(schema)
+        return None if views is None else frozenset(views) | self._due_views(schema)
+
+    def relation_type(self, schema: str, name: str) -> str | None:
+        if name in self._due_views(schema):
+            return "view"
+        return "" if self._is_unmade else None
+
+    def _due_views(self, schema: str) -> frozenset[str]:
+        return self._due.views(schema) if self._due is not None else frozenset()
+
+    @property
+    def due(self) -> DueRelations | None:
+        return self._due
+
+    @property
+    def _is_unmade(self) -> bool:
+        """Whether there is no catalog yet, so that nothing is in it."""
+        return self._due is not None and not os.path.exists(str(self._metastore))
 
     def has_table(self, relation: str) -> bool:
         return relation.lower() in self._certain.get("tables", ())

@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.relation.lazy_session import TIME_ZONE
+from dbt_incremental_dd.runtime.time_zone import default_time_zone
 from dbt_incremental_dd.runtime.user_spark import UserSpark
 from dbt_incremental_dd.storage.object_store import is_remote, spark_uri
 
@@ -63,6 +65,11 @@ def own_metastore(root: str, settings: Mapping[str, str], user: UserSpark) -> st
     return former if former is not None and not os.path.exists(ours) else ours
 
 
+def is_under_root(metastore: str, root: str) -> bool:
+    """Whether the metastore is ours: not one that Spark has made beside the project, which others may open."""
+    return metastore == f"{local_folder(root)}/metastore_db"
+
+
 def _former_metastore(local: str) -> str | None:
     for folder in (Path(local).parent, Path.cwd()):
         if (folder / "metastore_db" / "service.properties").exists() and (folder / "dbt_project.yml").exists():
@@ -100,6 +107,7 @@ def _java_options(local: str, given: str, user: UserSpark) -> str:
 def _defaults(root: str, settings: Mapping[str, str], user: UserSpark) -> dict[str, str]:
     cores = os.cpu_count() or 2
     master = settings.get("spark.master") or os.environ.get("SPARK_MASTER", f"local[{cores}]")
+    zone = default_time_zone(settings, os.environ)
     defaults = {
         "spark.master": master,
         "spark.app.name": "dbt-incremental-dd",
@@ -109,6 +117,7 @@ def _defaults(root: str, settings: Mapping[str, str], user: UserSpark) -> dict[s
         # Larger tables from the driver stay in Arrow until a task reads them; as local relations they become rows at
         # once, and a part of each task.
         "spark.sql.execution.arrow.localRelationThreshold": "64KB",
+        **({} if zone is None else {TIME_ZONE: zone}),
         # Noting the Python line of every column expression costs more calls than building it.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         **_places(root, settings, user),

@@ -8,16 +8,25 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.logical.sql_types import type_of
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.sources.spec import SourceSpec
+from dbt_incremental_dd.trace.spark_reader import struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def declared(spark: SparkSession, spec: SourceSpec) -> StructType | None:
+def declared(session: LazySession, spec: SourceSpec) -> StructType | None:
     """The columns of records by those that are declared, if any are. Raises ConfigError for a bad type."""
     if spec.ddl is None:
         return None
+    try:
+        row = struct(Schema(tuple(Column(name, type_of(dtype)) for name, dtype in spec.columns)))
+        return spec.envelope.record_of(row)
+    except ValueError:  # Spark may know it
+        spark = session.spark
     try:
         row = spark.createDataFrame([], spec.ddl).schema
     except PySparkException as error:

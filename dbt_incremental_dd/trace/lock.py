@@ -15,10 +15,12 @@ LONGEST_WAIT = 3600.0
 
 
 @contextmanager
-def writing(place: CollectionStore, report: Callable[[str], None] = lambda line: None) -> Iterator[None]:
+def writing(
+    place: CollectionStore, report: Callable[[str], None] = lambda line: None, longest_wait: float = LONGEST_WAIT
+) -> Iterator[None]:
     """Keeps other processes and threads from writing the collection; waits for one that does.
 
-    Raises CommitConflict, naming the process, where that takes longer than an hour.
+    Raises CommitConflict, naming the process, where that takes longer than ``longest_wait`` (seconds).
     """
     if not place.storage.is_local or not file_lock.IS_POSSIBLE:
         yield
@@ -30,10 +32,10 @@ def writing(place: CollectionStore, report: Callable[[str], None] = lambda line:
         report(f"{place.name}: waiting for process {holder}, which is writing it")
 
     try:
-        descriptor = file_lock.acquire(f"{folder}/{place.folder}", LONGEST_WAIT, waiting, lambda: True)
+        descriptor = file_lock.acquire(f"{folder}/{place.folder}", longest_wait, waiting, lambda: True)
     except TimeoutError as error:
         raise CommitConflict(
-            f"{place.name} is being written by process {error}, for more than {LONGEST_WAIT / 60:.0f} minutes",
+            f"{place.name} is being written by process {error}, for more than {longest_wait / 60:.0f} minutes",
             "Wait for that run, or end it, and run again. Nothing of this run is visible.",
         ) from error
     try:

@@ -11,6 +11,7 @@ from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.serial import dumps, loads
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
 
@@ -23,7 +24,7 @@ def assert_as_before(spark: SparkSession, query: Path, schema: str, tables: Mapp
     sql = query.read_text()
     schemas = {f"{schema}.{table}": schema_of(spark.createDataFrame([], ddl).schema) for table, ddl in tables.items()}
     inputs = {relation.key: Input(relation.key, schemas[relation.key]) for relation in relations(sql)}
-    plan = compile_model(spark, query.stem, sql, inputs).plan
+    plan = compile_model(LazySession.of(spark), query.stem, sql, inputs).plan
     shown = explain(plan) + "\n"
     golden = folder / f"{query.stem}.txt"
     if os.environ.get("DD_UPDATE_PLANS"):

@@ -13,6 +13,7 @@ from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import relations
 from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
 
@@ -41,7 +42,7 @@ def test_the_plan_is_as_documented(spark: SparkSession, line: tuple[str, str, li
     _, sql, operators, states = line
     schemas = {name: schema_of(spark.createDataFrame([], ddl).schema) for name, ddl in TABLES.items()}
     inputs = {relation.key: Input(relation.key, schemas[relation.key]) for relation in relations(sql)}
-    plan = compile_model(spark, "m", sql, inputs).plan
+    plan = compile_model(LazySession.of(spark), "m", sql, inputs).plan
     shown = explain(plan)
     for operator in operators:
         assert operator in shown, shown

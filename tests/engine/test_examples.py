@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.engine.examples import examples, expression
@@ -58,7 +59,7 @@ def _over_table(example: str) -> str:
 
 def _outcome(spark: SparkSession, sql: str, inputs: dict[str, Input]) -> tuple[str, str]:
     try:
-        fallbacks = compile_model(spark, "m", sql, inputs).plan.fallbacks
+        fallbacks = compile_model(LazySession.of(spark), "m", sql, inputs).plan.fallbacks
     except UnsupportedSQL as refused:
         if not _is_query(spark, sql):
             return NO_QUERY, ""

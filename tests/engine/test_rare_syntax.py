@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.oracle import Table, World
@@ -35,7 +36,9 @@ def test_frames_of_intervals_and_table_queries(spark: SparkSession, tmp_path: Pa
     schema = schema_of(spark.createDataFrame([], DDL).schema)
     for i, sql in enumerate((*FRAMES, *TABLES)):
         world.model(f"m{i}", sql)
-        reasons = compile_model(spark, "m", sql.replace("{t}", "t"), {"t": Input("t", schema)}).plan.fallbacks
+        reasons = compile_model(
+            LazySession.of(spark), "m", sql.replace("{t}", "t"), {"t": Input("t", schema)}
+        ).plan.fallbacks
         assert all(len(reason.split()) > 2 and "()" not in reason for reason in reasons), reasons
         assert sql in FRAMES or not reasons, reasons
     start = datetime(2024, 1, 1, 10)

@@ -20,6 +20,7 @@ from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.logical.nodes import Fallback, Join, Map, Negate, Node, OuterJoin, Reduce, Union, Window
 from dbt_incremental_dd.logical.passes import optimize
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes
 from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.frontend.interpreter import frame
@@ -108,7 +109,7 @@ def row_u(rng: random.Random, i: int) -> tuple[Any, ...]:
 def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, Input], case: Case) -> None:
     wanted = spark.sql(case.sql)
     inputs = {relation.key: tables[relation.key] for relation in relations(case.sql)}
-    types = PlanTypes(spark, {given.collection: given.schema for given in inputs.values()})
+    types = PlanTypes(LazySession.of(spark), {given.collection: given.schema for given in inputs.values()})
     text, keys = template(case.sql, inputs)
     output = types.of_sql(text, [inputs[key].schema for key in keys])
     query = lower(case.sql, inputs, output, types.of_sql)

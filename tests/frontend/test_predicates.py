@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.logical.nodes import Fallback
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes
 from dbt_incremental_dd.runtime.compile import _query
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -87,7 +88,7 @@ def test_conditions_are_cast_or_refused_as_by_spark(spark: SparkSession) -> None
         "k", "v", "CAST(d AS DECIMAL(4,2)) AS d", "s", "f", "b"
     ).createOrReplaceTempView("t")
     inputs = {"t": Input("t", schema_of(spark.table("t").schema))}
-    types = PlanTypes(spark, {"t": inputs["t"].schema})
+    types = PlanTypes(LazySession.of(spark), {"t": inputs["t"].schema})
     wrong, answered = [], 0
     for name, sql in cases():
         wanted, found = _answer(spark, sql), _ours(spark, types, sql, inputs)

@@ -32,6 +32,10 @@ _FUNCTIONS: Functions = {
 }
 
 
+NAMES = frozenset(_FUNCTIONS)
+"""In lower case."""
+
+
 def call(name: str, arguments: Sequence[Value], constants: Constants) -> Value:
     """The function's value. Raises NotExact where it is not one of those here, or not for these arguments."""
     function = _FUNCTIONS.get(name)

@@ -20,6 +20,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import NESTED, TIMESTAMP, TIMESTAMP_NTZ, Type
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.files import tail
+from dbt_incremental_dd.sources.connectors.files.columns import first_columns
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read, read_few
@@ -101,7 +102,8 @@ def _records(
 ) -> tuple[Relation, tuple[str, ...]]:
     """The files' records, and folders that go once these are stored."""
     workspace, storage, spec, stored = request.workspace, request.storage, request.spec, request.stored
-    few = read_few(workspace, spec, filesystem, fresh, stored) if stored is not None and fresh else None
+    columns = stored if stored is not None or base is not None else _first(request, filesystem, fresh)
+    few = read_few(workspace, spec, filesystem, fresh, columns) if columns is not None and fresh else None
     if few is not None:
         return few, ()
     estimate = _count(spec, filesystem, list(fresh), size)
@@ -124,6 +126,12 @@ def _records(
     except BaseException:
         storage.remove(scratch)
         raise
+
+
+def _first(
+    request: PollRequest[FilesSpec], filesystem: pafs.FileSystem, fresh: Mapping[str, Partition]
+) -> Schema | None:
+    return first_columns(request.workspace.session, request.spec, filesystem, fresh)
 
 
 def _are_plain(spec: FilesSpec, filesystem: pafs.FileSystem, names: Iterable[str]) -> bool:

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import STRING
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files import csv_text
@@ -58,7 +59,7 @@ class Found:
 def read(spark: SparkSession, spec: FilesSpec, found: Found, stored: Schema | None) -> DataFrame:
     """The files' records in the stored columns, or the declared ones, or those that Spark finds in them; of JSON and
     CSV with the text of what does not fit. Raises SourceError."""
-    wanted = declared(spark, spec) if stored is None else struct(stored)
+    wanted = declared(LazySession.of(spark), spec) if stored is None else struct(stored)
     if wanted is None:
         wanted = _found_columns(spark, spec, found)
     if not found.uris:

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.sources.connectors.files.columns import first_columns
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8, keeps_lines
 from dbt_incremental_dd.sources.connectors.files.reader import Found, parsed, read
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
@@ -57,7 +58,8 @@ def poll(
         header = b""
         if offset and spec.format == "csv" and is_set(spec.options, "header"):
             header = _first_line(file)
-        few = _few(workspace, spec, file, header, start=offset, end=end, stored=stored)
+        columns = first_columns(workspace.session, spec, filesystem, ()) if stored is None else stored
+        few = _few(workspace, spec, file, header, start=offset, end=end, columns=columns)
         if few is not None:
             return PollResult(few, {"offset": end, "prefix": _hash(file, end)})
         scratch = storage.scratch("tail")
@@ -99,14 +101,14 @@ def _checked_encoding(spec: FilesSpec) -> str | None:
 
 
 def _few(
-    workspace: Workspace, spec: FilesSpec, file: BinaryIO, header: bytes, start: int, end: int, stored: Schema | None
+    workspace: Workspace, spec: FilesSpec, file: BinaryIO, header: bytes, start: int, end: int, columns: Schema | None
 ) -> Relation | None:
     """The lines' records, without a Spark job; None where that might not be what Spark reads."""
-    if stored is None or end - start > MOST_BYTES:
+    if columns is None or end - start > MOST_BYTES:
         return None
     file.seek(start)
-    table = parsed(spec, header + file.read(end - start), stored)
-    return None if table is None else on_driver(workspace, table, stored)
+    table = parsed(spec, header + file.read(end - start), columns)
+    return None if table is None else on_driver(workspace, table, columns)
 
 
 def _is_plain(file: BinaryIO, start: int, end: int) -> bool:

@@ -27,7 +27,7 @@ def record_columns(request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[
     """Raises SourceError where nothing says what they are."""
     if request.stored is not None:
         return request.stored
-    told = declared(request.spark, request.spec)
+    told = declared(request.workspace.session, request.spec)
     columns = schema_of(_found(request, feed, spans) if told is None else told)
     for name in feed.key:
         column = columns.find(name)

@@ -96,7 +96,7 @@ def _fellows(request: PollRequest[PostgresSpec], feed: Feed) -> list[PostgresSpe
 
 def _table_request(request: PollRequest[PostgresSpec], spec: PostgresSpec) -> TableRequest:
     own = LastCommit(request.progress, request.stored)
-    columns = declared(request.spark, spec)
+    columns = declared(request.workspace.session, spec)
     types = None if columns is None else schema_of(columns)
     return TableRequest(spec, own if spec.name == request.spec.name else last_commit(request.storage, spec.name), types)
 
