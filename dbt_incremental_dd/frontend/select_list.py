@@ -98,6 +98,9 @@ class SelectList:
         if any(not isinstance(item, exp.Column | exp.Identifier) for item in left_out):
             raise UnsupportedSQL("* EXCEPT of a field")
         names = {item.name.lower() for item in left_out}
+        unknown = names - {c.name.lower() for c in columns}
+        if unknown:
+            raise UnsupportedSQL(f"* EXCEPT ({min(unknown)}), which is no column", "Correct its spelling.")
         return [Item(c.name, resolved_column(c.id)) for c in columns if c.name.lower() not in names]
 
     def _fields(self, name: tuple[str, ...]) -> list[Item]:

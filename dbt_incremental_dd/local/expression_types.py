@@ -41,7 +41,8 @@ class ExpressionTypes:
     def aggregate(self, aggregate: Aggregate) -> Type | None:
         """An aggregate's type."""
         if aggregate.function == "count" and aggregate.plain:
-            return LONG
+            is_complete = bool(aggregate.args) or "*" in aggregate.sql.sql
+            return LONG if is_complete else None
         rule = _AGGREGATES.get(aggregate.function)
         if rule is None or not aggregate.plain or len(aggregate.args) != 1:
             return None

@@ -80,6 +80,16 @@ def evaluate(rows: Table, expr: Expr, constants: Constants) -> Value:
     return Value(repeated(found, rows.num_rows), found.type)
 
 
+def constant(expr: Expr, literals: Constants) -> Value:
+    """The value of an expression without columns, of literals whose values are known. Raises NotExact."""
+    with _giving_up(expr):
+        if not literals.has_usual_types:
+            raise NotExact("the session has decimals of its own")
+        one_row = pa.table({"dd_row": pa.nulls(1)})
+        found = _OfLiterals(literals, one_row, Schema(())).value(expr.tree)
+        return Value(repeated(found, 1)[0], found.type)
+
+
 @contextmanager
 def _giving_up(expr: Expr) -> Iterator[None]:
     """Arrow's own errors are of values that do not fit: Spark decides what becomes of them."""
@@ -127,6 +137,10 @@ class _Evaluation:
         expr = _printed(tree)
         if not expr.refs:
             return self._constants.value_of(expr.sql)
+        return self._computed(tree, kind)
+
+    def _computed(self, tree: exp.Expr, kind: type[exp.Expr]) -> Value:
+        """Of the values of its operands."""
         if kind in _LOGIC:
             return Value(self.truth(tree), BOOLEAN)
         if isinstance(tree, exp.Add | exp.Sub) and isinstance(tree.right, Verbatim) and tree.right.is_interval:
@@ -294,6 +308,22 @@ class _Evaluation:
 
     def _whole(self, value: Value) -> pa.ChunkedArray:
         return repeated(value, self._table.num_rows)
+
+
+class _OfLiterals(_Evaluation):
+    """Over one row, of which each literal is a column: operators leave what has none to ``Constants``."""
+
+    def value(self, tree: exp.Expr) -> Value:
+        if isinstance(tree, exp.Paren):
+            return self.value(tree.this)
+        try:
+            found = self._constants.value_of(_printed(tree).sql)
+        except NotExact:
+            return self._computed(tree, type(tree))
+        return Value(repeated(found, 1), found.type)
+
+    def _only(self, mask: pa.ChunkedArray) -> _Evaluation:
+        raise NotExact("a literal is one of all rows")
 
 
 def _field(value: Value, name: str) -> Value:

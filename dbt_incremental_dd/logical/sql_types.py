@@ -16,6 +16,7 @@ _ATOMIC = {
     **dict.fromkeys(("long", "bigint"), spark.LONG),
     **dict.fromkeys(("float", "real"), spark.FLOATS[0]),
     "double": spark.DOUBLE,
+    "void": spark.VOID,
     "boolean": spark.BOOLEAN,
     "string": spark.STRING,
     "binary": spark.BINARY,

@@ -13,7 +13,9 @@ from pyspark.errors import PySparkException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, VOID, Decimal
 from dbt_incremental_dd.local.coercion import is_comparable
+from dbt_incremental_dd.local.expressions import constant
 from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -71,9 +73,15 @@ class SparkConstants(Literals):
         dialect, memory = self._dialect, self._session.memory
         key = (dialect, sql)
         if key not in _KNOWN:
-            _KNOWN[key] = memory.constant(dialect, sql) or self._of_spark(sql)
+            _KNOWN[key] = self._of_driver(sql) or memory.constant(dialect, sql) or self._of_spark(sql)
         memory.keep_constant(dialect, sql, _KNOWN[key])
         return _KNOWN[key]
+
+    def _of_driver(self, sql: str) -> Value | None:
+        try:
+            return constant(Expr(sql), Literals(self._session))
+        except NotExact:
+            return None
 
     def _of_spark(self, sql: str) -> Value:
         try:

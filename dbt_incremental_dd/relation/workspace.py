@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_WITHOUT_SESSION = 5
+
+
 class Workspace:
     """``storage`` holds the scratch files."""
 
@@ -43,6 +46,11 @@ class Workspace:
     def spark(self) -> SparkSession:
         """The session, opened if it is not yet."""
         return self.session.spark
+
+    def most(self, amount: int) -> int:
+        """How much is computed on the driver, of which so much would be with an open session: several times as much
+        takes less time than to open one."""
+        return amount if self.session.is_open else amount * _WITHOUT_SESSION
 
     def frame(self, table: Table) -> DataFrame:
         """The table in Spark; made when it is first asked for."""

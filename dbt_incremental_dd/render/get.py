@@ -45,7 +45,8 @@ def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> R
     rows = _probed(node, run, files, t, keys) if values and keys else None
     if rows is None:
         # Without keys, or with ones that have no bounds, all rows are read: of a small collection on the driver.
-        rows = _read(node, run, files, BEGINNING, t, most=0 if values else thresholds.TASK_ROWS, keys=keys)
+        most = 0 if values else run.context.workspace.most(thresholds.TASK_ROWS)
+        rows = _read(node, run, files, BEGINNING, t, most=most, keys=keys)
     return rows if keys is None or keys.advisory else keys.restricted(rows)
 
 

@@ -167,8 +167,8 @@ class PlanTypes:
 class DriverTypes(PlanTypes):
     """The same without Spark. All methods raise NotExact for what only Spark knows.
 
-    A plan that has types here is one that Spark accepts: also conditions and orders have types, and all columns are of
-    types without parts.
+    A plan that has types here is one that Spark accepts: conditions and orders have types as well, and only columns of
+    types without parts are compared.
     """
 
     @property
@@ -181,12 +181,24 @@ class DriverTypes(PlanTypes):
             if dtype is None or (name == _CONDITION and dtype != BOOLEAN):
                 raise NotExact(f"only Spark knows the type of {expr.sql}")
         found = super()._columns(node)
-        if any(value_type(column.type) is None or isinstance(column.type, NESTED) for column in found):
+        compared = (
+            found.select(node.keys) if isinstance(node, logical.Reduce | logical.Window | logical.TopK) else found
+        )
+        if not isinstance(node, _PASSING) and not all(map(_is_plain, compared)):
             raise NotExact("a column that only Spark compares")
         return found
 
 
 _CONDITION, _OPERAND = "condition", "operand"
+_PASSING = (
+    *(logical.Get, logical.Map, logical.Filter, logical.FlatMap),
+    *(logical.Join, logical.OuterJoin, logical.SemiJoin),
+)
+"""Operators that compare no column by itself."""
+
+
+def _is_plain(column: Column) -> bool:
+    return value_type(column.type) is not None and not isinstance(column.type, NESTED)
 
 
 def _used(node: Node, of: Callable[[Node], Schema]) -> Iterator[tuple[str, Expr, Schema]]:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from pyspark.errors import AnalysisException
+from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.foreign import is_foreign
@@ -18,6 +19,7 @@ from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.frontend.block import Input, NoAnalysis
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.clock import with_run_time
+from dbt_incremental_dd.frontend.faithful import is_faithful
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
 from dbt_incremental_dd.frontend.place import place
@@ -80,14 +82,16 @@ def compile_model(
         check(sql)
     except NotParsed as error:
         raise told_by_spark(session.spark, sql, error) from error
-    plan, schema = _on_driver(session, name, sql, inputs) or _with_spark(session, name, sql, inputs)
+    plan, schema = compiled_on_driver(session, name, sql, inputs) or _with_spark(session, name, sql, inputs)
     return Compiled(plan, schema, fingerprint(sql, inputs, own or {}))
 
 
-def _on_driver(
+def compiled_on_driver(
     session: LazySession, name: str, sql: str, inputs: Mapping[str, Input]
 ) -> tuple[DifferentialPlan, Schema] | None:
     """The plan and its columns; None if only Spark can say whether it accepts the query, or why not."""
+    if not is_faithful(sql, parse(sql)):
+        return None
     types = DriverTypes(session, _schemas(inputs))
     try:
         query = lower_alone(with_run_time(sql, inputs), inputs, _unasked)
@@ -98,7 +102,7 @@ def _on_driver(
             return None
         schema = Schema(tuple(Column(label, c.type) for label, c in zip(query.names, found, strict=True)))
         return lower_differential(query.plan, query.names, types), _as_relation(name, schema)
-    except (NotExact, NoAnalysis, UnsupportedSQL):
+    except (NotExact, NoAnalysis, SqlglotError, UnsupportedSQL):
         return None
 
 

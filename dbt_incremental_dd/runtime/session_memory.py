@@ -22,9 +22,10 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.types import from_json
 from dbt_incremental_dd.local.value import Value
-from dbt_incremental_dd.relation.due import DueRelations
+from dbt_incremental_dd.relation.due import DueRelations, parts_of
 from dbt_incremental_dd.relation.lazy_session import Dialect, SessionMemory, functions_of, settings_of
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.spark_reader import quote_name
 from dbt_incremental_dd.version import version
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class StoredMemory(SessionMemory):
         self._is_new = False
         self._is_ours = True
         self._before: dict[str, Any] = {}
+        self._used: set[str] = set()
+        """The schemas of which the project has relations."""
         self._seen: dict[str, Any] = {}
         """What this process's session has found in the catalog, or has made there."""
 
@@ -76,13 +79,16 @@ class StoredMemory(SessionMemory):
         return tuple(sorted({*known, *(self._due.schemas if self._due is not None else ())})) if known else ()
 
     def views(self, schema: str) -> frozenset[str] | None:
+        schema = ".".join(parts_of(schema))
         views = () if self._is_unmade else self._certain.get("views", {}).get(schema)
         return None if views is None else frozenset(views) | self._due_views(schema)
 
     def relation_type(self, schema: str, name: str) -> str | None:
-        if name in self._due_views(schema):
+        views = self.views(schema)
+        if views is not None and name in views:
             return "view"
-        return "" if self._is_unmade else None
+        names = () if self._is_unmade else self._certain.get("names", {}).get(".".join(parts_of(schema)))
+        return "" if names is not None and name not in names else None
 
     def _due_views(self, schema: str) -> frozenset[str]:
         return self._due.views(schema) if self._due is not None else frozenset()
@@ -133,12 +139,13 @@ class StoredMemory(SessionMemory):
             # Another process of the project may have had the catalog after the look at it.
             is_same = self._read().get("catalog") == self._before
             self._seen = {key: value for key, value in self._before.items() if is_same and key != "stamp"}
+            self._used.update(self._seen.get("names", ()))
             said = {"settings": settings_of(spark), "functions": sorted(functions_of(spark))}
             self._found.update({**said, "catalog": None, "opening": round(opening, 1)})
             self._is_new = True
             self.save()
         if self._metastore is not None:
-            atexit.register(self._at_exit)
+            atexit.register(self._at_exit, spark)
 
     def keep_schemas(self, schemas: Iterable[str]) -> None:
         with self._lock:
@@ -146,18 +153,21 @@ class StoredMemory(SessionMemory):
 
     def keep_schema(self, schema: str) -> None:
         with self._lock:
+            self._used.add(".".join(parts_of(schema)))
             if "schemas" in self._seen:
                 self.keep_schemas((*self._seen["schemas"], schema))
 
     def keep_views(self, schema: str, views: Iterable[str]) -> None:
         with self._lock:
-            self._seen["views"] = {**self._seen.get("views", {}), schema: sorted(views)}
+            self._used.add(".".join(parts_of(schema)))
+            self._seen["views"] = {**self._seen.get("views", {}), ".".join(parts_of(schema)): sorted(views)}
 
     def keep_view(self, schema: str, name: str, *, is_there: bool) -> None:
         with self._lock:
-            views = self._seen.get("views", {}).get(schema)
+            views = self._seen.get("views", {}).get(".".join(parts_of(schema)))
             if views is not None:
                 self.keep_views(schema, {*views, name} if is_there else {*views} - {name})
+            self._seen.pop("names", None)
 
     def keep_table(self, relation: str) -> None:
         with self._lock:
@@ -172,12 +182,13 @@ class StoredMemory(SessionMemory):
                 self._storage.write_small(_FILE, json.dumps(self._found))
                 self._is_new = False
 
-    def _at_exit(self) -> None:
+    def _at_exit(self, spark: SparkSession) -> None:
         """Nobody else can have opened the catalog while this process had it."""
-        is_there = not self._storage.is_local or os.path.isdir(self._storage.root)
-        if not self._is_ours or not is_there:
+        if self._storage.is_local and not os.path.isdir(self._storage.root):
             return
-        with self._lock, contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(Exception):  # the session may have ended
+            if not self._is_ours or "names" not in self._seen:
+                self._seen = {**(self._seen if self._is_ours else {}), **_catalog(spark, self._used)}
             self._found["catalog"], self._is_new = {**self._seen, "stamp": self._stamp()}, True
             self.save()
 
@@ -208,6 +219,22 @@ class StoredMemory(SessionMemory):
             return None
         marks = [(name, s.st_ino, s.st_mtime_ns, s.st_size) for name, s in zip(names, states, strict=True)]
         return hashlib.sha256(json.dumps([self._metastore, marks]).encode()).hexdigest()
+
+
+def _catalog(spark: SparkSession, schemas: Iterable[str]) -> dict[str, Any]:
+    """All schemas, and the relations of some of them, whoever has made them."""
+    found = sorted(row[0].lower() for row in spark.sql("SHOW SCHEMAS").collect())
+    known = [schema for schema in sorted(schemas) if schema in found]
+    return {
+        "schemas": found,
+        "views": {schema: _names(spark, "VIEWS", "viewName", schema) for schema in known},
+        "names": {schema: _names(spark, "TABLES", "tableName", schema) for schema in known},
+    }
+
+
+def _names(spark: SparkSession, kind: str, column: str, schema: str) -> list[str]:
+    rows = spark.sql(f"SHOW {kind} IN {quote_name(schema)}").collect()
+    return sorted(row[column].lower() for row in rows if not row["isTemporary"])
 
 
 def _key(dialect: Dialect, sql: str) -> str:

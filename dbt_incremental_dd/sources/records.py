@@ -69,16 +69,22 @@ def own_columns(records: Relation) -> Schema:
     return Schema(tuple(column for column in columns(records) if column.name not in ADDED))
 
 
+def taken_rows(workspace: Workspace) -> int:
+    """Records of a source that are taken in on the driver at most."""
+    return workspace.most(thresholds.TAKEN_ROWS)
+
+
 def is_many(rows: Relation) -> bool:
     """Whether there are certainly too many for the driver; of a file's size only a guess is known."""
-    return rows.estimate > 2 * thresholds.TAKEN_ROWS
+    return rows.estimate > 2 * taken_rows(rows.workspace)
 
 
 def localized(rows: Relation) -> Relation:
     """The same rows, computed and on the driver if they are few."""
     if is_many(rows):
         return rows
-    found = replace(rows, estimate=min(rows.estimate, thresholds.TAKEN_ROWS)).localized(thresholds.TAKEN_ROWS)
+    most = taken_rows(rows.workspace)
+    found = replace(rows, estimate=min(rows.estimate, most)).localized(most)
     return found if found.is_local else rows
 
 

@@ -191,6 +191,14 @@ def test_what_those_with_parts_are_elsewhere() -> None:
 def test_decimals_in_sql() -> None:
     texts = {"DECIMAL": Decimal(10, 0), "decimal(12)": Decimal(12, 0), "DECIMAL(12, 2)": Decimal(12, 2)}
     assert {text: type_of(text) for text in texts} == texts
-    for text in ("ARRAY<INT>", "STRUCT<a: INT>", "DECIMAL(a)"):
+    for text in ("DECIMAL(a)", "DECIMAL(39)", "DECIMAL(2, 3)", "VARCHAR(3)", "INT INT", "NUMBER", "a.b"):
+        with pytest.raises(ValueError):
+            type_of(text)
+
+
+def test_types_with_parts_in_sql() -> None:
+    row = Struct((Field("a", INTEGER), Field("b c", Array(STRING)), Field("d", Map(STRING, Decimal(3, 1)))))
+    assert type_of("struct<a int, `b c`: array<string>,d:MAP<string,decimal(3,1)>>") == row
+    for text in ("array<int", "struct<>", "struct<a int not null>", "map<int>", "struct<a: int, >"):
         with pytest.raises(ValueError):
             type_of(text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
 from dbt_incremental_dd.logical.expr import Expr
@@ -20,7 +19,7 @@ from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, Enve
 from dbt_incremental_dd.sources.envelopes.position import POSITION, Position
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.envelopes.upsert import upserted
-from dbt_incremental_dd.sources.records import GONE, KEPT, WAS, localized, some
+from dbt_incremental_dd.sources.records import GONE, KEPT, WAS, localized, some, taken_rows
 from dbt_incremental_dd.trace.spark_reader import quote_name
 
 _NOWHERE = Position()
@@ -46,7 +45,7 @@ class Replica(Envelope):
             return upserted(batch)
         rows = upserted(replace(batch, log=None)).updates.columns(names) if batch.settings.key else _counted(batch)
         if batch.result.whole and batch.log is not None and not is_first:
-            most = thresholds.TAKEN_ROWS if rows.is_local else 0
+            most = taken_rows(batch.workspace) if rows.is_local else 0
             schema = Schema((*batch.schema, DIFF_COLUMN))
             rows = net(rows, read(batch.workspace, batch.log.uri, batch.log.files, schema, most=most))
         return Change(_NOWHERE.packed(rows).columns([*names, POSITION]))

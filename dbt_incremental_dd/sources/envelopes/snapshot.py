@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput, net
 from dbt_incremental_dd.sources.partitions import bounded_values, partition_columns, partition_rows
+from dbt_incremental_dd.sources.records import taken_rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.log import Log
 
@@ -25,7 +25,7 @@ class Snapshot(Envelope):
         new = batch.plus_minus()
         if not batch.result.whole or batch.log is None or not batch.log.files:
             return Change(new)
-        return Change(net(new, stored_rows(batch, batch.log, most=thresholds.TAKEN_ROWS if new.is_local else 0)))
+        return Change(net(new, stored_rows(batch, batch.log, most=taken_rows(batch.workspace) if new.is_local else 0)))
 
 
 def stored_rows(batch: EnvelopeInput, log: Log, *, most: int) -> Relation:

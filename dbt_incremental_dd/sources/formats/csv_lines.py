@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.plain_text import parser_of
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.options import is_set, option, without
 from dbt_incremental_dd.trace.arrow import arrow_type
 
@@ -23,7 +22,7 @@ def parse(data: bytes, stored: Schema, options: Mapping[str, str]) -> pa.Table |
     malformed."""
     separator = option(options, "sep", option(options, "delimiter", ","))
     parsers = [parser_of(column.type) for column in stored]
-    if len(data) > MOST_BYTES or without(options, "header", "sep", "delimiter") or not _SEPARATOR.fullmatch(separator):
+    if without(options, "header", "sep", "delimiter") or not _SEPARATOR.fullmatch(separator):
         return None
     try:
         text = data.decode().replace("\r\n", "\n")

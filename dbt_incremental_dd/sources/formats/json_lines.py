@@ -42,7 +42,7 @@ def parse(data: bytes, stored: Schema, *, ignores_nulls: bool = False) -> pa.Tab
     ``ignores_nulls``: a line that is ``null`` is no record.
     """
     data = data.replace(b"\r\n", b"\n")
-    if len(data) > MOST_BYTES or _ODD.search(data):
+    if _ODD.search(data):
         return None
     rows = []
     try:

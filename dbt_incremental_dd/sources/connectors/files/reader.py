@@ -29,7 +29,7 @@ from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancie
 from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred
-from dbt_incremental_dd.sources.records import CORRUPT, FILE, on_driver
+from dbt_incremental_dd.sources.records import CORRUPT, FILE, on_driver, taken_rows
 from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.spark_reader import no_rows, quoted, struct
@@ -237,7 +237,7 @@ def _few_rows(
         with pq.ParquetFile(path, filesystem=filesystem) as file:
             rows += file.metadata.num_rows
             found = as_spark_writes(file.schema_arrow)
-            if rows > thresholds.TAKEN_ROWS or [(field.name, field.type) for field in found] != wanted:
+            if rows > taken_rows(workspace) or [(field.name, field.type) for field in found] != wanted:
                 return None
             table = completed(file.read().cast(found).replace_schema_metadata(None), stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
@@ -264,7 +264,7 @@ def _few_lines(
     stored: Schema,
 ) -> Relation | None:
     size = sum(info.size or 0 for info in filesystem.get_file_info(list(files)))
-    if size > MOST_BYTES:
+    if size > workspace.most(MOST_BYTES):
         return None
     tables = []
     for path, partition in files.items():

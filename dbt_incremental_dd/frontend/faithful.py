@@ -1,0 +1,100 @@
+"""Whether a parsed query is all of its text, and all of it is looked at: parsing and lowering pass over some mistakes
+for which Spark refuses a query."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from dbt_incremental_dd.frontend.aggregate import find_aggregates
+from dbt_incremental_dd.frontend.relations import is_local
+from dbt_incremental_dd.logical.dialect import VerbatimSpark
+
+_ADDED = Counter(dict.fromkeys(("AS", "INNER", "OUTER", "ASC", ";"), 1 << 20))
+"""Words that may be printed where the text leaves them out."""
+_SAME = {"<>": "!=", "==": "=", "!": "NOT", "MINUS": "EXCEPT", "DISTRIBUTE": "PARTITION", "SORT": "ORDER"}
+_JOIN, _CAST = ("CROSS", "JOIN"), ("CAST", "(", ")")
+"""What is printed for a comma between relations, and for ``::``."""
+_ODD = re.compile(
+    r"[(,]\s*[,)](?<!\(\))|[<>]\s+[<>=]|[!|&]\s+[=|&]"
+    r"|(?:^|\bSELECT\b|\bALL\b|\bDISTINCT\b|[,(])\s*AS\b|\bAS\s*(?:[,)]|$|AS\b|FROM\b)"
+    r"|\b(?!LEFT|RIGHT|FULL)\w+\s+OUTER\s+JOIN|\bGROUP\s+BY\s+(?:DISTINCT\b|\(\s*\()",
+    re.IGNORECASE,
+)
+"""Nothing where something is listed or named, and operators with a space inside."""
+_NAME = re.compile(r"`.*`|[A-Za-z_]\w*", re.ASCII | re.DOTALL)
+
+
+def is_faithful(sql: str, tree: exp.Expr) -> bool:
+    """Whether the tree has the words of the text it was parsed from, and lowering looks at each of its parts."""
+    return _has_all_words(sql, tree) and not _ODD.search(sql) and not any(_unseen(sql, tree))
+
+
+def _has_all_words(sql: str, tree: exp.Expr) -> bool:
+    """Whether nothing was left out and nothing made up."""
+    written, printed = _words(sql), _words(tree.sql(dialect=VerbatimSpark, comments=False, normalize_functions=False))
+    missing, extra = written - printed, printed - written
+    del missing[";"]
+    commas, casts = missing.pop(",", 0), missing.pop("::", 0)
+    expected = Counter({**dict.fromkeys(_JOIN, commas), **dict.fromkeys(_CAST, casts)})
+    return not missing and extra - _ADDED == +expected
+
+
+def _words(sql: str) -> Counter[str]:
+    texts = (token.text.upper() for token in VerbatimSpark().tokenize(sql))
+    return Counter(_SAME.get(text, text) for text in texts)
+
+
+def _unseen(sql: str, tree: exp.Expr) -> Iterator[bool]:
+    """Whether each part of the query may hold a mistake that nobody would come upon."""
+    used = {table.name.lower() for table in tree.find_all(exp.Table) if is_local(table)}
+    for node in tree.walk():
+        match node:
+            case exp.Identifier():
+                written = sql[node.meta["start"] : node.meta["end"] + 1] if "start" in node.meta else ""
+                yield not _NAME.fullmatch(written)
+            case exp.CTE():
+                yield node.alias.lower() not in used
+            case exp.Select():
+                yield not node.expressions or bool(node.args.get("windows")) or _aggregates_alias(node)
+                if isinstance(node.parent, exp.Exists):
+                    yield not all(isinstance(item, exp.Star | exp.Literal) for item in node.expressions)
+            case exp.Group():
+                yield bool(node.args.get("all")) == bool(node.expressions or _has_grouping_sets(node))
+                yield any(isinstance(item, exp.Tuple) for item in node.expressions)
+            case exp.Subquery():
+                yield bool(node.alias) and not isinstance(node.parent, exp.From | exp.Join)
+            case exp.Order() if isinstance(node.parent, exp.Query) and _orders_output(node.parent):
+                yield not _orders_by_columns(node, node.parent)
+
+
+def _has_grouping_sets(group: exp.Group) -> bool:
+    return any(group.args.get(name) for name in ("grouping_sets", "cube", "rollup"))
+
+
+def _orders_output(query: exp.Query) -> bool:
+    """Whether the order can only be of the query's columns: of distinct rows, or not looked at for want of a limit."""
+    limit = query.args.get("limit")
+    is_limited = isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal)
+    return bool(query.args.get("distinct")) or not is_limited
+
+
+def _aggregates_alias(select: exp.Select) -> bool:
+    """Whether an aggregate may be of what an alias before it names, and not of a column."""
+    aliases: set[str] = set()
+    for item in select.expressions:
+        columns = (column for call in find_aggregates([item]) for column in call.find_all(exp.Column))
+        if any(len(column.parts) == 1 and column.name.lower() in aliases for column in columns):
+            return True
+        aliases.add(item.alias.lower())
+    return False
+
+
+def _orders_by_columns(order: exp.Order, query: exp.Query) -> bool:
+    """Whether the order is of the query's own columns, by their names."""
+    names = {name.lower() for name in query.named_selects}
+    items = [item.this for item in order.expressions]
+    return all(isinstance(item, exp.Column) and len(item.parts) == 1 and item.name.lower() in names for item in items)
