@@ -173,7 +173,7 @@ def freshness(folder: Path, rounds: int) -> dict[str, Any]:
     from websockets.sync.client import connect
 
     from dbt_incremental_dd.watch.project import Project
-    from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
+    from dbt_incremental_dd.watch.watcher import Intervals, WatchedProject, watch
     from example_project.wikirecent.feed import Feed
 
     ignored = shutil.ignore_patterns("data", "target", "logs", ".dbt*", "__pycache__")
@@ -181,7 +181,7 @@ def freshness(folder: Path, rounds: int) -> dict[str, Any]:
     feed = Feed(folder / "data")
     feed.start()
     stop, lines = threading.Event(), []
-    watched = Watched(Project(str(folder), str(folder)), lines.append, Rhythm(every=0, compaction=0))
+    watched = WatchedProject(Project(str(folder), str(folder)), lines.append, Intervals(every=0, compaction=0))
     watching = threading.Thread(target=watch, args=([watched], stop))
     watching.start()
     while not lines:

@@ -26,9 +26,9 @@ PROJECTS = ("wikirecent", "clickstream")
 
 def main() -> None:
     """Everything anew: the first states, and then what comes."""
-    from dbt_incremental_dd.serve.server import Listening, Sockets
+    from dbt_incremental_dd.serve.server import ServerOptions, Sockets
     from dbt_incremental_dd.watch.project import Project
-    from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
+    from dbt_incremental_dd.watch.watcher import Intervals, WatchedProject, watch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=8580, help="of the pages (default: 8580)")
@@ -37,12 +37,12 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["DIFFERENTIAL_STATE_ROOT"] = str(STATE)
     stop = threading.Event()
-    listening = Listening(port=options.port, wire=options.pgwire, pages=HERE / "live")
-    sockets = Sockets.of(listening)
+    server = ServerOptions(port=options.port, wire=options.pgwire, pages=HERE / "live")
+    sockets = Sockets.of(server)
     threads = [threading.Thread(target=_feed, args=(step, stop)) for step in _first_states()]
-    threads.append(threading.Thread(target=_serve, args=(listening, sockets, stop)))
-    rhythm = Rhythm(every=30, compaction=120)
-    projects = [Watched(Project(str(HERE / name), str(HERE / name)), rhythm=rhythm) for name in PROJECTS]
+    threads.append(threading.Thread(target=_serve, args=(server, sockets, stop)))
+    intervals = Intervals(every=30, compaction=120)
+    projects = [WatchedProject(Project(str(HERE / name), str(HERE / name)), intervals=intervals) for name in PROJECTS]
     if options.minutes:
         threading.Timer(60 * options.minutes, stop.set).start()
     try:
@@ -95,11 +95,11 @@ def _feed(step: Callable[[], float], stop: threading.Event) -> None:
         pass
 
 
-def _serve(listening: Any, sockets: Any, stop: threading.Event) -> None:
+def _serve(server: Any, sockets: Any, stop: threading.Event) -> None:
     from dbt_incremental_dd.api import Database
     from dbt_incremental_dd.serve.server import run
 
-    asyncio.run(run(Database(str(STATE)), listening, sockets, print, stop))
+    asyncio.run(run(Database(str(STATE)), server, sockets, print, stop))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def project_of(options: argparse.Namespace) -> tuple[str, str]:
     folder = _project_folder(options.project_dir)
     if not (folder / "dbt_project.yml").exists():
         raise _no_project(folder)
-    place(options)
+    locate(options)
     return str(folder), str(_profiles_file(folder, options.profiles_dir).parent)
 
 
@@ -40,7 +40,7 @@ def project_folder(options: argparse.Namespace) -> str | None:
 
 
 @dataclass(frozen=True)
-class Found:
+class Location:
     """``storage_options`` are for the state root, ``settings`` for Spark."""
 
     state_root: str
@@ -48,35 +48,35 @@ class Found:
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def place(options: argparse.Namespace) -> Found:
+def locate(options: argparse.Namespace) -> Location:
     """What a call means. ``--state-root`` without any other of its options needs no project.
 
     Looked up once for a call. Raises ConfigError, naming the file, where the project, its profile or the target is not
     there or not valid.
     """
-    if not hasattr(options, "place"):
-        options.place = _place(options)
-    found: Found = options.place
+    if not hasattr(options, "location"):
+        options.location = _locate(options)
+    found: Location = options.location
     return found
 
 
-def _place(options: argparse.Namespace) -> Found:
+def _locate(options: argparse.Namespace) -> Location:
     root, given = options.state_root, (options.project_dir, options.profiles_dir, options.target)
     if root is not None and given == (None, None, None):
-        return Found(state_root_of(root, os.getcwd()))
+        return Location(state_root_of(root, os.getcwd()))
     found = _of_project(*given)
     if root is None:
         return found
-    return Found(state_root_of(root, os.getcwd()), found.storage_options, found.settings)
+    return Location(state_root_of(root, os.getcwd()), found.storage_options, found.settings)
 
 
-def _of_project(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Found:
+def _of_project(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Location:
     folder = _project_folder(project_dir)
     written = folder / "dbt_project.yml"
     if not written.exists():
         if profiles_dir is not None or target is not None or not (folder / DEFAULT_ROOT).is_dir():
             raise _no_project(folder)
-        return Found(str(folder / DEFAULT_ROOT))
+        return Location(str(folder / DEFAULT_ROOT))
     name = os.environ.get("DBT_PROFILE") or _rendered(_read(written).get("profile"), written)
     if name is None:
         raise ConfigError(f"{written} names no profile", "Add one that is in profiles.yml: profile: NAME.")
@@ -92,7 +92,7 @@ def _of_project(project_dir: str | None, profiles_dir: str | None, target: str |
     require_method(output.get("method"))
     root = state_root_of(str(output.get("state_root") or DEFAULT_ROOT), str(folder))
     settings = _texts(output.get("server_side_parameters"))
-    return Found(root, _texts(output.get("storage_options")), settings)
+    return Location(root, _texts(output.get("storage_options")), settings)
 
 
 def _no_project(folder: Path) -> ConfigError:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.cli.first_project import write_first_project
-from dbt_incremental_dd.cli.profile import place, project_folder, project_of
+from dbt_incremental_dd.cli.profile import locate, project_folder, project_of
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
-from dbt_incremental_dd.subscribe.plain import python_rows
+from dbt_incremental_dd.subscribe.json_values import python_rows
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.progress import size_text
 from dbt_incremental_dd.trace.status import Status
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _database(options: argparse.Namespace) -> Database:
-    found = place(options)
+    found = locate(options)
     return Database(found.state_root, found.storage_options)
 
 
@@ -38,7 +38,7 @@ def _collection(options: argparse.Namespace, name: str) -> Collection:
 def _session(options: argparse.Namespace) -> SparkSession:
     from dbt_incremental_dd.runtime.session import lazy_session
 
-    found = place(options)
+    found = locate(options)
     return lazy_session(found.state_root, found.settings, found.storage_options).spark
 
 
@@ -48,31 +48,31 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    rows = [_state(found) for found in _database(options).status()]
+    rows = [_status_row(found) for found in _database(options).status()]
     if options.json:
         for row in rows:
             print(json.dumps(row))
         return 0
     if not rows:
-        return _nothing(options)
+        return _print_no_collections(options)
     shown = ("collection", "kind", "since", "at", "rows", "updates", "files", "bytes", "held back by")
-    _print_table([{key: _shown(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
+    _print_table([{key: _cell(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
     return 0
 
 
-def _nothing(options: argparse.Namespace) -> int:
-    print(f"No collections under {place(options).state_root}. Run `dbt run` first.")
+def _print_no_collections(options: argparse.Namespace) -> int:
+    print(f"No collections under {locate(options).state_root}. Run `dbt run` first.")
     return 0
 
 
-def _state(found: Status) -> dict[str, object]:
+def _status_row(found: Status) -> dict[str, object]:
     """As it is printed: frontiers as times."""
     told = asdict(found)
     since = format_time(found.since) if found.since else "the beginning"
     return {"collection": told.pop("name"), **told, "since": since, "at": format_time(found.at)}
 
 
-def _shown(value: object) -> str:
+def _cell(value: object) -> str:
     return "?" if value is None else str(value)
 
 
@@ -89,7 +89,7 @@ def _verify(options: argparse.Namespace) -> int:
 
     names = [_collection(options, name).name for name in options.model] or None
     if not _database(options).collections():
-        return _nothing(options)
+        return _print_no_collections(options)
     if options.files:
         return _verify_files(_database(options).storage, names)
     found = verify(_session(options), _database(options).storage, names)
@@ -187,7 +187,7 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 
 def _publish(options: argparse.Namespace) -> int:
-    from dbt_incremental_dd.publish.kafka import Sink, options_of, publish
+    from dbt_incremental_dd.sinks.kafka import Sink, options_of, publish
 
     sink = Sink(options.topic, tuple(options.key), options_of(options.option), options.form)
     with contextlib.suppress(KeyboardInterrupt):
@@ -196,17 +196,17 @@ def _publish(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from dbt_incremental_dd.serve.server import Listening, serve
+    from dbt_incremental_dd.serve.server import ServerOptions, serve
     from dbt_incremental_dd.untrusted.limits import Limits, parse_memory
 
     token = os.environ.get("DBT_DD_TOKEN")
     limits = Limits(parse_memory(options.query_memory), _seconds(options.statement_timeout) or None)
     origins = tuple(options.allow_origin)
-    listening = Listening(
+    listening = ServerOptions(
         options.host, options.port, options.pgwire, token=token, origins=origins, pages=options.pages, limits=limits
     )
     with contextlib.suppress(KeyboardInterrupt):
-        serve(_database(options), listening, _tell)
+        serve(_database(options), listening, _print_line)
     return 0
 
 
@@ -215,20 +215,20 @@ def _watch(options: argparse.Namespace) -> int:
 
     from dbt_incremental_dd.runtime.session import require_startable
     from dbt_incremental_dd.watch.project import Project
-    from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
+    from dbt_incremental_dd.watch.watcher import Intervals, WatchedProject, watch
 
-    require_startable(place(options).settings)
+    require_startable(locate(options).settings)
     every, compaction = (_seconds(text) for text in (options.every, options.compact_every))
     arguments = ["--target", options.target] if options.target else []
     folder, profiles = project_of(options)
     project = Project(folder, profiles, arguments, options.select, options.exclude)
     print(f"Watching the sources of {folder}; the first run may take a minute. Ctrl-C ends it.", file=sys.stderr)
     with contextlib.suppress(KeyboardInterrupt):
-        watch([Watched(project, _tell, Rhythm(every, compaction))], threading.Event())
+        watch([WatchedProject(project, _print_line, Intervals(every, compaction))], threading.Event())
     return 0
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     """At once, also into a pipe."""
     print(line, flush=True)
 
@@ -256,7 +256,7 @@ def _compact(options: argparse.Namespace) -> int:
 
     names = [_collection(options, name).name for name in options.model] or None
     if not _database(options).collections():
-        return _nothing(options)
+        return _print_no_collections(options)
     retain = None if options.retain_history is None else parse_duration(options.retain_history)
     for line in compact(_session(options), _database(options).storage, names, retain):
         print(line)

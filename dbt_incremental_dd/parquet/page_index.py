@@ -51,7 +51,7 @@ Values = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Field:
+class FileColumn:
     """A column of the file: its part of the schema, and its leaf columns."""
 
     schema: tuple[Fields, ...]
@@ -72,10 +72,10 @@ class Field:
         return base64.b64encode(encode(parts)).decode()
 
     @staticmethod
-    def of_text(stored: str) -> Field:
+    def of_text(stored: str) -> FileColumn:
         """What ``to_text`` stored."""
         parts, _ = decode(base64.b64decode(stored))
-        return Field(tuple(parts[1].values), tuple(parts[2].values), tuple(parts[3].values))
+        return FileColumn(tuple(parts[1].values), tuple(parts[2].values), tuple(parts[3].values))
 
 
 class PageIndex:
@@ -88,7 +88,7 @@ class PageIndex:
         self._fields: dict[str, str] = json.loads(metadata[b"fields"])
         self._unread = sum(map(len, metadata.values()))
         self._keys: dict[str, Values] = {}
-        self._made: dict[str, Field] = {}
+        self._made: dict[str, FileColumn] = {}
         self._places: dict[int, npt.NDArray[np.int64]] = {}
 
     def take_read_bytes(self) -> int:
@@ -112,10 +112,10 @@ class PageIndex:
         """How a column is described; other files may describe it in the same way."""
         return self._fields[name]
 
-    def field(self, name: str) -> Field | None:
+    def field(self, name: str) -> FileColumn | None:
         """A column of the file; None where it has no such column, or one whose values repeat."""
         if name not in self._made and name in self._fields:
-            self._made[name] = Field.of_text(self._fields[name])
+            self._made[name] = FileColumn.of_text(self._fields[name])
         return self._made.get(name)
 
     @cached_property
@@ -306,7 +306,7 @@ def _firsts(groups: Sequence[Values], rows: Sequence[int], sizes: Sequence[int])
     return pa.array(firsts)
 
 
-def _fields(footer: Fields) -> dict[str, Field]:
+def _fields(footer: Fields) -> dict[str, FileColumn]:
     """The file's columns by name, without those whose values repeat."""
     schema, chunks = footer[2].values, [column[3] for column in footer[4].values[0][1].values]
     found, at, leaf = {}, 1, 0
@@ -316,7 +316,7 @@ def _fields(footer: Fields) -> dict[str, Field]:
         leaves = range(leaf, leaf + sum(5 not in element for element in part))
         if all(element.get(3) != _REPEATED for element in part):
             same = tuple({number: chunks[i][number] for number in (1, 2, 3, 4)} for i in leaves)
-            found[part[0][4].decode()] = Field(tuple(part), same, tuple(leaves))
+            found[part[0][4].decode()] = FileColumn(tuple(part), same, tuple(leaves))
         at, leaf = end, leaves.stop
     return found
 

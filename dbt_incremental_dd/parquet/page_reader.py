@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.parquet.page_index import Field, PageIndex, Values, comparable, open_pages
+from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex, Values, comparable, open_pages
 from dbt_incremental_dd.parquet.thrift import I64, STRUCT, Encoded, Fields, Items, Number, encode, with_longs
 
 _LOG = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def _probe(
     paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
 ) -> tuple[list[pa.Table], list[str]]:
     others: list[str] = []
-    made: dict[tuple[str, ...], _File] = {}
+    made: dict[tuple[str, ...], _PageFile] = {}
     wanted = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
     found = {path: _among(path, columns.names, wanted) for path in paths}
     picked = [one for one in found.values() if one is not None]
@@ -67,7 +67,7 @@ def _probe(
             others.append(path)
         elif len(one.pages):
             like = tuple(one.index.stored(name) for name in columns.names)
-            made.setdefault(like, _File(one.fields)).add(path, one)
+            made.setdefault(like, _PageFile(one.fields)).add(path, one)
     tables = [_filtered(file.table().select(columns.names).cast(columns), wanted) for file in made.values()]
     for file in made.values():
         _LOG.debug("read %d rows of pages", file.rows, extra={"read_rows": file.rows, "read_bytes": file.read_bytes})
@@ -85,7 +85,7 @@ class _Pages:
     """Rows of a file's index that are pages to be read."""
 
     index: PageIndex
-    fields: tuple[Field, ...]
+    fields: tuple[FileColumn, ...]
     pages: np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -129,10 +129,10 @@ class _Column:
 
 
 @dataclass
-class _File:
+class _PageFile:
     """A Parquet file in memory, with a row group for each one that a page is taken from."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[FileColumn, ...]
     parts: list[bytes | memoryview] = field(default_factory=lambda: [_MAGIC])
     size: int = len(_MAGIC)
     groups: list[Fields] = field(default_factory=list)

@@ -50,7 +50,7 @@ class Encoded:
 
 def decode(data: bytes, start: int = 0) -> tuple[Fields, int]:
     """A struct, and where it ends. Raises ValueError or IndexError where the bytes are none."""
-    return _Reader(data, start).read()
+    return _CompactReader(data, start).read()
 
 
 def encode(fields: Fields) -> bytes:
@@ -96,7 +96,7 @@ def decode_numbers(data: bytes, heads: bytes) -> npt.NDArray[np.int64] | None:
     return (numbers >> 1) ^ -(numbers & 1)
 
 
-class _Reader:
+class _CompactReader:
     def __init__(self, data: bytes, position: int) -> None:
         self._data = data
         self._at = position

@@ -10,10 +10,10 @@ from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.errors import QueryError
 from dbt_incremental_dd.core.time import Time, parse_time
-from dbt_incremental_dd.untrusted.reading import MOST
+from dbt_incremental_dd.untrusted.parsed_select import MAX_CHARACTERS
 
 
-class _Words(DuckDB):
+class _Dialect(DuckDB):
     """No word makes all that follows it one text, as FETCH and CALL do otherwise."""
 
     class Tokenizer(DuckDB.Tokenizer):
@@ -22,11 +22,11 @@ class _Words(DuckDB):
 
 def tokens(sql: str) -> list[Token]:
     """The words of a statement. Raises QueryError where it has none that can be told apart."""
-    if len(sql) > MOST:
-        raise QueryError(f"the statement has {len(sql)} characters, more than {MOST}", "Send it in parts.")
+    if len(sql) > MAX_CHARACTERS:
+        raise QueryError(f"the statement has {len(sql)} characters, more than {MAX_CHARACTERS}", "Send it in parts.")
     try:
         sql.encode()
-        return list(_Words().tokenize(sql))
+        return list(_Dialect().tokenize(sql))
     except (SqlglotError, UnicodeError) as error:
         raise QueryError(f"the statement cannot be read: {error}", "Check its quotes and comments.") from error
 

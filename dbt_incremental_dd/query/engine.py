@@ -24,16 +24,16 @@ from dbt_incremental_dd.trace.arrow_reader import log_of
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.untrusted.limits import BY_TIMEOUT, Limits, Running, Watch
-from dbt_incremental_dd.untrusted.reading import Reading, parsed
+from dbt_incremental_dd.untrusted.limits import BY_TIMEOUT, Limits, StatementRun, Watchdog
+from dbt_incremental_dd.untrusted.parsed_select import ParsedSelect, parse_select
 from dbt_incremental_dd.untrusted.sized import macros
 
-BATCH = 10_000
+BATCH_ROWS = 10_000
 """Rows that are brought at a time."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """What a statement gives; ``as_of`` is None where it reads no collection."""
 
     schema: pa.Schema
@@ -48,7 +48,7 @@ class Answer:
             self.batches.close()
 
 
-class Engine:
+class QueryEngine:
     """Each collection is a view ``schema.identifier``. Any thread may use it; it costs nothing before its first
     statement."""
 
@@ -56,14 +56,14 @@ class Engine:
         root = storage.root if not storage.is_local else os.path.abspath(storage.root)
         self._storage = Storage(root, storage.options)
         self.limits = limits or Limits()
-        self._watch = Watch(self.limits.bytes)
-        self._shown: dict[str, str] = {}
+        self._watch = Watchdog(self.limits.bytes)
+        self._views: dict[str, str] = {}
         self._lock = threading.Lock()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         """With the lock held."""
-        return _opened(self._storage, self.limits)
+        return _open(self._storage, self.limits)
 
     def close(self) -> None:
         """Ends it."""
@@ -71,47 +71,47 @@ class Engine:
             if "_connection" in self.__dict__:
                 self._connection.close()
 
-    def running(self, seconds: float | None) -> Running:
+    def running(self, seconds: float | None) -> StatementRun:
         """For one statement that may compute for so long, but no longer than the engine's own limit."""
         limits = [one for one in (seconds, self.limits.seconds) if one is not None]
-        return Running(self._watch, min(limits, default=None))
+        return StatementRun(self._watch, min(limits, default=None))
 
-    def select(self, sql: str, parameters: Sequence[Any], as_of: Time | None, running: Running) -> Answer:
+    def select(self, sql: str, parameters: Sequence[Any], as_of: Time | None, running: StatementRun) -> QueryResult:
         """As ``Session.select`` says."""
         text, told = split_as_of(sql)
-        reading = parsed(text)
-        cursor, t = self._begun(reading, told if told is not None else as_of, running)
+        reading = parse_select(text)
+        cursor, t = self._begin(reading, told if told is not None else as_of, running)
         try:
-            with _told(running), running.computing(cursor):
-                reader = cursor.sql(text, params=list(parameters) or None).fetch_record_batch(BATCH)
+            with _translating_errors(running), running.computing(cursor):
+                reader = cursor.sql(text, params=list(parameters) or None).fetch_record_batch(BATCH_ROWS)
         except BaseException:
             cursor.close()
             raise
-        return Answer(reader.schema, _batches(reader, cursor, running), t, running.interrupt)
+        return QueryResult(reader.schema, _batches(reader, cursor, running), t, running.interrupt)
 
     def collections_of(self, sql: str) -> tuple[str, ...]:
         """The collections that a SELECT names. Raises QueryError for anything but one SELECT that only reads."""
-        return self._wanted(parsed(sql), self._storage.collections())
+        return self._collections_in(parse_select(sql), self._storage.collections())
 
-    def _begun(
-        self, reading: Reading, as_of: Time | None, running: Running
+    def _begin(
+        self, reading: ParsedSelect, as_of: Time | None, running: StatementRun
     ) -> tuple[duckdb.DuckDBPyConnection, Time | None]:
         """A cursor in a transaction in which the collections are read as of one time, whatever others read meanwhile;
         and that time."""
         with self._lock:
-            names = self._wanted(reading, self._refresh().values())
+            names = self._collections_in(reading, self._refresh().values())
             # A view looks at its files when it is made.
-            with _told(running):
+            with _translating_errors(running):
                 t = self._place_views(names, as_of)
             cursor = self._connection.cursor()
             cursor.begin()
         return cursor, t
 
-    def _wanted(self, reading: Reading, places: Iterable[CollectionStore]) -> tuple[str, ...]:
+    def _collections_in(self, reading: ParsedSelect, places: Iterable[CollectionStore]) -> tuple[str, ...]:
         known = [place.name for place in places]
         wanted = []
         for schema, table in reading.tables:
-            matching = [name for name in known if _is(name, schema, table)]
+            matching = [name for name in known if _matches(name, schema, table)]
             if not schema and len(matching) > 1:
                 raise QueryError(f"{table} may be any of {', '.join(matching)}", "Give its full name.")
             if not matching and (schema or table not in reading.defined or "/" in table):
@@ -124,31 +124,31 @@ class Engine:
     def _refresh(self) -> dict[str, CollectionStore]:
         """Every collection is in the catalog, with its columns; those that are gone are not."""
         known = {place.name: place for place in self._storage.collections()}
-        for name in [name for name in self._shown if name not in known]:
-            del self._shown[name]
+        for name in [name for name in self._views if name not in known]:
+            del self._views[name]
             self._connection.execute(f"DROP VIEW IF EXISTS {relation_name(name)}")
             self._show_alone(name.rpartition(".")[2])
         for name, place in known.items():
             # What is damaged says so to whoever reads it, and to nobody else.
             with contextlib.suppress(StateError):
-                if name not in self._shown and (log := place.log()) is not None:
+                if name not in self._views and (log := place.log()) is not None:
                     self._show(name, empty_sql(columns_of(place, log)))
         return known
 
     def _show(self, name: str, sql: str) -> None:
         """The view of a collection reads this."""
-        if self._shown.get(name) == sql:
+        if self._views.get(name) == sql:
             return
         schema, _, table = name.rpartition(".")
         if schema:
             self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
         self._connection.execute(f"CREATE OR REPLACE VIEW {relation_name(name)} AS {sql}")
-        self._shown[name] = sql
+        self._views[name] = sql
         self._show_alone(table)
 
     def _show_alone(self, table: str) -> None:
         """A collection is found by the last part of its name where no other has the same."""
-        having = [name for name in self._shown if name.rpartition(".")[2] == table]
+        having = [name for name in self._views if name.rpartition(".")[2] == table]
         if len(having) == 1 and having[0] not in (table, f"main.{table}"):
             self._connection.execute(
                 f"CREATE OR REPLACE VIEW main.{identifier(table)} AS FROM {relation_name(having[0])}"
@@ -173,7 +173,7 @@ class Engine:
         return contents_sql(log, columns_of(place, log), t, f"{PROTOCOL}://{below}")
 
 
-def _opened(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
+def _open(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "allow_community_extensions": False,
@@ -198,11 +198,11 @@ def _opened(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
 
 
 def _batches(
-    reader: pa.RecordBatchReader, cursor: duckdb.DuckDBPyConnection, running: Running
+    reader: pa.RecordBatchReader, cursor: duckdb.DuckDBPyConnection, running: StatementRun
 ) -> Iterator[pa.RecordBatch]:
     try:
         while True:
-            with _told(running), running.computing(cursor):
+            with _translating_errors(running), running.computing(cursor):
                 batch = next(reader, None)
             if batch is None:
                 return
@@ -212,27 +212,27 @@ def _batches(
 
 
 @contextlib.contextmanager
-def _told(running: Running) -> Iterator[None]:
+def _translating_errors(running: StatementRun) -> Iterator[None]:
     """What DuckDB raises in the block is raised as QueryError, or as QueryCanceled where it has been interrupted."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         if running.why is not None:
             raise QueryCanceled(running.why, _REMEDY if running.why == BY_TIMEOUT else "") from error
-        said = str(error).strip()
-        if "Traceback (most recent call last)" in said:
+        message = str(error).strip()
+        if "Traceback (most recent call last)" in message:
             # From the file system, which is Python's own.
             raise StateError(
-                f"a data file cannot be read: {next((x for x in said.splitlines() if 'Error: ' in x), 'damaged')}",
+                f"a data file cannot be read: {next((x for x in message.splitlines() if 'Error: ' in x), 'damaged')}",
                 _DAMAGED,
             ) from error
-        raise QueryError(said) from error
+        raise QueryError(message) from error
 
 
 _DAMAGED = "`dbt-dd status` says more; `dbt run --full-refresh` builds the collection again."
 _REMEDY = "Ask for less, or raise the server's --statement-timeout."
 
 
-def _is(name: str, schema: str, table: str) -> bool:
+def _matches(name: str, schema: str, table: str) -> bool:
     own, _, last = name.rpartition(".")
     return last == table and (not schema or own == schema)

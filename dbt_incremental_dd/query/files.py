@@ -29,12 +29,12 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
         super().__init__()
         self._storage = storage
 
-    def open(self, path: str, mode: str = "rb", **_: Any) -> _File:
+    def open(self, path: str, mode: str = "rb", **_: Any) -> _ReadOnlyFile:
         """Raises PermissionError for whatever is no data file, or for another mode than reading."""
         if mode != "rb":
             raise PermissionError(f"{path} can only be read")
         filesystem, full = self._place(path)
-        return _File(filesystem.open_input_file(full))
+        return _ReadOnlyFile(filesystem.open_input_file(full))
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """Its size in bytes."""
@@ -66,7 +66,7 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
         return self._storage.filesystem(f"{self._storage.root}/{below}")
 
 
-class _File:
+class _ReadOnlyFile:
     """One handle for several of DuckDB's threads: each has its own position, for seek and read come one after the other
     and other threads may come between."""
 

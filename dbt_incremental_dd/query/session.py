@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.query.engine import BATCH, Answer, Engine
-from dbt_incremental_dd.untrusted.limits import Running
-
-__all__ = ["BATCH", "Answer", "Session"]
+from dbt_incremental_dd.query.engine import QueryEngine, QueryResult
+from dbt_incremental_dd.untrusted.limits import StatementRun
 
 
 class Session:
     """Costs nothing while nothing runs. For one statement at a time; ``interrupt`` may come from another thread."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: QueryEngine) -> None:
         self._engine = engine
-        self._running: Running | None = None
+        self._running: StatementRun | None = None
         self.seconds: float | None = None
         """For the computing of a statement, within the engine's own limit."""
 
@@ -26,7 +24,7 @@ class Session:
         if self._running is not None:
             self._running.interrupt()
 
-    def select(self, sql: str, parameters: Sequence[Any] = (), as_of: Time | None = None) -> Answer:
+    def select(self, sql: str, parameters: Sequence[Any] = (), as_of: Time | None = None) -> QueryResult:
         """One SELECT, read as of ``as_of``, or what it says itself, or the latest time that is final in all it reads.
 
         Raises QueryError where it does anything but read collections, or DuckDB refuses it; QueryCanceled where it is

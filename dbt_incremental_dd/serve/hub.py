@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import DifferentialError
-from dbt_incremental_dd.serve.settled import whole
-from dbt_incremental_dd.subscribe.read_hold import Together
-from dbt_incremental_dd.subscribe.reads import Shared
+from dbt_incremental_dd.serve.shielded import run_shielded
+from dbt_incremental_dd.subscribe.read_hold import SharedReadHold
+from dbt_incremental_dd.subscribe.reads import SharedReads
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Step, Subscription
 
@@ -32,7 +32,7 @@ class Hub:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.is_closed = False
-        self._followed: dict[str, _Followed] = {}
+        self._followed: dict[str, _FollowedCollection] = {}
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="following")
         self._snapshots = asyncio.Semaphore(_SNAPSHOTS)
 
@@ -64,65 +64,67 @@ class Hub:
         """A subscription of its own start and shape. Raises what Subscription raises."""
         followed = await self._join(collection)
         try:
-            holds = followed.together.one()
+            holder = followed.read_hold.member()
 
-            def begun() -> Subscription:
-                made = Subscription(collection.place, start, shape, name=None, reads=followed.shared, holds=holds)
-                followed.together.say()
+            def begin() -> Subscription:
+                made = Subscription(collection.place, start, shape, name=None, reads=followed.shared, holder=holder)
+                followed.read_hold.write()
                 return made
 
             try:
-                yield Follower(await whole(self.run(begun)), followed)
+                yield Follower(await run_shielded(self.run(begin)), followed)
             finally:
-                holds.forget()
+                holder.forget()
         finally:
             self._leave(collection.name, followed)
 
-    async def _join(self, collection: Collection) -> _Followed:
+    async def _join(self, collection: Collection) -> _FollowedCollection:
         followed = self._followed.get(collection.name)
-        if followed is None or followed.failed:
-            made = _Followed(self, await self.run(Shared, collection.place), Together(collection.place))
+        if followed is None or followed.error:
+            made = _FollowedCollection(
+                self, await self.run(SharedReads, collection.place), SharedReadHold(collection.place)
+            )
             followed = self._followed.get(collection.name)
-            if followed is None or followed.failed:
+            if followed is None or followed.error:
                 followed = self._followed[collection.name] = made
         followed.followers += 1
-        if followed.watching is None:
+        if followed.watch_task is None:
             followed.before = followed.shared.frontiers().last
-            followed.watching = asyncio.create_task(followed.watch())
+            followed.watch_task = asyncio.create_task(followed.watch())
         return followed
 
-    def _leave(self, name: str, followed: _Followed) -> None:
+    def _leave(self, name: str, followed: _FollowedCollection) -> None:
         followed.followers -= 1
         if followed.followers == 0:
-            followed.together.say()
-            if followed.watching is not None:
-                followed.watching.cancel()
+            followed.read_hold.write()
+            if followed.watch_task is not None:
+                followed.watch_task.cancel()
             if self._followed.get(name) is followed:
                 del self._followed[name]
 
 
 @dataclass
-class _Followed:
+class _FollowedCollection:
     """A collection that at least one follows, on one event loop."""
 
     hub: Hub
-    shared: Shared
-    together: Together
-    stepped: asyncio.Event = field(default_factory=asyncio.Event)
+    shared: SharedReads
+    read_hold: SharedReadHold
+    advanced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when there is more; a new one each time."""
     before: int = 0
     """The latest final time before the last step."""
-    failed: DifferentialError | None = None
+    error: DifferentialError | None = None
     is_over: bool = False
     followers: int = 0
-    watching: asyncio.Task[None] | None = None
+    watch_task: asyncio.Task[None] | None = None
     reading: dict[tuple[Step, Shape], asyncio.Future[pa.Table]] = field(default_factory=dict)
     """What is being read just now."""
 
     def step(self) -> None:
         """Wakes all that wait."""
-        stepped, self.stepped = self.stepped, asyncio.Event()
-        stepped.set()
+        advanced, self.advanced = self.advanced, asyncio.Event()
+        advanced.set()
 
     async def watch(self) -> None:
         """Looks for more, for all of them, and says how far they are."""
@@ -130,34 +132,34 @@ class _Followed:
             await asyncio.sleep(POLL)
             last = self.shared.frontiers().last
             try:
-                more = await self.hub.run(self._look)
+                more = await self.hub.run(self._refresh)
             except DifferentialError as error:
-                self.failed, more = error, True
+                self.error, more = error, True
             if more:
                 self.before = last
                 self.step()
-            if self.failed:
+            if self.error:
                 return
 
-    def _look(self) -> bool:
-        self.together.say()
-        return self.shared.look()
+    def _refresh(self) -> bool:
+        self.read_hold.write()
+        return self.shared.refresh()
 
     async def read(self, subscription: Subscription, step: Step) -> pa.Table:
         """What a subscription reads for a step: once for all that are at the same one. Raises what ``Hub.read``
         raises."""
-        found = self.shared.is_local(step.after, step.up_to, subscription.shape, at_once=step.at_once)
+        found = self.shared.cached(step.after, step.up_to, subscription.shape, at_once=step.at_once)
         if found is not None:
             return found
         key = step, subscription.shape
         reading = self.reading.get(key)
         if reading is None:
             reading = self.reading[key] = asyncio.ensure_future(self.hub.read(subscription, step))
-            reading.add_done_callback(lambda done: self._has_read(key, done))
+            reading.add_done_callback(lambda done: self._finish_read(key, done))
         # It goes on for the others when one of those that wait for it leaves.
         return await asyncio.shield(reading)
 
-    def _has_read(self, key: tuple[Step, Shape], done: asyncio.Future[pa.Table]) -> None:
+    def _finish_read(self, key: tuple[Step, Shape], done: asyncio.Future[pa.Table]) -> None:
         del self.reading[key]
         if not done.cancelled():
             done.exception()  # whoever still waits is told
@@ -166,13 +168,13 @@ class _Followed:
 class Follower:
     """One subscription of a hub. What its reader takes late comes summed up in one batch."""
 
-    def __init__(self, subscription: Subscription, followed: _Followed) -> None:
+    def __init__(self, subscription: Subscription, followed: _FollowedCollection) -> None:
         self.subscription = subscription
         self._followed = followed
         self._has_caught_up = False
 
     @property
-    def shared(self) -> Shared:
+    def shared(self) -> SharedReads:
         """What it has in common with others."""
         return self._followed.shared
 
@@ -186,20 +188,20 @@ class Follower:
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
         while not self.is_over:
-            stepped = self._followed.stepped
-            if self._followed.failed:
-                raise self._followed.failed
+            advanced = self._followed.advanced
+            if self._followed.error:
+                raise self._followed.error
             is_late = self._has_caught_up and self.subscription.at < self._followed.before
-            step = self.subscription.due(at_once=is_late)
+            step = self.subscription.next_step(at_once=is_late)
             if step is not None:
-                batch = self.subscription.took(step, await self._followed.read(self.subscription, step))
+                batch = self.subscription.delivered(step, await self._followed.read(self.subscription, step))
                 self._has_caught_up |= batch.timestamp >= self._followed.before
                 return batch
             if deadline is not None and deadline <= loop.time():
                 return None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
-                    await stepped.wait()
+                    await advanced.wait()
         return None
 
     async def batches(self) -> AsyncIterator[Batch]:

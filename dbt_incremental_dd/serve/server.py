@@ -15,24 +15,25 @@ import uvicorn
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.serve.access import Access, is_loopback
-from dbt_incremental_dd.serve.http import application
+from dbt_incremental_dd.serve.http.access import Access, is_loopback
+from dbt_incremental_dd.serve.http.application import application
+from dbt_incremental_dd.serve.http.write_timeout_middleware import WriteTimeoutMiddleware
 from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.serve.limits import BACKLOG, bound_unsent, raise_open_files
-from dbt_incremental_dd.serve.patience import PATIENCE, Patience, Patient
+from dbt_incremental_dd.serve.os_limits import BACKLOG, limit_unsent_bytes, raise_open_file_limit
 from dbt_incremental_dd.serve.pgwire.listener import listen
-from dbt_incremental_dd.serve.queries import Queries
+from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 from dbt_incremental_dd.untrusted.limits import Limits
 
 _THREADS = 32
 """That read files for all who follow; SELECTs have their own besides."""
 _LAST_PORT = 65_535
-_LOOK = 0.1
+_STOP_POLL_SECONDS = 0.1
 """Seconds between looks whether to end."""
 
 
 @dataclass(frozen=True)
-class Listening:
+class ServerOptions:
     """Where and for whom. ``port``: for HTTP; ``wire``: for the Postgres protocol, None for not at all. 0: any that is
     free. ``patience``: with clients that do not read."""
 
@@ -42,7 +43,7 @@ class Listening:
     token: str | None = None
     origins: tuple[str, ...] = ()
     pages: Path | None = None
-    patience: Patience = PATIENCE
+    write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -57,40 +58,40 @@ class Listening:
             )
 
 
-def serve(database: Database, listening: Listening, tell: Callable[[str], None] = print) -> None:
+def serve(database: Database, options: ServerOptions, report: Callable[[str], None] = print) -> None:
     """Serves until it is interrupted. Raises ConfigError where it cannot listen there."""
-    sockets = Sockets.of(listening)
-    raise_open_files(tell)
+    sockets = Sockets.of(options)
+    raise_open_file_limit(report)
     if not database.collections():
-        tell(f"There are no collections under {database.storage.root} yet: they show when there are.")
-    asyncio.run(run(database, listening, sockets, tell))
+        report(f"There are no collections under {database.storage.root} yet: they show when there are.")
+    asyncio.run(run(database, options, sockets, report))
 
 
 async def run(
     database: Database,
-    listening: Listening,
+    options: ServerOptions,
     sockets: Sockets,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     stop: threading.Event | None = None,
 ) -> None:
     """The same on sockets that are bound, in the running loop, until it is interrupted or told to ``stop``."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
-    access = Access(listening.token, listening.host, listening.origins)
-    queries = Queries(database.storage, listening.limits)
-    app = application(database, access, listening.pages, queries)
+    access = Access(options.token, options.host, options.origins)
+    queries = QueryPool(database.storage, options.limits)
+    app = application(database, access, options.pages, queries)
     hub: Hub = app.state.hub
-    patient = Patient(app, listening.patience, lambda client: server.transport(client))
+    with_timeout = WriteTimeoutMiddleware(app, options.write_timeout, lambda client: server.transport(client))
     config = uvicorn.Config(
-        patient, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2, backlog=BACKLOG
+        with_timeout, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2, backlog=BACKLOG
     )
     server = _Server(config, hub)
-    host = f"[{listening.host}]" if ":" in listening.host else listening.host
-    tell(f"Collections of {database.storage.root} at http://{host}:{_port(sockets.web)}/")
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    report(f"Collections of {database.storage.root} at http://{host}:{_port(sockets.web)}/")
     wire = None
     if sockets.wire is not None:
-        wire = await listen(hub, sockets.wire, listening.token, queries, listening.patience)
-        tell(f"and by the Postgres protocol: psql -h {listening.host} -p {wire.port} dd")
-    stopping = asyncio.create_task(server.end_with(stop or threading.Event()))
+        wire = await listen(hub, sockets.wire, options.token, queries, options.write_timeout)
+        report(f"and by the Postgres protocol: psql -h {options.host} -p {wire.port} dd")
+    stopping = asyncio.create_task(server.end_when_set(stop or threading.Event()))
     try:
         await server.serve(sockets=[sockets.web])
     finally:
@@ -124,10 +125,10 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
         asyncio.get_running_loop().call_soon_threadsafe(self.end)
 
-    async def end_with(self, stop: threading.Event) -> None:
+    async def end_when_set(self, stop: threading.Event) -> None:
         """When somebody says so."""
         while not stop.is_set():
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_STOP_POLL_SECONDS)
         self.end()
 
 
@@ -139,18 +140,18 @@ class Sockets:
     wire: socket.socket | None = None
 
     @staticmethod
-    def of(listening: Listening) -> Sockets:
+    def of(options: ServerOptions) -> Sockets:
         """Bound. Raises ConfigError where nothing can listen there."""
-        host, wire, patience = listening.host, listening.wire, listening.patience
-        web = bind(host, listening.port, patience)
-        return Sockets(web, None if wire is None else bind(host, wire, patience))
+        host, wire, write_timeout = options.host, options.wire, options.write_timeout
+        web = bind(host, options.port, write_timeout)
+        return Sockets(web, None if wire is None else bind(host, wire, write_timeout))
 
 
 def _port(bound: socket.socket) -> int:
     return int(bound.getsockname()[1])
 
 
-def bind(host: str, port: int, patience: Patience = PATIENCE) -> socket.socket:
+def bind(host: str, port: int, write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT) -> socket.socket:
     """A socket that listens there. Raises ConfigError, saying why it cannot."""
     if not 0 <= port <= _LAST_PORT:  # the resolver takes the rest of a division
         raise ConfigError(f"there is no port {port}", f"Give one up to {_LAST_PORT}, or 0 for any that is free.")
@@ -162,6 +163,6 @@ def bind(host: str, port: int, patience: Patience = PATIENCE) -> socket.socket:
         made.listen(BACKLOG)
     except OSError as error:
         raise ConfigError(f"nothing can listen on {host}, port {port}: {error}", "Give another one.") from error
-    bound_unsent(made, patience.seconds)
+    limit_unsent_bytes(made, write_timeout.seconds)
     made.setblocking(False)
     return made

@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.subscribe.plain import python_rows
+from dbt_incremental_dd.subscribe.json_values import python_rows
 from dbt_incremental_dd.subscribe.shape import STATE
 from dbt_incremental_dd.subscribe.subscription import Batch, Subscription
 

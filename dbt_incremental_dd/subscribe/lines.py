@@ -13,7 +13,7 @@ import pyarrow as pa
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.subscribe.cursor import Cursor, Row
-from dbt_incremental_dd.subscribe.plain import plain
+from dbt_incremental_dd.subscribe.json_values import json_value
 from dbt_incremental_dd.subscribe.shape import STATE
 
 PROGRESSED = "dd_progressed"
@@ -38,7 +38,7 @@ def _json(names: Sequence[str], change: str, *, progress: bool) -> _Writer:
     def write(row: Row) -> str:
         if row.values is None:
             return json.dumps({TIME: row.timestamp, PROGRESSED: True})
-        return json.dumps({TIME: row.timestamp, change: _change(row), **plain(row.values)})
+        return json.dumps({TIME: row.timestamp, change: _change(row), **json_value(row.values)})
 
     return write, []
 
@@ -53,8 +53,8 @@ def _csv(names: Sequence[str], change: str, *, progress: bool) -> _Writer:
 
     def write(row: Row) -> str:
         values = row.values or {}
-        told = [str(row.progressed).lower()] if progress else []
-        return joined([row.timestamp, *told, _change(row), *(values.get(name) for name in names)])
+        progressed = [str(row.progressed).lower()] if progress else []
+        return joined([row.timestamp, *progressed, _change(row), *(values.get(name) for name in names)])
 
     return write, [joined(fields)]
 
@@ -65,8 +65,8 @@ def _table(names: Sequence[str], change: str, *, progress: bool) -> _Writer:
         if row.values is None:
             return f"{at}  -- nothing more before"
         cells = ("NULL" if row.values[name] is None else str(row.values[name]) for name in names)
-        told = row.state if row.state is not None else f"{row.diff:+d}"
-        return f"{at}  {told}  {'  '.join(cells)}"
+        change = row.state if row.state is not None else f"{row.diff:+d}"
+        return f"{at}  {change}  {'  '.join(cells)}"
 
     return write, [f"time  {change.removeprefix('dd_')}  {'  '.join(names)}"]
 

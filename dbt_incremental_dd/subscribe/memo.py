@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 T = TypeVar("T")
-_EACH = 50_000
+_OVERHEAD = 50_000
 """Bytes that each thing is counted with besides: many small ones take more than what they hold."""
 
 
@@ -25,8 +25,8 @@ class Memo:
     """At most ``most`` bytes. What is larger, or has had to make room, is there as long as anybody holds it, and
     belongs to all who ask for it meanwhile. Threads may share it: whoever asks for what is being made waits for it."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._made: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._held: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self._making: dict[Hashable, threading.Lock] = {}
@@ -59,14 +59,14 @@ class Memo:
             return self._held.get(key, default)
 
     def _keep(self, key: Hashable, made: object, size: int) -> None:
-        size += _EACH
+        size += _OVERHEAD
         with self._lock:
             with contextlib.suppress(TypeError):  # lists and bytes cannot be held weakly
                 self._held[key] = made
-            if size > self._most:
+            if size > self._max_bytes:
                 return
             self.bytes += size - self._made.pop(key, (None, 0))[1]
             self._made[key] = (made, size)
-            while self.bytes > self._most:
+            while self.bytes > self._max_bytes:
                 _, (_, gone) = self._made.popitem(last=False)
                 self.bytes -= gone

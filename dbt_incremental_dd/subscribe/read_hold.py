@@ -17,16 +17,16 @@ from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.trace.holds import held_by, hold, release
 from dbt_incremental_dd.trace.layout import CollectionStore
 
-FORGOTTEN = 600_000
+EXPIRY = 600_000
 """Ms after which a subscription without a name that says nothing more holds nothing back."""
-_AGAIN = FORGOTTEN // 3
-_LATER = 5_000
+_RENEWAL = EXPIRY // 3
+_MAX_LAG = 5_000
 """Ms that subscriptions which are kept together may be said to be behind where they are."""
-AWAY = 7 * 86_400_000
+NAMED_EXPIRY = 7 * 86_400_000
 """Ms for which one with a name may be away."""
 
 
-class Holds(Protocol):
+class Holder(Protocol):
     """What a subscription says of itself, so that what it has to read stays."""
 
     def at(self, t: Time) -> None:
@@ -43,10 +43,10 @@ class ReadHold:
         self._place = place
         self._name = name
         self._reader = uuid.uuid4().hex if name is None else _reader(name)
-        self._lasts = FORGOTTEN if name is None else AWAY
+        self._expiry = EXPIRY if name is None else NAMED_EXPIRY
         who = f"of {_user()} on {socket.gethostname()}, process {os.getpid()}" if name is None else name
         self._by = f"subscription {who}"
-        self._said: tuple[Time, Time] | None = None
+        self._written: tuple[Time, Time] | None = None
         """Up to where it has read, and when it said so."""
 
     @property
@@ -59,11 +59,11 @@ class ReadHold:
         """All up to ``t`` has been read. Where nothing may be written nothing is held; but one with a name is refused
         (StateError)."""
         clock = now()
-        if self._said is not None and self._said[0] == t and clock - self._said[1] < _AGAIN:
+        if self._written is not None and self._written[0] == t and clock - self._written[1] < _RENEWAL:
             return
-        self._said = (t, clock)
+        self._written = (t, clock)
         try:
-            hold(self._place, self._reader, t, self._by, clock + self._lasts)
+            hold(self._place, self._reader, t, self._by, clock + self._expiry)
         except OSError as error:
             if self._name is not None:
                 raise StateError(
@@ -73,56 +73,56 @@ class ReadHold:
 
     def forget(self) -> None:
         """It holds nothing any more."""
-        self._said = None
+        self._written = None
         release(self._place, self._reader)
 
 
-class Together:
+class SharedReadHold:
     """What many subscriptions to one collection say of themselves, in one file: where the last of them is. They say it
     when ``say`` is called: before one that is new or has gone back reads, and again and again after that."""
 
     def __init__(self, place: CollectionStore) -> None:
-        self._keeping = ReadHold(place)
-        self._where: dict[int, Time] = {}
-        self._said: tuple[Time, Time] | None = None
+        self._hold = ReadHold(place)
+        self._positions: dict[int, Time] = {}
+        self._written: tuple[Time, Time] | None = None
         self._lock = threading.Lock()
-        self._saying = threading.Lock()
+        self._writing = threading.Lock()
 
-    def one(self) -> Holds:
+    def member(self) -> Holder:
         """For one more subscription."""
-        return _One(self)
+        return _Member(self)
 
     def move(self, reader: int, t: Time | None) -> None:
         """That one is at ``t``, or gone."""
         with self._lock:
             if t is None:
-                self._where.pop(reader, None)
+                self._positions.pop(reader, None)
             else:
-                self._where[reader] = t
+                self._positions[reader] = t
 
-    def say(self) -> None:
+    def write(self) -> None:
         """Writes where the last of them is, or that there is none, unless that has been written lately."""
-        with self._saying:
+        with self._writing:
             clock = now()
             with self._lock:
-                last = min(self._where.values(), default=None)
+                last = min(self._positions.values(), default=None)
             if last is None:
-                self._keeping.forget()
-                self._said = None
-            elif self._said is None or last < self._said[0] or clock - self._said[1] >= _LATER:
-                self._said = (last, clock)
-                self._keeping.at(last)
+                self._hold.forget()
+                self._written = None
+            elif self._written is None or last < self._written[0] or clock - self._written[1] >= _MAX_LAG:
+                self._written = (last, clock)
+                self._hold.at(last)
 
 
-class _One:
-    def __init__(self, together: Together) -> None:
-        self._together = together
+class _Member:
+    def __init__(self, shared: SharedReadHold) -> None:
+        self._shared = shared
 
     def at(self, t: Time) -> None:
-        self._together.move(id(self), t)
+        self._shared.move(id(self), t)
 
     def forget(self) -> None:
-        self._together.move(id(self), None)
+        self._shared.move(id(self), None)
 
 
 def _reader(name: str) -> str:

@@ -33,7 +33,7 @@ class Reads(Protocol):
 
 
 @dataclass(frozen=True)
-class Direct:
+class DirectReads:
     """From the files, whenever it is asked for."""
 
     place: CollectionStore
@@ -49,17 +49,17 @@ class Direct:
         return shape.apply(_at(contents(self.place, t), t))
 
 
-class Shared:
+class SharedReads:
     """The same for any number of subscriptions that go by the same steps: one of them reads, and the others get what it
     has read. What is kept is bounded by ``SHARED_BYTES``, whatever their number."""
 
     def __init__(self, place: CollectionStore) -> None:
         self.place = place
         self.memo = Memo(SHARED_BYTES)
-        self._direct = Direct(place)
+        self._direct = DirectReads(place)
         self._seen = self._direct.frontiers()
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Takes the next step, to where the collection is now; whether there was one to take."""
         found = self._direct.frontiers()
         has_come_further, self._seen = found.upper > self._seen.upper, found
@@ -77,7 +77,7 @@ class Shared:
     def contents(self, t: Time, shape: Shape) -> pa.Table:
         return self.memo.get((None, t, False, shape), lambda: self._direct.contents(t, shape), _bytes)
 
-    def is_local(self, after: Time | None, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table | None:
+    def cached(self, after: Time | None, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table | None:
         """What ``changes``, or with ``after`` None ``contents``, has read for another subscription and would give at
         once; None where it would have to read."""
         return self.memo.find((after, up_to, at_once, shape))

@@ -16,8 +16,8 @@ from sqlglot.errors import SqlglotError
 from dbt_incremental_dd.core.errors import QueryCanceled, QueryError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.duck.connections import confined
-from dbt_incremental_dd.untrusted.limits import Limits, Running, Watch
-from dbt_incremental_dd.untrusted.reading import parsed
+from dbt_incremental_dd.untrusted.limits import Limits, StatementRun, Watchdog
+from dbt_incremental_dd.untrusted.parsed_select import parse_select
 
 _LINEAR = {"expressions", "from_", "from", "where", "kind", "hint"}
 _REMEDY = (
@@ -37,7 +37,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         self._require_linear(self._select)
-        if len(parsed(self.sql).tables) != 1:
+        if len(parse_select(self.sql).tables) != 1:
             raise QueryError("a subscription is to one collection", _REMEDY)
 
     @cached_property
@@ -62,9 +62,9 @@ class Selection:
         where DuckDB cannot compute it."""
         sql = self._over(tuple(updates.column_names))
         # What is computed is what DuckDB reads, not what was read to make it.
-        if parsed(sql).tables != (("", _ROWS),):
+        if parse_select(sql).tables != (("", _ROWS),):
             raise QueryError("a subscription is to one collection", _REMEDY)
-        running = Running(_watch(), SECONDS)
+        running = StatementRun(_watch(), SECONDS)
         with confined() as connection:
             connection.register(_ROWS, updates)
             try:
@@ -118,8 +118,8 @@ class Selection:
 
 
 @cache
-def _watch() -> Watch:
-    return Watch(Limits().bytes)
+def _watch() -> Watchdog:
+    return Watchdog(Limits().bytes)
 
 
 def _name(selected: exp.Expr) -> str:

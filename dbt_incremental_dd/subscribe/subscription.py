@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time, format_time
-from dbt_incremental_dd.subscribe.read_hold import Holds, ReadHold
-from dbt_incremental_dd.subscribe.reads import Direct, Reads
+from dbt_incremental_dd.subscribe.read_hold import Holder, ReadHold
+from dbt_incremental_dd.subscribe.reads import DirectReads, Reads
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.trace.arrow_reader import updates_schema
 from dbt_incremental_dd.trace.layout import CollectionStore
@@ -101,31 +101,31 @@ class Subscription:
     name: str | None = None
     reads: Reads | None = None
     """By default its own, from the files."""
-    holds: Holds | None = None
+    holder: Holder | None = None
     """By default its own; not with a name."""
 
     def __post_init__(self) -> None:
-        given = self.start
-        self._reads = self.reads or Direct(self.place)
+        start = self.start
+        self._reads = self.reads or DirectReads(self.place)
         self._named = None if self.name is None else ReadHold(self.place, self.name)
         frontiers = self._reads.frontiers()
-        remembered = self._named.remembered if self._named and given.as_of is None else None
-        begins = remembered if remembered is not None else given.as_of
-        self._at: Time = frontiers.last if begins is None else begins
+        remembered = self._named.remembered if self._named and start.as_of is None else None
+        begin_at = remembered if remembered is not None else start.as_of
+        self._at: Time = frontiers.last if begin_at is None else begin_at
         """Below it, and at it once it has begun, everything has been delivered."""
-        self._has_begun = not given.snapshot or remembered is not None
-        if given.up_to is not None and given.up_to <= self._at:
+        self._has_begun = not start.snapshot or remembered is not None
+        if start.up_to is not None and start.up_to <= self._at:
             raise ConfigError(
                 f"a subscription to {self.place.name} from {format_time(self._at)} cannot end before "
-                f"{format_time(given.up_to)}",
+                f"{format_time(start.up_to)}",
                 "UP TO has to be later than AS OF.",
             )
         if self._at < frontiers.upper:
             frontiers.require(self._at, self.place.name)
         # What a name remembers is where to go on without a snapshot.
-        own = self.holds or ReadHold(self.place)
-        self._keeping: Holds = self._named if self._named and self._has_begun else own
-        self._keeping.at(self._at)
+        own = self.holder or ReadHold(self.place)
+        self._hold: Holder = self._named if self._named and self._has_begun else own
+        self._hold.at(self._at)
 
     @property
     def at(self) -> Time:
@@ -150,16 +150,16 @@ class Subscription:
     def poll(self, *, at_once: bool = False) -> Batch | None:
         """What is new; None where nothing is. Whoever asks has dealt with all that came before. ``at_once``: updates
         of several times come summed up at the last of them."""
-        step = self.due(at_once=at_once)
-        return None if step is None else self.took(step, self.read(step))
+        step = self.next_step(at_once=at_once)
+        return None if step is None else self.delivered(step, self.read(step))
 
-    def due(self, *, at_once: bool = False) -> Step | None:
+    def next_step(self, *, at_once: bool = False) -> Step | None:
         """What has to be read for the next batch; None where nothing is new. Whoever asks has dealt with all that came
         before."""
         if self.has_ended:
             self.close()
             return None
-        self._keep()
+        self._update_hold()
         last = self._reads.frontiers().last
         if self.start.up_to is not None:
             last = min(last, self.start.up_to - 1)
@@ -173,34 +173,34 @@ class Subscription:
             return self._reads.contents(step.up_to, self.shape)
         return self._reads.changes(step.after, step.up_to, self.shape, at_once=step.at_once)
 
-    def took(self, step: Step, updates: pa.Table) -> Batch:
+    def delivered(self, step: Step, updates: pa.Table) -> Batch:
         """The batch of a step, with what has been read for it."""
         self._has_begun, self._at = True, step.up_to
         return Batch(updates, step.up_to + 1, step.after)
 
-    def _keep(self) -> None:
+    def _update_hold(self) -> None:
         """History is held from where it is, with its name once it has begun."""
-        if self._named and self._has_begun and self._keeping is not self._named:
+        if self._named and self._has_begun and self._hold is not self._named:
             self._named.at(self._at)
-            self._keeping.forget()
-            self._keeping = self._named
-        self._keeping.at(self._at)
+            self._hold.forget()
+            self._hold = self._named
+        self._hold.at(self._at)
 
     def close(self) -> None:
         """It reads no more, has dealt with what it has read, and holds no history back unless it has a name. A closed
         one may go on, as long as history is there."""
         if self._has_begun and self._named:
-            self._keep()
-        self._leave()
+            self._update_hold()
+        self._release_hold()
 
-    def _leave(self) -> None:
+    def _release_hold(self) -> None:
         """It reads no more; one with a name comes back to what it may not have dealt with."""
-        if self._keeping is not self._named:
-            self._keeping.forget()
+        if self._hold is not self._named:
+            self._hold.forget()
 
     def forget(self) -> None:
         """It reads no more, and if it has a name will not come back."""
-        self._keeping.forget()
+        self._hold.forget()
 
     def wait(self, timeout: float | None = None) -> Batch | None:
         """The next batch; None where the subscription has ended, or none has come within ``timeout`` seconds."""
@@ -220,7 +220,7 @@ class Subscription:
             while (batch := self.wait()) is not None:
                 yield batch
         finally:
-            self._leave()
+            self._release_hold()
 
     async def __aiter__(self) -> AsyncIterator[Batch]:
         try:
@@ -232,7 +232,7 @@ class Subscription:
                     await asyncio.sleep(POLL)
             self.close()
         finally:
-            self._leave()
+            self._release_hold()
 
     def __enter__(self) -> Subscription:
         return self
@@ -241,4 +241,4 @@ class Subscription:
         if kind is None:
             self.close()
         else:
-            self._leave()
+            self._release_hold()

@@ -13,9 +13,9 @@ from typing import Protocol
 from dbt_incremental_dd.core.errors import ConfigError, QueryCanceled
 
 MIB = 1 << 20
-_LOOK = 0.05
+_CHECK_SECONDS = 0.05
 """Seconds between looks at what is being computed."""
-_SHARE = 4
+_MEMORY_SHARE = 4
 """One part in so many of the machine's memory, by default."""
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": MIB, "G": 1 << 30, "T": 1 << 40}
 BY_CLIENT = "canceling statement due to user request"
@@ -62,7 +62,7 @@ class Limits:
     @property
     def bytes(self) -> int:
         """The memory."""
-        return max(machine_memory() // _SHARE, 16 * MIB) if self.memory is None else self.memory
+        return max(machine_memory() // _MEMORY_SHARE, 16 * MIB) if self.memory is None else self.memory
 
 
 class Interruptible(Protocol):
@@ -72,10 +72,10 @@ class Interruptible(Protocol):
         """Ends what is being computed, with an error."""
 
 
-class Running:
+class StatementRun:
     """One statement. ``interrupt`` may come from any thread, at any time."""
 
-    def __init__(self, watch: Watch, seconds: float | None) -> None:
+    def __init__(self, watch: Watchdog, seconds: float | None) -> None:
         self._watch = watch
         self.left = seconds
         self.why: str | None = None
@@ -109,26 +109,26 @@ class Running:
             raise QueryCanceled(self.why)
 
 
-class Watch:
+class Watchdog:
     """Interrupts statements that compute for too long; and all of them where the process has grown by more than twice
     ``memory`` bytes: not all that DuckDB takes is counted by its own limit."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
-        self._running: dict[Running, float | None] = {}
+        self._running: dict[StatementRun, float | None] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._before = 0
+        self._baseline = 0
 
     @contextmanager
-    def over(self, running: Running) -> Iterator[None]:
+    def over(self, running: StatementRun) -> Iterator[None]:
         """As long as the block runs."""
         with self._changed:
             if not self._running:
-                self._before = _resident()
+                self._baseline = _resident()
             self._running[running] = None if running.left is None else time.monotonic() + running.left
             if self._thread is None:
-                self._thread = threading.Thread(target=self._look, name="query-watch", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="query-watch", daemon=True)
                 self._thread.start()
             self._changed.notify()
         try:
@@ -137,7 +137,7 @@ class Watch:
             with self._changed:
                 del self._running[running]
 
-    def _look(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._changed:
                 while not self._running:
@@ -145,7 +145,7 @@ class Watch:
                         self._thread = None
                         return
                 self._interrupt()
-            time.sleep(_LOOK)
+            time.sleep(_CHECK_SECONDS)
 
     def _interrupt(self) -> None:
         now = time.monotonic()
@@ -154,7 +154,7 @@ class Watch:
                 running.interrupt()
             elif deadline is not None and now > deadline:
                 running.interrupt(BY_TIMEOUT)
-        if _resident() - self._before > 2 * self._memory:
+        if _resident() - self._baseline > 2 * self._memory:
             for running in self._running:
                 running.interrupt(BY_MEMORY)
 

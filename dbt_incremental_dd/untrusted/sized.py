@@ -3,9 +3,9 @@ that ask for too much."""
 
 from __future__ import annotations
 
-MOST = 100_000
+MAX_SIZE = 100_000
 """Characters, bytes or elements that one call may make."""
-_PAIRS = 100_000
+_MAX_PAIRS = 100_000
 """Pairs of characters that one call may compare."""
 
 _DISTANCES = ("levenshtein", "editdist3", "damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity")
@@ -21,13 +21,13 @@ SIZED = frozenset({"repeat", "bitstring", "bar", "equi_width_bins", *_DISTANCES,
 def macros() -> list[str]:
     """The statements that make them, in a database that has none of their names."""
     found = {
-        "repeat": [_call("repeat", "x, n", f"length(x::VARCHAR)::DOUBLE * n > {MOST}", "n")],
-        "bitstring": [_call("bitstring", "x, n", f"n > {MOST}", "n")],
+        "repeat": [_call("repeat", "x, n", f"length(x::VARCHAR)::DOUBLE * n > {MAX_SIZE}", "n")],
+        "bitstring": [_call("bitstring", "x, n", f"n > {MAX_SIZE}", "n")],
         "bar": ["(x, low, high) AS system.main.bar(x, low, high)", _bar()],
-        "equi_width_bins": [_call("equi_width_bins", "low, high, n, nice", f"n > {MOST}", "n")],
-        **{name: [_call(name, "x, n, pad", f"n > {MOST}", "n")] for name in _PADS},
-        **{name: [_call(name, "a, b", f"length(a)::DOUBLE * length(b) > {_PAIRS}", "b")] for name in _DISTANCES},
-        **{name: [_resize(name), _call(name, "x, n, value", f"n > {MOST}", "n")] for name in _RESIZES},
+        "equi_width_bins": [_call("equi_width_bins", "low, high, n, nice", f"n > {MAX_SIZE}", "n")],
+        **{name: [_call(name, "x, n, pad", f"n > {MAX_SIZE}", "n")] for name in _PADS},
+        **{name: [_call(name, "a, b", f"length(a)::DOUBLE * length(b) > {_MAX_PAIRS}", "b")] for name in _DISTANCES},
+        **{name: [_resize(name), _call(name, "x, n, value", f"n > {MAX_SIZE}", "n")] for name in _RESIZES},
         **{name: _ranges(name) for name in _RANGES},
     }
     return [f"CREATE MACRO {name}{', '.join(bodies)}" for name, bodies in found.items()]
@@ -40,11 +40,11 @@ def _call(name: str, parameters: str, too_much: str, checked: str) -> str:
 
 
 def _bar() -> str:
-    return _call("bar", "x, low, high, width", f"width > {MOST}", "width")
+    return _call("bar", "x, low, high, width", f"width > {MAX_SIZE}", "width")
 
 
 def _resize(name: str) -> str:
-    return _call(name, "x, n", f"n > {MOST}", "n")
+    return _call(name, "x, n", f"n > {MAX_SIZE}", "n")
 
 
 def _ranges(name: str) -> list[str]:
@@ -52,9 +52,9 @@ def _ranges(name: str) -> list[str]:
     a, b, c = (f"try_cast({one}::VARCHAR AS DOUBLE)" for one in "abc")
     begin, end = (f"epoch_us(try_cast({one}::VARCHAR AS TIMESTAMP))::DOUBLE" for one in "ab")
     step = "epoch_us(try_cast(c::VARCHAR AS INTERVAL))"
-    many = f"abs({b} - {a}) > {MOST} * abs({c}) OR abs({end} - {begin}) > {MOST}::DOUBLE * abs({step})"
+    many = f"abs({b} - {a}) > {MAX_SIZE} * abs({c}) OR abs({end} - {begin}) > {MAX_SIZE}::DOUBLE * abs({step})"
     return [
-        _call(name, "b", f"b > {MOST}", "b"),
-        _call(name, "a, b", f"b::DOUBLE - a > {MOST}", "b"),
+        _call(name, "b", f"b > {MAX_SIZE}", "b"),
+        _call(name, "a, b", f"b::DOUBLE - a > {MAX_SIZE}", "b"),
         _call(name, "a, b, c", many, "c"),
     ]

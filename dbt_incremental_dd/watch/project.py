@@ -19,7 +19,7 @@ class RunFailed(DifferentialError):
 
 
 @dataclass(frozen=True)
-class Ran:
+class ModelResult:
     """One model's part in a run."""
 
     name: str
@@ -50,9 +50,9 @@ class Project:
 
     def _listed(self) -> list[str]:
         """Unique ids of the models that are selected. Raises ConfigError where there are none."""
-        chosen = [word for name in ("select", "exclude") for word in _option(name, getattr(self, name))]
+        selection = [word for name in ("select", "exclude") for word in _option(name, getattr(self, name))]
         how = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]
-        found = self._invoke(["list", *how, *chosen], self._manifest)
+        found = self._invoke(["list", *how, *selection], self._manifest)
         if not found.success or not found.result:
             raise ConfigError(
                 f"nothing of the project in {self.folder} is selected: {found.exception or 'no model matches'}",
@@ -82,24 +82,24 @@ class Project:
         names = sorted(own | folders | {"dbt_project.yml", "profiles.yml", "packages.yml"})
         return [os.path.join(self.folder, name) for name in names if name]
 
-    def run(self, select: Sequence[str] | None = None) -> list[Ran]:
+    def run(self, select: Sequence[str] | None = None) -> list[ModelResult]:
         """One `dbt run` of these models, or of all that are selected. Raises RunFailed, naming each model that failed
         and why."""
         if select is None and self._selected is not None:
             select = [".".join(node.fqn) for node in self._models()]
-        chosen = _option("select", select or ())
+        selection = _option("select", select or ())
         # What relations there are is asked for where it is needed, and nobody reads the artifacts of each run.
-        quick = ["--no-populate-cache", "--no-write-json"]
+        flags = ["--no-populate-cache", "--no-write-json"]
         forget_compiled(self._manifest)
-        result = self._invoke(["run", *quick, *chosen], self._manifest)
+        result = self._invoke(["run", *flags, *selection], self._manifest)
         if isinstance(result.exception, KeyboardInterrupt):
             raise result.exception
-        ran = list(getattr(result.result, "results", ()) or ())
-        failed = [one for one in ran if one.status in ("error", "fail", "skipped")]
+        results = list(getattr(result.result, "results", ()) or ())
+        failed = [one for one in results if one.status in ("error", "fail", "skipped")]
         if result.exception or failed or not result.success:
-            told = [f"{one.node.name}: {one.message}" for one in failed if one.status != "skipped"]
-            raise RunFailed("; ".join(told) or str(result.exception or "dbt run failed"))
-        return [_ran(one) for one in ran]
+            reasons = [f"{one.node.name}: {one.message}" for one in failed if one.status != "skipped"]
+            raise RunFailed("; ".join(reasons) or str(result.exception or "dbt run failed"))
+        return [_result_of(one) for one in results]
 
     def storage(self) -> Storage:
         """Where the collections are, as the profile says; known after the first run."""
@@ -145,6 +145,6 @@ def _closure(names: Iterable[str], steps: dict[str, list[str]]) -> set[str]:
     return found
 
 
-def _ran(one: Any) -> Ran:
+def _result_of(one: Any) -> ModelResult:
     response = one.adapter_response or {}
-    return Ran(one.node.name, int(response.get("rows_added") or 0), int(response.get("rows_removed") or 0))
+    return ModelResult(one.node.name, int(response.get("rows_added") or 0), int(response.get("rows_removed") or 0))

@@ -13,18 +13,18 @@ from dbt_incremental_dd.core.time import format_time, now
 from dbt_incremental_dd.sources.change_token import change_token, poll_interval
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.watch.project import Project, Ran
+from dbt_incremental_dd.watch.project import ModelResult, Project
 
 POLL = 0.05
 """Seconds between looks at sources on a local disk, where a look takes less than a tenth of that."""
-_FILES = 2.0
+_PROJECT_POLL_SECONDS = 2.0
 """Seconds between looks at the project's own files."""
-_AGAIN = 15.0
+_RETRY_SECONDS = 15.0
 """Seconds after which what has failed is tried again."""
 
 
 @dataclass(frozen=True)
-class Rhythm:
+class Intervals:
     """In seconds: ``every`` all models run also without news, for sources that only a run can look at, and for rows
     that leave as time passes; ``compaction`` as often as history beyond the window is let go. 0: never."""
 
@@ -33,13 +33,13 @@ class Rhythm:
 
 
 @dataclass
-class Watched:
+class WatchedProject:
     """One project, and what its sources looked like when its models were last run."""
 
     project: Project
-    tell: Callable[[str], None] = print
-    rhythm: Rhythm = field(default_factory=Rhythm)
-    _seen: dict[str, Hashable] = field(default_factory=dict, init=False)
+    report: Callable[[str], None] = print
+    intervals: Intervals = field(default_factory=Intervals)
+    _tokens: dict[str, Hashable] = field(default_factory=dict, init=False)
     _sources: dict[str, SourceSpec] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
     _storage: Storage | None = field(default=None, init=False)
@@ -55,53 +55,53 @@ class Watched:
 
     def step(self) -> bool:
         """Runs what there is to run; whether there was anything."""
-        if self._is_due("files", _FILES) and self._has_changed():
+        if self._is_due("files", _PROJECT_POLL_SECONDS) and self._has_changed():
             return True
-        fresh = [name for name in self._sources if self._has_news(name)]
-        if fresh:
-            return self._run(fresh, ", ".join(sorted(self._sources[name].name for name in fresh)))
-        if self._has_failed and self._is_due("again", _AGAIN):
+        changed_sources = [name for name in self._sources if self._is_new(name)]
+        if changed_sources:
+            return self._run(changed_sources, ", ".join(sorted(self._sources[name].name for name in changed_sources)))
+        if self._has_failed and self._is_due("again", _RETRY_SECONDS):
             return self._run((), "what has failed, again")
-        if self._is_due("every", self.rhythm.every):
+        if self._is_due("every", self.intervals.every):
             return self._run((), "everything")
-        if self._is_due("compaction", self.rhythm.compaction):
+        if self._is_due("compaction", self.intervals.compaction):
             return self._compact()
         return False
 
-    def _run(self, fresh: Sequence[str], why: str) -> bool:
+    def _run(self, changed_sources: Sequence[str], why: str) -> bool:
         """Models on these sources, or all. What a source looks like is taken down before: what comes meanwhile is news
         for the next run."""
         began = clock.monotonic()
-        looks = {name: self._look(name) for name in (fresh or self._sources)}
-        self._seen.update(looks)
+        tokens = {name: self._token(name) for name in (changed_sources or self._sources)}
+        self._tokens.update(tokens)
         try:
-            ran = self.project.run(self.project.affected(fresh) if fresh else None)
+            results = self.project.run(self.project.affected(changed_sources) if changed_sources else None)
             self._storage = self._storage or self.project.storage()
-            self._has_failed = self._has_failed and bool(fresh)
-            self._tell_of(ran, why, clock.monotonic() - began)
+            self._has_failed = self._has_failed and bool(changed_sources)
+            self._report_run(results, why, clock.monotonic() - began)
         except DifferentialError as error:
             self._has_failed = True
-            self.tell(f"{format_time(now())}  FAILED  {error}")
-        for name in ("again", *(() if fresh else ("every",))):
+            self.report(f"{format_time(now())}  FAILED  {error}")
+        for name in ("again", *(() if changed_sources else ("every",))):
             self._due[name] = clock.monotonic()
         return True
 
-    def _tell_of(self, ran: Sequence[Ran], why: str, seconds: float) -> None:
-        moved = [one for one in ran if one.rows_added or one.rows_removed]
-        changed = [f"{one.name} +{one.rows_added} -{one.rows_removed}" for one in moved]
+    def _report_run(self, results: Sequence[ModelResult], why: str, seconds: float) -> None:
+        changed_models = [one for one in results if one.rows_added or one.rows_removed]
+        changed = [f"{one.name} +{one.rows_added} -{one.rows_removed}" for one in changed_models]
         if changed or not self._due.get("told"):
             self._due["told"] = clock.monotonic()
-            self.tell(f"{format_time(now())}  {why}: {', '.join(changed) or 'nothing new'}  ({seconds:.2f} s)")
+            self.report(f"{format_time(now())}  {why}: {', '.join(changed) or 'nothing new'}  ({seconds:.2f} s)")
 
-    def _has_news(self, name: str) -> bool:
+    def _is_new(self, name: str) -> bool:
         spec = self._sources[name]
         every = poll_interval(spec)
         if every and not self._is_due(name, every):
             return False
-        look = self._look(name)
-        return look is not None and look != self._seen.get(name)
+        token = self._token(name)
+        return token is not None and token != self._tokens.get(name)
 
-    def _look(self, name: str) -> Hashable | None:
+    def _token(self, name: str) -> Hashable | None:
         return change_token(self._storage or Storage(self.project.folder), self._sources[name])
 
     def _has_changed(self) -> bool:
@@ -115,7 +115,7 @@ class Watched:
             self._sources = self.project.sources()
             self._files = _stamps(self.project.files())
         except DifferentialError as error:
-            self.tell(f"{format_time(now())}  FAILED  {error}")
+            self.report(f"{format_time(now())}  FAILED  {error}")
             return True
         return self._run((), "the project has changed")
 
@@ -129,7 +129,7 @@ class Watched:
             for _ in compact(open_session(self._storage.root, {}, self._storage.options), self._storage):
                 pass
         except DifferentialError as error:
-            self.tell(f"{format_time(now())}  compaction FAILED  {error}")
+            self.report(f"{format_time(now())}  compaction FAILED  {error}")
         return True
 
     def _is_due(self, what: str, seconds: float) -> bool:
@@ -141,7 +141,7 @@ class Watched:
         return True
 
 
-def watch(projects: Sequence[Watched], stop: threading.Event) -> None:
+def watch(projects: Sequence[WatchedProject], stop: threading.Event) -> None:
     """Keeps them all up to date until it is told to stop. Raises what is wrong with a project at the beginning."""
     for watched in projects:
         watched.begin()

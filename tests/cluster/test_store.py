@@ -15,7 +15,7 @@ import dbt_incremental_dd
 from airflow_differential.collections import upper
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
-from dbt_incremental_dd.query.engine import Engine
+from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.trace.compact import merge_recent
@@ -62,7 +62,7 @@ def test_reading_following_and_asking(stored: Stored, s3: S3) -> None:
     assert rows_of(next(batches).updates) == rows_of(kept.as_of())
     stored.commit({40: Counter({(4, "d"): 1})}, 41)
     assert rows_of(next(batches).updates) == Counter({(4, "d"): 1})
-    session = Session(Engine(Storage(root, s3.options)))
+    session = Session(QueryEngine(Storage(root, s3.options)))
     for sql, wanted in (("select count(*) from kept", 5), ("select k from m.kept where v = 'd'", 4)):
         found = [tuple(row.values()) for batch in session.select(sql).batches for row in batch.to_pylist()]
         assert found == [(wanted,)]

@@ -10,7 +10,7 @@ import yaml
 
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.cli.arguments import parser
-from dbt_incremental_dd.cli.profile import Found, place
+from dbt_incremental_dd.cli.profile import Location, locate
 from dbt_incremental_dd.core.errors import ConfigError
 from tests.dbt.project import Project
 
@@ -49,8 +49,8 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def found(*arguments: str) -> Found:
-    return place(parser().parse_args(arguments))
+def found(*arguments: str) -> Location:
+    return locate(parser().parse_args(arguments))
 
 
 def test_the_profiles_own_target(project: Path) -> None:
@@ -69,7 +69,7 @@ def test_another_target_before_or_after_the_verb(project: Path, monkeypatch: pyt
 def test_a_state_root_alone_needs_no_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
     (project / "profiles.yml").unlink()
-    assert found("status", "--state-root", "there") == Found(str(project / "there"))
+    assert found("status", "--state-root", "there") == Location(str(project / "there"))
 
 
 def test_a_state_root_beside_a_target_has_its_settings(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_without_a_project_it_is_the_folders(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no dbt project"):
         found("status")
     (tmp_path / "home" / ".dbt_incremental_dd").mkdir()
-    assert found("status") == Found(str(tmp_path / "home" / ".dbt_incremental_dd"))
+    assert found("status") == Location(str(tmp_path / "home" / ".dbt_incremental_dd"))
 
 
 @pytest.mark.parametrize(

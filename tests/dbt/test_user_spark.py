@@ -150,7 +150,7 @@ def test_methods_that_only_send_statements_are_refused(tmp_path: Path) -> None:
     from dbt_common.exceptions import DbtRuntimeError
 
     from dbt_incremental_dd.cli.arguments import parser
-    from dbt_incremental_dd.cli.profile import place
+    from dbt_incremental_dd.cli.profile import locate
 
     def profile(**target: Any) -> dict[str, Any]:
         written = {"schema": "s", "host": "NA", **target}
@@ -164,10 +164,10 @@ def test_methods_that_only_send_statements_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DbtRuntimeError, match=f"method {method}: .*\n.*SPARK_REMOTE"):
             DifferentialCredentials(**profile(method=method))
         with pytest.raises(ConfigError, match=f"method {method}"):
-            place(parser().parse_args(options))
+            locate(parser().parse_args(options))
     for target in ({}, {"method": "session"}):
         assert DifferentialCredentials(**profile(**target)).method == "session"
-        place(parser().parse_args(options))
+        locate(parser().parse_args(options))
 
 
 SESSION = """

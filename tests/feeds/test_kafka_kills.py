@@ -18,7 +18,7 @@ import pytest
 
 import dbt_incremental_dd
 from dbt_incremental_dd.core.errors import ConfigError, SinkError
-from dbt_incremental_dd.publish.kafka import Sink, publish
+from dbt_incremental_dd.sinks.kafka import Sink, publish
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, extent, messages
 from dbt_incremental_dd.sources.connectors.kafka.feed import feed_of
 from tests.feeds.kafka import Reader, Writer, kafka, settle, spark, spec_of

@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.errors import FrontierError, QueryError
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING, Decimal
-from dbt_incremental_dd.query.engine import Engine
+from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit
@@ -34,7 +34,7 @@ def test_every_time_reads_as_it_was(steps: list[list[tuple[int, list[tuple[int, 
     with tempfile.TemporaryDirectory() as folder:
         stored, held, upper = Stored(Path(folder)), Counter(), 10
         stored.commit({}, upper)
-        session, was = Session(Engine(stored.place.storage)), {}
+        session, was = Session(QueryEngine(stored.place.storage)), {}
         for step in steps:
             upper = write(stored, held, step, upper)
             was[upper - 1] = Counter(+held)
@@ -55,7 +55,7 @@ def stored(tmp_path: Path) -> Stored:
 
 
 def test_times(stored: Stored) -> None:
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     assert session.select("select * from kept").as_of == 30
     assert session.select("select * from kept", as_of=12).as_of == 12
     assert session.select("select 1").as_of is None
@@ -73,7 +73,7 @@ def test_times(stored: Stored) -> None:
 
 
 def test_parameters_and_names(stored: Stored) -> None:
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     assert rows(session, "select k from KEPT where v = $1 and k < $2", "b", 5) == [(2,), (2,)]
     assert rows(session, 'with kept as (select 5 as k) select k from "m"."kept" where k = 3') == [(3,)]
     assert rows(session, "select table_schema, table_name from information_schema.tables where table_schema = 'm'") == [
@@ -99,14 +99,14 @@ def test_parameters_and_names(stored: Stored) -> None:
     ],
 )
 def test_what_cannot_be_answered(stored: Stored, sql: str, said: str) -> None:
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     with pytest.raises(QueryError, match=said):
         list(session.select(sql).batches)
     assert rows(session, "select count(*) from kept") == [(4,)]
 
 
 def test_collections_that_come_and_change_and_go(stored: Stored, tmp_path: Path) -> None:
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     assert len(rows(session, "select * from kept")) == 4
     wider = Schema((Column("k", LONG), Column("v", STRING), Column("w", Decimal(5, 2)), TIME_COLUMN, DIFF_COLUMN))
     place = Storage(str(tmp_path)).collection("other.kept")
@@ -136,7 +136,7 @@ def test_two_collections_are_read_at_one_time(stored: Stored, tmp_path: Path) ->
     table = pa.table({"k": [1, 9], "dd_time": [5, 15], "dd_diff": [1, 1]})
     file = write_arrow(place.storage, place.trace_uri, table, schema)
     log.commit(Commit(add=(file,), upper=16))
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     answer = session.select("select (select count(*) from kept), (select count(*) from later)")
     assert answer.as_of == 15
     assert rows(session, "select (select count(*) from kept), (select count(*) from later)") == [(4, 2)]
@@ -144,12 +144,12 @@ def test_two_collections_are_read_at_one_time(stored: Stored, tmp_path: Path) ->
 
 def test_counts_that_rows_are_held_with(stored: Stored) -> None:
     held: Rows = Counter({(2, "b"): 2})
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     assert Counter(rows(session, "select * from kept where k = 2")) == held
 
 
 def test_collections_that_are_not_on_a_local_disk(stored: Stored) -> None:
-    session = Session(Engine(Storage(f"file://{stored.place.storage.root}")))
+    session = Session(QueryEngine(Storage(f"file://{stored.place.storage.root}")))
     assert rows(session, "select v, count(*) from kept where k < 3 group by v order by v") == [("a", 1), ("b", 2)]
     assert rows(session, "select count(*) from m.kept as of 15") == [(4,)]
     stored.commit({40: Counter({(9, "z"): 2})}, 41)
@@ -161,4 +161,4 @@ def test_collections_that_are_not_on_a_local_disk(stored: Stored) -> None:
 def test_names_with_dots(tmp_path: Path) -> None:
     place = Storage(str(tmp_path)).collection("a.b.c")
     place.create(Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))).commit(Commit(upper=5))
-    assert rows(Session(Engine(place.storage)), 'select * from "a.b".c') == []
+    assert rows(Session(QueryEngine(place.storage)), 'select * from "a.b".c') == []

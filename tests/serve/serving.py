@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbt_incremental_dd.api import Database
-from dbt_incremental_dd.serve.patience import PATIENCE, Patience
-from dbt_incremental_dd.serve.server import Listening, Sockets, run
+from dbt_incremental_dd.serve.server import ServerOptions, Sockets, run
+from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 from dbt_incremental_dd.untrusted.limits import Limits
 
 
@@ -35,18 +35,18 @@ def serving(
     pages: Path | None = None,
     port: int = 0,
     origins: tuple[str, ...] = (),
-    patience: Patience = PATIENCE,
+    write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT,
     limits: Limits | None = None,
 ) -> Iterator[Served]:
     """Serves the collections under a root while the block runs."""
     stop = threading.Event()
-    listening = Listening(
+    listening = ServerOptions(
         port=port,
         wire=0,
         token=token,
         origins=origins,
         pages=pages,
-        patience=patience,
+        write_timeout=write_timeout,
         limits=limits or Limits(),
     )
     sockets = Sockets.of(listening)

@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
-from dbt_incremental_dd.serve.server import Listening, bind
+from dbt_incremental_dd.serve.server import ServerOptions, bind
 from dbt_incremental_dd.trace.holds import holds
 from dbt_incremental_dd.trace.log import Commit
 from tests.serve.serving import Served, serving
@@ -304,4 +304,4 @@ def test_where_it_cannot_listen() -> None:
         bind("nosuch.invalid", 0)
     for wrong in ({"host": "0.0.0.0"}, {"token": " "}, {"pages": Path("/nosuch")}):
         with pytest.raises(ConfigError):
-            Listening(**wrong)  # type: ignore[arg-type]
+            ServerOptions(**wrong)  # type: ignore[arg-type]

@@ -9,17 +9,17 @@ import sys
 
 import pytest
 
-from dbt_incremental_dd.serve.limits import raise_open_files
-from dbt_incremental_dd.serve.patience import LetGo, Patience
+from dbt_incremental_dd.serve.os_limits import raise_open_file_limit
+from dbt_incremental_dd.serve.write_timeout import ClientTooSlow, WriteTimeout
 
 
 @pytest.mark.parametrize(("soft", "hard", "raised", "told"), [(256, 1_024, 1_024, True), (256, 5_000, 5_000, False)])
 def test_open_files_are_raised_as_far_as_may_be(soft: int, hard: int, raised: int, told: bool) -> None:
     code = (
         "import resource\n"
-        "from dbt_incremental_dd.serve.limits import raise_open_files\n"
+        "from dbt_incremental_dd.serve.os_limits import raise_open_file_limit\n"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))\n"
-        "raise_open_files(print)\n"
+        "raise_open_file_limit(print)\n"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -34,7 +34,7 @@ def test_a_system_that_allows_less_than_it_says(monkeypatch: pytest.MonkeyPatch)
     said: list[str] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, resource.RLIM_INFINITY))
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    raise_open_files(said.append)
+    raise_open_file_limit(said.append)
     assert len(said) == 1 and said[0].startswith("Only 256 files")
 
 
@@ -60,11 +60,11 @@ class Waiting(asyncio.WriteTransport):
 @pytest.mark.parametrize(("taken", "is_let_go"), [(0, True), (1, True), (100, False)])
 def test_a_client_is_waited_for_as_long_as_it_takes_enough(taken: int, is_let_go: bool) -> None:
     async def wait(transport: Waiting) -> None:
-        await Patience(seconds=0.3, least=100).wait(transport, transport.room)
+        await WriteTimeout(seconds=0.3, min_bytes=100).wait(transport, transport.room)
 
     transport = Waiting(1_500, taken)
     if is_let_go:
-        with pytest.raises(LetGo, match="takes less than 100 bytes"):
+        with pytest.raises(ClientTooSlow, match="takes less than 100 bytes"):
             asyncio.run(wait(transport))
     else:
         asyncio.run(wait(transport))

@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.clients import PROTOCOLS, Client
 from benchmarks.following import CHANGED, View
-from dbt_incremental_dd.serve.patience import Patience
+from dbt_incremental_dd.serve.write_timeout import WriteTimeout
 from dbt_incremental_dd.subscribe import reads
 from tests.serve.serving import Served, serving
 from tests.subscribe.stored import Stored
@@ -80,7 +80,7 @@ def test_who_reads_nothing_is_let_go_and_takes_little(
     stored.commit({10: Counter({(k, "x" * 400): 1 for k in range(50_000)})}, 11)
     size = stored.collection.changes().nbytes
     assert size > 20_000_000
-    with serving(tmp_path, patience=Patience(2.0)) as served:
+    with serving(tmp_path, write_timeout=WriteTimeout(2.0)) as served:
         resident, held = psutil.Process().memory_info().rss, pa.total_allocated_bytes()
         mute = [socket.socket() for _ in range(MUTE)]
         for one in mute:

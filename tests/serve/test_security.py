@@ -22,11 +22,11 @@ import pytest
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError, QueryCanceled, QueryError, StateError
 from dbt_incremental_dd.query import engine as engine_module
-from dbt_incremental_dd.query.engine import Engine
+from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
-from dbt_incremental_dd.serve.server import Listening
-from dbt_incremental_dd.untrusted.limits import Limits, Watch, parse_memory
-from dbt_incremental_dd.untrusted.reading import Reading
+from dbt_incremental_dd.serve.server import ServerOptions
+from dbt_incremental_dd.untrusted.limits import Limits, Watchdog, parse_memory
+from dbt_incremental_dd.untrusted.parsed_select import ParsedSelect
 from tests.serve.serving import Served, serving
 from tests.subscribe.stored import Stored
 
@@ -189,9 +189,9 @@ def test_filters_of_subscriptions_are_refused_as_well(served: Served, stored: St
 @pytest.mark.parametrize("sql", [*WRITES, *READS])
 def test_duckdb_itself_writes_nothing(stored: Stored, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
     """Also where every statement is taken for one that only reads."""
-    monkeypatch.setattr(engine_module, "parsed", lambda _: Reading((("", "kept"),), frozenset()))
+    monkeypatch.setattr(engine_module, "parse_select", lambda _: ParsedSelect((("", "kept"),), frozenset()))
     before, statement = written(stored.place.storage.root), filled(sql, stored)
-    engine = Engine(stored.place.storage, Limits(seconds=10))
+    engine = QueryEngine(stored.place.storage, Limits(seconds=10))
     with contextlib.suppress(QueryError, StateError):
         for batch in Session(engine).select(statement).batches:
             assert b"root:" not in str(batch.to_pylist()).encode()
@@ -201,7 +201,7 @@ def test_duckdb_itself_writes_nothing(stored: Stored, monkeypatch: pytest.Monkey
 
 
 def test_all_names_of_a_collection_are_read_as_of_the_same_time(stored: Stored) -> None:
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     for name in ("kept", "m.kept", "main.kept", "memory.m.kept", "memory.main.kept", 'MAIN."KEPT"'):
         for t, count in ((30, 3), (12, 3), (5, 0)):
             answer = session.select(f"select count(*) as n from {name}", as_of=t)
@@ -210,7 +210,7 @@ def test_all_names_of_a_collection_are_read_as_of_the_same_time(stored: Stored) 
 
 
 def test_readers_at_different_times_do_not_disturb_each_other(stored: Stored) -> None:
-    engine, wrong = Engine(stored.place.storage), []
+    engine, wrong = QueryEngine(stored.place.storage), []
 
     def read(t: int, count: int) -> None:
         session = Session(engine)
@@ -270,7 +270,7 @@ def test_statements_end_at_their_time_limit(served: Served, sql: str) -> None:
     ],
 )
 def test_memory_is_limited_for_all_statements_together(stored: Stored, sql: str) -> None:
-    engine = Engine(stored.place.storage, Limits(memory=128 << 20, seconds=60))
+    engine = QueryEngine(stored.place.storage, Limits(memory=128 << 20, seconds=60))
     with pytest.raises(QueryError, match=r"(?i)out of memory"):
         for _ in Session(engine).select(sql).batches:
             pass
@@ -282,10 +282,10 @@ def test_memory_is_limited_for_all_statements_together(stored: Stored, sql: str)
 
 def test_the_process_is_watched_besides(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt_incremental_dd.untrusted.limits._resident", iter([0, *[1 << 40] * 10_000]).__next__)
-    engine = Engine(stored.place.storage)
+    engine = QueryEngine(stored.place.storage)
     with pytest.raises(QueryCanceled, match="out of memory"):
         list(Session(engine).select(FOREVER).batches)
-    assert isinstance(engine._watch, Watch)
+    assert isinstance(engine._watch, Watchdog)
 
 
 def test_four_abandoned_queries_keep_nobody_waiting(served: Served, wire: psycopg.Connection[Any]) -> None:
@@ -333,20 +333,20 @@ def computing() -> bool:
     return any(watch._running for watch in WATCHES)
 
 
-WATCHES: list[Watch] = []
+WATCHES: list[Watchdog] = []
 
 
 @pytest.fixture(scope="module", autouse=True)
 def watches() -> Iterator[None]:
-    made = Watch.__init__
+    made = Watchdog.__init__
 
-    def noted(watch: Watch, memory: int) -> None:
+    def noted(watch: Watchdog, memory: int) -> None:
         made(watch, memory)
         WATCHES.append(watch)
 
-    Watch.__init__ = noted  # type: ignore[method-assign]
+    Watchdog.__init__ = noted  # type: ignore[method-assign]
     yield
-    Watch.__init__ = made  # type: ignore[method-assign]
+    Watchdog.__init__ = made  # type: ignore[method-assign]
 
 
 def test_more_statements_than_may_wait(stored: Stored) -> None:
@@ -555,14 +555,14 @@ def test_amounts_of_memory(text: str) -> None:
 
 
 def test_times_out_of_reach(stored: Stored) -> None:
-    session = Session(Engine(stored.place.storage))
+    session = Session(QueryEngine(stored.place.storage))
     for t in ("99999999999999999999", "1e400", "9" * 5000, "'0001-01-01'", "'99999-01-01'", "-5"):
         with pytest.raises((ConfigError, QueryError, FrontierError)):
             session.select(f"select * from kept as of {t}")
 
 
 def test_the_engine_has_no_other_file_system(stored: Stored) -> None:
-    engine = Engine(stored.place.storage)
+    engine = QueryEngine(stored.place.storage)
     list(Session(engine).select("select * from kept").batches)
     connection = engine._connection.cursor()
     below = next(Path(stored.place.storage.root).rglob("*.parquet")).relative_to(stored.place.storage.root)
@@ -584,4 +584,4 @@ def test_the_engine_has_no_other_file_system(stored: Stored) -> None:
         with pytest.raises(duckdb.Error):
             connection.execute(statement)
     assert written(stored.place.storage.root) == before
-    assert not Listening().limits.memory
+    assert not ServerOptions().limits.memory

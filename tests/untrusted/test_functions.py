@@ -7,7 +7,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import QueryError
 from dbt_incremental_dd.untrusted.functions import ALLOWED, TABLES, is_refused
-from dbt_incremental_dd.untrusted.reading import parsed
+from dbt_incremental_dd.untrusted.parsed_select import parse_select
 from dbt_incremental_dd.untrusted.sized import FORMATS, SIZED, macros
 
 
@@ -44,7 +44,7 @@ def test_every_function_of_duckdb_is_allowed_or_refused() -> None:
 @pytest.mark.parametrize("sql", ["select {}(1)", "select * from {}('x')"])
 def test_what_nobody_has_looked_at_is_refused(name: str, sql: str) -> None:
     with pytest.raises(QueryError):
-        parsed(sql.format(name))
+        parse_select(sql.format(name))
 
 
 def test_no_allowed_function_is_told_what_to_read() -> None:
@@ -114,7 +114,7 @@ def test_functions_that_make_much_of_little_refuse_to() -> None:
     ],
 )
 def test_what_analysts_write_is_read(sql: str) -> None:
-    assert set(parsed(sql).tables) <= {("", "kept")} | {("", name) for name in parsed(sql).defined}
+    assert set(parse_select(sql).tables) <= {("", "kept")} | {("", name) for name in parse_select(sql).defined}
 
 
 @pytest.mark.parametrize(
@@ -140,4 +140,4 @@ def test_what_analysts_write_is_read(sql: str) -> None:
 )
 def test_what_is_not(sql: str) -> None:
     with pytest.raises(QueryError):
-        parsed(sql)
+        parse_select(sql)

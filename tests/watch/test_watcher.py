@@ -13,7 +13,7 @@ import pytest
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.watch import watcher
 from dbt_incremental_dd.watch.project import Project as Warm
-from dbt_incremental_dd.watch.watcher import Rhythm, Watched, watch
+from dbt_incremental_dd.watch.watcher import Intervals, WatchedProject, watch
 from tests.dbt.project import Project, rows
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ def test_what_a_change_concerns(project: Project) -> None:
 
 
 def test_models_follow_their_sources(project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watcher, "_AGAIN", 0.5)
-    monkeypatch.setattr(watcher, "_FILES", 0.2)
+    monkeypatch.setattr(watcher, "_RETRY_SECONDS", 0.5)
+    monkeypatch.setattr(watcher, "_PROJECT_POLL_SECONDS", 0.2)
     told: list[str] = []
     stop = threading.Event()
-    watched = Watched(warm(project), told.append, Rhythm(every=0, compaction=0))
+    watched = WatchedProject(warm(project), told.append, Intervals(every=0, compaction=0))
     thread = threading.Thread(target=watch, args=([watched], stop))
     thread.start()
     try:
@@ -126,7 +126,7 @@ def test_models_follow_their_sources(project: Project, spark: SparkSession, monk
 
 def test_everything_runs_also_without_news(project: Project) -> None:
     told: list[str] = []
-    watched = Watched(warm(project), told.append, Rhythm(every=0.2, compaction=0))
+    watched = WatchedProject(warm(project), told.append, Intervals(every=0.2, compaction=0))
     watched.begin()
     runs: list[object] = []
     watched.project.run = lambda select=None: runs.append(select) or []  # type: ignore[method-assign,func-returns-value]
@@ -148,4 +148,4 @@ def test_some_of_the_models(project: Project) -> None:
 
 def test_a_project_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be parsed"):
-        Watched(Warm(str(tmp_path), str(tmp_path))).begin()
+        WatchedProject(Warm(str(tmp_path), str(tmp_path))).begin()

@@ -17,13 +17,13 @@ from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.duck.sql import literal
 from dbt_incremental_dd.query.as_of import tokens
-from dbt_incremental_dd.query.session import BATCH, Answer
+from dbt_incremental_dd.query.engine import BATCH_ROWS, QueryResult
 from dbt_incremental_dd.serve.pgwire import types as t
-from dbt_incremental_dd.serve.pgwire.catalog_tables import ASKED_ALONE, FUNCTIONS, RELATIONS, functions, tables
+from dbt_incremental_dd.serve.pgwire.catalog_tables import FUNCTIONS, RELATIONS, STANDALONE_FUNCTIONS, functions, tables
 from dbt_incremental_dd.serve.pgwire.settings import SERVER_VERSION, Settings
 from dbt_incremental_dd.trace.arrow_reader import updates_schema
-from dbt_incremental_dd.untrusted.limits import Running
-from dbt_incremental_dd.untrusted.reading import parsed
+from dbt_incremental_dd.untrusted.limits import StatementRun
+from dbt_incremental_dd.untrusted.parsed_select import parse_select
 from dbt_incremental_dd.untrusted.sized import macros
 
 _PUBLIC = "public"
@@ -56,30 +56,30 @@ class Client:
 _RENAMED = {"json_build_object": "json_object"}
 """Functions that DuckDB has by another name."""
 
-_MEMORY = "64MB"
+_MEMORY_LIMIT = "64MB"
 """For a catalog, and for what is computed with it."""
-_ITS_OWN = ASKED_ALONE | FUNCTIONS
+_CATALOG_FUNCTIONS = STANDALONE_FUNCTIONS | FUNCTIONS
 
-_Described = tuple[tuple[str, pa.Schema], ...]
+_Schemas = tuple[tuple[str, pa.Schema], ...]
 
 
-class Catalog:
+class SystemCatalog:
     """For one connection. ``interrupt`` may come from another thread."""
 
     def __init__(self, database: Database, client: Client) -> None:
         self._database = database
         self._client = client
-        self._made: tuple[_Described, duckdb.DuckDBPyConnection] | None = None
-        self._running: Running | None = None
+        self._build: tuple[_Schemas, duckdb.DuckDBPyConnection] | None = None
+        self._running: StatementRun | None = None
 
-    def answer(self, sql: str, cursors: Mapping[str, str], running: Callable[[], Running]) -> Answer | None:
+    def select(self, sql: str, cursors: Mapping[str, str], running: Callable[[], StatementRun]) -> QueryResult | None:
         """What a query of the catalog gives; None for any other statement. ``cursors``: their statements by their
         names. ``running``: what it computes with. Raises duckdb.Error or QueryError where it asks for what this catalog
         has not, QueryCanceled where it is interrupted."""
         found = tokens(sql)
-        if not _is_of_catalog(found):
+        if not _reads_catalog(found):
             return None
-        text = _in_duckdb(sql, found)
+        text = _to_duckdb(sql, found)
         _require_catalog(text)
         connection = self._connection()
         connection.execute("DELETE FROM pg_cursors")
@@ -93,8 +93,8 @@ class Catalog:
             if self._running.why is not None:
                 raise QueryCanceled(self._running.why) from error
             raise
-        table = table.rename_columns([_called(name) for name in table.column_names])
-        return Answer(table.schema, iter(table.to_batches(max_chunksize=BATCH)), None)
+        table = table.rename_columns([_column_name(name) for name in table.column_names])
+        return QueryResult(table.schema, iter(table.to_batches(max_chunksize=BATCH_ROWS)), None)
 
     def interrupt(self) -> None:
         """Ends what is being answered, with an error."""
@@ -104,20 +104,20 @@ class Catalog:
 
     def close(self) -> None:
         """Ends it."""
-        if self._made is not None:
-            self._made[1].close()
-            self._made = None
+        if self._build is not None:
+            self._build[1].close()
+            self._build = None
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         """With all collections as they are now."""
-        now = tuple(_described(self._database.collections()))
-        if self._made is None or self._made[0] != now:
+        now = tuple(_schemas(self._database.collections()))
+        if self._build is None or self._build[0] != now:
             self.close()
-            self._made = now, _made(now, self._client)
-        return self._made[1]
+            self._build = now, _build(now, self._client)
+        return self._build[1]
 
 
-def _described(collections: Sequence[Collection]) -> Iterator[tuple[str, pa.Schema]]:
+def _schemas(collections: Sequence[Collection]) -> Iterator[tuple[str, pa.Schema]]:
     for collection in collections:
         try:
             schema = updates_schema(collection.place)
@@ -126,11 +126,11 @@ def _described(collections: Sequence[Collection]) -> Iterator[tuple[str, pa.Sche
         yield collection.name, pa.schema([field for field in schema if field.name not in (TIME, DIFF)])
 
 
-def _made(described: _Described, client: Client) -> duckdb.DuckDBPyConnection:
+def _build(described: _Schemas, client: Client) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "TimeZone": "UTC",
-        "memory_limit": _MEMORY,
+        "memory_limit": _MEMORY_LIMIT,
         "temp_directory": "",
         "threads": 1,
     }
@@ -150,7 +150,14 @@ def _made(described: _Described, client: Client) -> duckdb.DuckDBPyConnection:
             for name, schema in described
         ],
         "pg_attribute(attrelid, attname, atttypid, attlen, attnum, atttypmod)": [
-            (_oid(name), field.name, t.pg_type(field.type).oid, t.pg_type(field.type).size, at, _modifier(field.type))
+            (
+                _oid(name),
+                field.name,
+                t.pg_type(field.type).oid,
+                t.pg_type(field.type).size,
+                at,
+                _type_modifier(field.type),
+            )
             for name, schema in described
             for at, field in enumerate(schema, 1)
         ],
@@ -167,12 +174,12 @@ def _made(described: _Described, client: Client) -> duckdb.DuckDBPyConnection:
         if values:
             places = ", ".join("?" for _ in values[0])
             connection.executemany(f"INSERT INTO {columns} VALUES ({places})", values)
-    for statement in (*_of_client(described, list(schemas), client), *functions()):
+    for statement in (*_client_statements(described, list(schemas), client), *functions()):
         connection.execute(statement)
     return connection
 
 
-def _of_client(described: _Described, schemas: Sequence[str], client: Client) -> Iterator[str]:
+def _client_statements(described: _Schemas, schemas: Sequence[str], client: Client) -> Iterator[str]:
     """Functions whose results depend on who asks and on what there is."""
     lasts = [name.rpartition(".")[2] for name, _ in described]
     visible = [_oid(name) for name, _ in described if lasts.count(name.rpartition(".")[2]) == 1]
@@ -201,14 +208,14 @@ def _oid(name: str) -> int:
     return 100_000 + zlib.crc32(name.encode()) % 2_000_000_000
 
 
-def _modifier(arrow: pa.DataType) -> int:
+def _type_modifier(arrow: pa.DataType) -> int:
     """What Postgres keeps of a decimal's precision and scale; else -1."""
     return (arrow.precision << 16 | arrow.scale) + 4 if pa.types.is_decimal(arrow) else -1
 
 
 def _require_catalog(sql: str) -> None:
     """Raises QueryError for what does not read the catalog alone, and for tables that it has not."""
-    reading = parsed(sql, _ITS_OWN)
+    reading = parse_select(sql, _CATALOG_FUNCTIONS)
     for schema, name in reading.tables:
         known = name in RELATIONS or name in reading.defined
         if not known or schema:
@@ -219,16 +226,17 @@ def _words(found: Sequence[Token]) -> list[str]:
     return ["" if token.token_type == TokenType.STRING else token.text.lower() for token in found]
 
 
-def _is_of_catalog(found: Sequence[Token]) -> bool:
+def _reads_catalog(found: Sequence[Token]) -> bool:
     words = set(_words(found))
     if not words & {"select", "with", "values", "table", "from"}:
         return False
     return bool(
-        words & {"pg_catalog", "information_schema", *RELATIONS} or ("from" not in words and words & ASKED_ALONE)
+        words & {"pg_catalog", "information_schema", *RELATIONS}
+        or ("from" not in words and words & STANDALONE_FUNCTIONS)
     )
 
 
-def _in_duckdb(sql: str, found: Sequence[Token]) -> str:
+def _to_duckdb(sql: str, found: Sequence[Token]) -> str:
     """Without what Postgres' catalog queries write and DuckDB does not read: schemas before names of the catalog,
     ``OPERATOR(pg_catalog.~)``, collations, and names cast to ``regclass``."""
     words = _words(found)
@@ -236,14 +244,14 @@ def _in_duckdb(sql: str, found: Sequence[Token]) -> str:
     for number, token in enumerate(found):
         if number < at:
             continue
-        text, used = _replaced(words, found, number)
+        text, used = _replacement(words, found, number)
         at = number + used
         made += [sql[end : token.start], sql[token.start : token.end + 1] if text is None else text]
         end = found[at - 1].end + 1
     return "".join(made)
 
 
-def _replaced(words: Sequence[str], found: Sequence[Token], number: int) -> tuple[str | None, int]:
+def _replacement(words: Sequence[str], found: Sequence[Token], number: int) -> tuple[str | None, int]:
     """What stands for the next words, and for how many of them; None for the word itself."""
     token, after = found[number], words[number + 1 : number + 6]
     if words[number] == "pg_catalog" and after[:1] == ["."]:
@@ -259,18 +267,18 @@ def _replaced(words: Sequence[str], found: Sequence[Token], number: int) -> tupl
         return "".join(words[begin:end]), end - number + 1
     if token.token_type == TokenType.COLLATE:
         return "", 4 if after[1:2] == ["."] else 2
-    if token.token_type == TokenType.STRING and (casts := _casts_to_class(after)):
+    if token.token_type == TokenType.STRING and (casts := _regclass_cast_length(after)):
         return f"to_regclass({literal(token.text)})", 1 + casts
     return None, 1
 
 
-def _called(name: str) -> str:
+def _column_name(name: str) -> str:
     """A column is named after the function that makes it."""
     call = re.fullmatch(r'"?(\w+)"?\(.*\)', name)
     return call[1] if call else name
 
 
-def _casts_to_class(after: Sequence[str]) -> int:
+def _regclass_cast_length(after: Sequence[str]) -> int:
     """How many words cast what is before them to ``regclass``; 0 where they do not."""
     for cast in (["::", "regclass"], ["::", "pg_catalog", ".", "regclass"], ["::", "varchar", "::", "regclass"]):
         if list(after[: len(cast)]) == cast:

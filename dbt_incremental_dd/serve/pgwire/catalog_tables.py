@@ -142,7 +142,7 @@ _FUNCTIONS = {
     "to_regtype": "(n) AS (SELECT min(oid) FROM pg_type WHERE typname = n OR format_type(oid, NULL) = n)",
 }
 
-ASKED_ALONE = frozenset(
+STANDALONE_FUNCTIONS = frozenset(
     {"version", "current_database", "current_catalog", "current_schema", "current_schemas", "current_user"}
     | {"session_user", "current_role", "user", "pg_backend_pid", "pg_get_userbyid", "pg_table_is_visible"}
     | {"format_type", *_FUNCTIONS}

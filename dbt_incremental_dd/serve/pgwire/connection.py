@@ -10,24 +10,24 @@ from collections import deque
 from collections.abc import Callable
 
 from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.serve.patience import Patience
 from dbt_incremental_dd.serve.pgwire import messages
 from dbt_incremental_dd.serve.pgwire.catalog import Client
-from dbt_incremental_dd.serve.pgwire.conversation import Conversation
-from dbt_incremental_dd.serve.pgwire.encoded import Encoded
-from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError, ProtocolError, known
+from dbt_incremental_dd.serve.pgwire.encoded_cache import EncodedCache
+from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError, ProtocolError, to_pg_error
 from dbt_incremental_dd.serve.pgwire.executor import Executor
+from dbt_incremental_dd.serve.pgwire.message_handler import MessageHandler
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
 from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.settings import REPORTED, Settings
-from dbt_incremental_dd.serve.queries import Queries
-from dbt_incremental_dd.serve.settled import settled
+from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.shielded import wait_until_done
+from dbt_incremental_dd.serve.write_timeout import WriteTimeout
 
-_GONE = (ConnectionError, asyncio.IncompleteReadError, TimeoutError)
+_DISCONNECTED = (ConnectionError, asyncio.IncompleteReadError, TimeoutError)
 """What is raised where a client is gone, or let go."""
-STARTUP = 60.0
+STARTUP_SECONDS = 60.0
 """Seconds in which a client has to say who it is."""
-_AHEAD = messages.MAX_MESSAGE
+_MAX_READ_AHEAD = messages.MAX_MESSAGE
 """Bytes that are read ahead of what is being answered."""
 
 
@@ -38,13 +38,13 @@ class Connection:
     def __init__(
         self,
         hub: Hub,
-        queries: Queries,
+        queries: QueryPool,
         token: str | None,
         key: tuple[int, int],
         cancel: Callable[[tuple[int, int]], None],
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
-        patience: Patience,
-        encoded: Encoded,
+        write_timeout: WriteTimeout,
+        encoded_cache: EncodedCache,
     ) -> None:
         self._hub = hub
         self._queries = queries
@@ -52,37 +52,37 @@ class Connection:
         self._key = key
         self._cancel_other = cancel
         self._reader, self._writer = streams
-        self._out = Sender(self._writer, patience)
-        self._encoded = encoded
+        self._out = Sender(self._writer, write_timeout)
+        self._encoded_cache = encoded_cache
         self._inbox = _Inbox()
-        self._conversation: Conversation | None = None
-        self._talking: asyncio.Task[None] | None = None
+        self._handler: MessageHandler | None = None
+        self._handling: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
         """Until its end. Raises nothing that is the client's doing."""
         try:
             try:
-                async with asyncio.timeout(STARTUP):
-                    settings = await self._begin()
+                async with asyncio.timeout(STARTUP_SECONDS):
+                    settings = await self._start_up()
                 if settings is not None:
-                    await self._converse(settings)
-            except _GONE:
+                    await self._serve_session(settings)
+            except _DISCONNECTED:
                 raise
             except Exception as error:
-                self._out.write(messages.error_response(known(error), "FATAL"))
+                self._out.write(messages.error_response(to_pg_error(error), "FATAL"))
                 await self._out.flush()
-        except _GONE:
+        except _DISCONNECTED:
             pass
         finally:
             self._writer.close()
 
     def cancel(self) -> None:
         """Ends the statement that is being answered, if one is."""
-        if self._conversation is not None and self._conversation.is_busy and self._talking is not None:
-            self._conversation.is_canceled = True
-            self._talking.cancel()
+        if self._handler is not None and self._handler.is_busy and self._handling is not None:
+            self._handler.is_canceled = True
+            self._handling.cancel()
 
-    async def _begin(self) -> dict[str, str] | None:
+    async def _start_up(self) -> dict[str, str] | None:
         """What the client says of itself once it is let in; None where it wants nothing more."""
         while True:
             fields = Fields((await messages.read_startup(self._reader)).body)
@@ -96,15 +96,15 @@ class Connection:
             return None
         if code >> 16 != messages.VERSION_3 >> 16:
             raise PgError(FEATURE, f"protocol {code >> 16}.{code & 0xFFFF} is not spoken", "Version 3.0 is.")
-        given = {}
+        parameters = {}
         while name := fields.text():
-            given[name] = fields.text()
+            parameters[name] = fields.text()
         fields.end()
-        if "user" not in given:
+        if "user" not in parameters:
             raise PgError("28000", "no user name is given")
-        self._negotiate(code & 0xFFFF, [name for name in given if name.startswith("_pq_.")])
-        await self._authenticate(given["user"])
-        return given
+        self._negotiate(code & 0xFFFF, [name for name in parameters if name.startswith("_pq_.")])
+        await self._authenticate(parameters["user"])
+        return parameters
 
     def _negotiate(self, minor: int, options: list[str]) -> None:
         if minor or options:
@@ -123,27 +123,27 @@ class Connection:
                 )
         self._writer.write(messages.AUTHENTICATION_OK)
 
-    async def _converse(self, given: dict[str, str]) -> None:
-        user = given.pop("user")
-        database = given.pop("database", user)
-        settings = Settings(given)
+    async def _serve_session(self, parameters: dict[str, str]) -> None:
+        user = parameters.pop("user")
+        database = parameters.pop("database", user)
+        settings = Settings(parameters)
         client = Client(user, database, self._key[0], settings)
         executor = Executor(self._hub, self._queries, client, settings)
-        self._conversation = Conversation(executor, self._out, self._encoded)
+        self._handler = MessageHandler(executor, self._out, self._encoded_cache)
         try:
             for name, value in REPORTED.items():
                 self._writer.write(messages.parameter_status(name, value))
             self._writer.write(messages.key_data(*self._key))
-            self._conversation.greet()
+            self._handler.write_ready()
             await self._out.flush()
-            await self._until_one_leaves(self._conversation)
+            await self._until_disconnected(self._handler)
         finally:
-            await settled(asyncio.ensure_future(self._conversation.close()))
+            await wait_until_done(asyncio.ensure_future(self._handler.close()))
 
-    async def _until_one_leaves(self, conversation: Conversation) -> None:
+    async def _until_disconnected(self, handler: MessageHandler) -> None:
         """A client that is gone is noticed also while its statement waits."""
-        self._talking = asyncio.create_task(self._talk(conversation))
-        tasks = {self._talking, asyncio.create_task(self._read())}
+        self._handling = asyncio.create_task(self._handle(handler))
+        tasks = {self._handling, asyncio.create_task(self._read())}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -158,9 +158,9 @@ class Connection:
             if isinstance(error, Exception):
                 raise error
 
-    async def _talk(self, conversation: Conversation) -> None:
+    async def _handle(self, handler: MessageHandler) -> None:
         while (frame := await self._inbox.get()).kind != b"X":
-            await conversation.receive(frame)
+            await handler.receive(frame)
 
     async def _read(self) -> None:
         while True:
@@ -181,7 +181,7 @@ class _Inbox:
             self._frames.append(frame)
             self._bytes += len(frame.body) + 100
             self._changed.notify_all()
-            await self._changed.wait_for(lambda: self._bytes <= _AHEAD)
+            await self._changed.wait_for(lambda: self._bytes <= _MAX_READ_AHEAD)
 
     async def get(self) -> Frame:
         """The first one; waits until there is one."""

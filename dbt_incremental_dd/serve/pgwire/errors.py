@@ -47,7 +47,7 @@ class ProtocolError(PgError):
         super().__init__(PROTOCOL, message)
 
 
-def known(error: Exception) -> PgError:
+def to_pg_error(error: Exception) -> PgError:
     """The error as a client gets it. What neither this package nor DuckDB raises on purpose is logged."""
     if isinstance(error, PgError):
         return error
@@ -64,13 +64,13 @@ def _state(error: DifferentialError) -> str:
         return "53200" if "out of memory" in error.message else CANCELED
     if isinstance(error, QueryError):
         return _query_state(error.__cause__, error.message)
-    for kind, state in _STATES:
+    for kind, state in _ERROR_STATES:
         if isinstance(error, kind):
             return state
     return "58000"
 
 
-_STATES: tuple[tuple[type[DifferentialError], str], ...] = (
+_ERROR_STATES: tuple[tuple[type[DifferentialError], str], ...] = (
     (FrontierError, "22003"),
     (StateError, "42P01"),
     (ConfigError, "22023"),
@@ -81,16 +81,16 @@ _STATES: tuple[tuple[type[DifferentialError], str], ...] = (
 
 def _query_state(cause: object, message: str) -> str:
     """By what DuckDB says, and where that says little by the exception's class."""
-    for pattern, state in _SAID:
+    for pattern, state in _MESSAGE_PATTERNS:
         if re.search(pattern, message, re.IGNORECASE):
             return state
-    for kind, state in _RAISED:
+    for kind, state in _EXCEPTION_STATES:
         if isinstance(cause, kind):
             return state
     return SYNTAX
 
 
-_SAID = (
+_MESSAGE_PATTERNS = (
     (r"only SELECT and SUBSCRIBE", "25006"),
     (r"interrupt", CANCELED),
     (r"division by zero", "22012"),
@@ -106,7 +106,7 @@ _SAID = (
     (r"AS OF .* is not a time", "22007"),
 )
 
-_RAISED: tuple[tuple[type[Exception], str], ...] = (
+_EXCEPTION_STATES: tuple[tuple[type[Exception], str], ...] = (
     (duckdb.ParserException, SYNTAX),
     (duckdb.CatalogException, "42P01"),
     (duckdb.ConversionException, "22P02"),

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dbt_incremental_dd.query.as_of import split_as_of
-from dbt_incremental_dd.query.session import Answer
+from dbt_incremental_dd.query.engine import QueryResult
 from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.serve.pgwire.catalog import Catalog, Client
+from dbt_incremental_dd.serve.pgwire.catalog import Client, SystemCatalog
 from dbt_incremental_dd.serve.pgwire.errors import PgError
-from dbt_incremental_dd.serve.pgwire.rows import Fetched, Made, Rows, Selected, closed
+from dbt_incremental_dd.serve.pgwire.rows import FetchedRows, QueryRows, RowStream, TableRows, close_shielded
 from dbt_incremental_dd.serve.pgwire.settings import Settings
 from dbt_incremental_dd.serve.pgwire.statements import (
     Close,
     Copy,
     Declare,
     Fetch,
-    Query,
+    Select,
     Set,
     Show,
     Source,
@@ -28,14 +28,14 @@ from dbt_incremental_dd.serve.pgwire.statements import (
     Subscribe,
     Transaction,
 )
-from dbt_incremental_dd.serve.pgwire.subscribed import described, subscribe
+from dbt_incremental_dd.serve.pgwire.subscription_rows import subscribe, subscription_schema
 from dbt_incremental_dd.serve.pgwire.transaction import NO_TRANSACTION, TransactionState
-from dbt_incremental_dd.serve.queries import Queries
-from dbt_incremental_dd.serve.settled import whole
+from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.shielded import run_shielded
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """A statement without rows. ``tag``: what it was; ``warning``: what it could not do."""
 
     tag: str
@@ -43,11 +43,11 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Giving:
+class RowsResult:
     """A statement with rows. ``verb``: its tag, without their number; ``copy``: how they are copied, if they are."""
 
     verb: str
-    rows: Rows
+    rows: RowStream
     copy: Copy | None = None
 
 
@@ -56,36 +56,36 @@ class _Cursor:
     """``is_kept``: it belongs to no transaction that goes on."""
 
     sql: str
-    rows: Rows
+    rows: RowStream
     hold: bool
-    is_kept: bool
+    outlives_transaction: bool
 
 
 class Executor:
     """Belongs to one event loop, and does one statement at a time."""
 
-    def __init__(self, hub: Hub, queries: Queries, client: Client, settings: Settings) -> None:
+    def __init__(self, hub: Hub, queries: QueryPool, client: Client, settings: Settings) -> None:
         self.transaction = TransactionState()
         self._settings = settings
         self._hub = hub
         self._queries = queries
-        settings.limit(queries.engine.limits.seconds)
+        settings.set_server_timeout(queries.engine.limits.seconds)
         self._session = queries.session()
-        self._catalog = Catalog(hub.database, client)
+        self._catalog = SystemCatalog(hub.database, client)
         self._cursors: dict[str, _Cursor] = {}
 
-    async def execute(self, statement: Statement, sql: str) -> Done | Giving:
+    async def execute(self, statement: Statement, sql: str) -> CommandResult | RowsResult:
         """Raises PgError, DifferentialError, or what DuckDB raises."""
         self.transaction.require(statement)
-        if isinstance(statement, Query | Subscribe):
-            return Giving("SELECT" if isinstance(statement, Query) else "SUBSCRIBE", await self._open(statement))
+        if isinstance(statement, Select | Subscribe):
+            return RowsResult("SELECT" if isinstance(statement, Select) else "SUBSCRIBE", await self._open(statement))
         if isinstance(statement, Copy):
-            return Giving("COPY", await self._open(statement.source), statement)
+            return RowsResult("COPY", await self._open(statement.source), statement)
         if isinstance(statement, Fetch):
             rows = self._cursor(statement.name).rows
-            return Giving("FETCH", Fetched(rows, statement.count, statement.timeout))
+            return RowsResult("FETCH", FetchedRows(rows, statement.count, statement.timeout))
         if isinstance(statement, Show):
-            return Giving("SHOW", Made(self._settings.show(statement.name)))
+            return RowsResult("SHOW", TableRows(self._settings.show(statement.name)))
         if isinstance(statement, Declare):
             return await self._declare(statement, sql)
         if isinstance(statement, Close):
@@ -94,21 +94,21 @@ class Executor:
             return await self._transact(statement)
         if isinstance(statement, Set):
             return await self._set(statement)
-        return Done("DEALLOCATE ALL" if statement.name is None else "DEALLOCATE")
+        return CommandResult("DEALLOCATE ALL" if statement.name is None else "DEALLOCATE")
 
     async def describe(self, statement: Statement) -> pa.Schema | None:
         """The columns that a statement would have, without executing it; None where it has none."""
         self.transaction.require(statement)
         if isinstance(statement, Subscribe):
-            return await whole(self._hub.run(described, self._hub.database, statement))
+            return await run_shielded(self._hub.run(subscription_schema, self._hub.database, statement))
         if isinstance(statement, Fetch):
             return self._cursor(statement.name).rows.schema
         if isinstance(statement, Show):
             return self._settings.show(statement.name).schema
-        if not isinstance(statement, Query):
+        if not isinstance(statement, Select):
             return None
         text, _ = split_as_of(statement.sql)
-        answer = await self._answer(f"SELECT * FROM ({text}\n) AS described LIMIT 0")
+        answer = await self._query_rows(f"SELECT * FROM ({text}\n) AS described LIMIT 0")
         await answer.close()
         return answer.schema
 
@@ -121,22 +121,22 @@ class Executor:
         self._session.interrupt()
         self._catalog.interrupt()
 
-    async def _open(self, source: Source) -> Rows:
+    async def _open(self, source: Source) -> RowStream:
         if isinstance(source, Subscribe):
             return await subscribe(self._hub, source)
-        return await self._answer(source.sql)
+        return await self._query_rows(source.sql)
 
-    async def _answer(self, sql: str) -> Selected:
+    async def _query_rows(self, sql: str) -> QueryRows:
         self._session.seconds = self._settings.statement_timeout
         answer = await self._queries.begin(self._interrupt, self._select, sql)
-        return Selected(self._queries, answer)
+        return QueryRows(self._queries, answer)
 
-    def _select(self, sql: str) -> Answer:
+    def _select(self, sql: str) -> QueryResult:
         """In a thread for queries. The first read of a transaction fixes the time of the others."""
-        held = {name: cursor.sql for name, cursor in self._cursors.items()}
-        answered = self._catalog.answer(sql, held, lambda: self._queries.engine.running(self._session.seconds))
-        if answered is not None:
-            return answered
+        statements = {name: cursor.sql for name, cursor in self._cursors.items()}
+        result = self._catalog.select(sql, statements, lambda: self._queries.engine.running(self._session.seconds))
+        if result is not None:
+            return result
         _, own = split_as_of(sql)
         answer = self._session.select(sql, as_of=self.transaction.time)
         if self.transaction.is_open and own is None and self.transaction.time is None:
@@ -148,52 +148,52 @@ class Executor:
             raise PgError("34000", f'cursor "{name}" does not exist')
         return self._cursors[name]
 
-    async def _declare(self, statement: Declare, sql: str) -> Done:
+    async def _declare(self, statement: Declare, sql: str) -> CommandResult:
         if not self.transaction.is_open and not statement.hold:
             raise PgError(NO_TRANSACTION, "DECLARE CURSOR can only be used in transaction blocks", "BEGIN first.")
         if statement.name in self._cursors:
             raise PgError("42P03", f'cursor "{statement.name}" already exists')
         rows = await self._open(statement.source)
         self._cursors[statement.name] = _Cursor(sql, rows, statement.hold, not self.transaction.is_open)
-        return Done("DECLARE CURSOR")
+        return CommandResult("DECLARE CURSOR")
 
-    async def _close(self, statement: Close) -> Done:
+    async def _close(self, statement: Close) -> CommandResult:
         if statement.name is None:
             await self._close_cursors(list(self._cursors))
-            return Done("CLOSE CURSOR ALL")
+            return CommandResult("CLOSE CURSOR ALL")
         self._cursor(statement.name)
         await self._close_cursors([statement.name])
-        return Done("CLOSE CURSOR")
+        return CommandResult("CLOSE CURSOR")
 
-    async def _transact(self, statement: Transaction) -> Done:
+    async def _transact(self, statement: Transaction) -> CommandResult:
         state = self.transaction
         if statement.verb == "BEGIN":
             warning = PgError("25001", "there is already a transaction in progress") if state.is_open else None
             state.begin()
-            return Done("BEGIN", warning)
+            return CommandResult("BEGIN", warning)
         if statement.verb not in ("COMMIT", "ROLLBACK"):
             state.savepoint(statement)
-            return Done("ROLLBACK" if statement.verb == "ROLLBACK TO" else statement.verb)
+            return CommandResult("ROLLBACK" if statement.verb == "ROLLBACK TO" else statement.verb)
         warning = None if state.is_open else PgError(NO_TRANSACTION, "there is no transaction in progress")
         tag = "ROLLBACK" if state.status == b"E" else statement.verb
         state.end()
         for cursor in self._cursors.values():
-            cursor.is_kept = cursor.is_kept or (cursor.hold and tag == "COMMIT")
-        await self._close_cursors([name for name, cursor in self._cursors.items() if not cursor.is_kept])
-        return Done(tag, warning)
+            cursor.outlives_transaction = cursor.outlives_transaction or (cursor.hold and tag == "COMMIT")
+        await self._close_cursors([name for name, cursor in self._cursors.items() if not cursor.outlives_transaction])
+        return CommandResult(tag, warning)
 
     async def _close_cursors(self, names: Sequence[str]) -> None:
         gone = [self._cursors.pop(name) for name in names]
-        await asyncio.gather(*(closed(cursor.rows) for cursor in gone))
+        await asyncio.gather(*(close_shielded(cursor.rows) for cursor in gone))
 
-    async def _set(self, statement: Set) -> Done:
+    async def _set(self, statement: Set) -> CommandResult:
         if statement.verb == "DISCARD":
             await self._close_cursors(list(self._cursors))
         if statement.name is None:
             self._settings.reset()
         else:
             self._settings.set(statement.name, statement.value)
-        return Done("DISCARD ALL" if statement.verb == "DISCARD" else statement.verb)
+        return CommandResult("DISCARD ALL" if statement.verb == "DISCARD" else statement.verb)
 
     async def close(self) -> None:
         """It holds nothing any more."""

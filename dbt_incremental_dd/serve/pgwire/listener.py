@@ -8,22 +8,22 @@ import secrets
 import socket
 
 from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.serve.limits import BACKLOG
-from dbt_incremental_dd.serve.patience import PATIENCE, Patience
+from dbt_incremental_dd.serve.os_limits import BACKLOG
 from dbt_incremental_dd.serve.pgwire.connection import Connection
-from dbt_incremental_dd.serve.pgwire.encoded import Encoded
-from dbt_incremental_dd.serve.queries import Queries
+from dbt_incremental_dd.serve.pgwire.encoded_cache import EncodedCache
+from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 
 
 class Listener:
     """Belongs to one event loop; made by ``listen``."""
 
-    def __init__(self, hub: Hub, queries: Queries, token: str | None, patience: Patience) -> None:
+    def __init__(self, hub: Hub, queries: QueryPool, token: str | None, write_timeout: WriteTimeout) -> None:
         self._hub = hub
         self._queries = queries
         self._token = token
-        self._patience = patience
-        self._encoded = Encoded(hub)
+        self._write_timeout = write_timeout
+        self._encoded_cache = EncodedCache(hub)
         self._processes = itertools.count(1)
         self._connections: dict[tuple[int, int], Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -63,7 +63,7 @@ class Listener:
         key = next(self._processes), secrets.randbits(32)
         connection = Connection(
             *(self._hub, self._queries, self._token, key, self._cancel),
-            *((reader, writer), self._patience, self._encoded),
+            *((reader, writer), self._write_timeout, self._encoded_cache),
         )
         self._connections[key] = connection
         try:
@@ -81,11 +81,11 @@ async def listen(
     hub: Hub,
     bound: socket.socket,
     token: str | None,
-    queries: Queries | None = None,
-    patience: Patience = PATIENCE,
+    queries: QueryPool | None = None,
+    write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT,
 ) -> Listener:
     """A server that accepts connections on a socket that is bound. ``token``: the password of all clients, or None
     where none is asked for. ``queries``: what answers their SELECTs, by default its own."""
-    listener = Listener(hub, queries or Queries(hub.database.storage), token, patience)
+    listener = Listener(hub, queries or QueryPool(hub.database.storage), token, write_timeout)
     await listener.start(bound)
     return listener

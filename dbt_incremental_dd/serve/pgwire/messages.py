@@ -110,7 +110,7 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Described:
+class ColumnDescription:
     """One column of a row description. ``size``: the type's, -1 where it varies."""
 
     name: str
@@ -166,7 +166,7 @@ def parameter_description(oids: Sequence[int]) -> bytes:
     return frame(b"t", struct.pack("!H", len(oids)) + b"".join(struct.pack("!I", oid) for oid in oids))
 
 
-def row_description(columns: Iterable[Described]) -> bytes:
+def row_description(columns: Iterable[ColumnDescription]) -> bytes:
     """The columns of the rows that follow, of no table."""
     made = [
         text(column.name) + struct.pack("!IhIhih", 0, 0, column.oid, column.size, -1, column.binary)

@@ -18,8 +18,8 @@ from sqlglot import Token, TokenType
 from dbt_incremental_dd.duck.sql import literal
 from dbt_incremental_dd.query.as_of import tokens
 from dbt_incremental_dd.serve.pgwire import types as t
+from dbt_incremental_dd.serve.pgwire.datetimes import date_of, time_text, timestamp_of
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
-from dbt_incremental_dd.serve.pgwire.moments import date_of, time_text, timestamp_of
 from dbt_incremental_dd.serve.pgwire.numeric import unpack
 
 _DUCKDB = {
@@ -52,29 +52,29 @@ _CAST_TO = {
 """Of a parameter that is cast where it stands, and whose type the client leaves open."""
 
 
-def declared(sql: str, oids: Sequence[int]) -> list[int]:
+def parameter_oids(sql: str, oids: Sequence[int]) -> list[int]:
     """The types of all parameters of a statement: as the client says, or as they are cast at once, or 0 for what
     depends on the place."""
     found = tokens(sql)
     known = dict(enumerate(oids))
     highest = len(oids)
-    for at, number in _places(found):
+    for at, number in _placeholders(found):
         highest = max(highest, number + 1)
         if not known.get(number):
             known[number] = _cast(found, at)
     return [known.get(number) or 0 for number in range(highest)]
 
 
-def bound(sql: str, literals: Sequence[Literal]) -> str:
+def bind_literals(sql: str, literals: Sequence[Literal]) -> str:
     """The statement with its parameters' values. Raises PgError where one is missing."""
     found = tokens(sql)
     made, end = [], 0
-    for at, number in _places(found):
+    for at, number in _placeholders(found):
         if number >= len(literals):
             raise PgError("42P02", f"there is no parameter ${number + 1}")
         is_time = at >= 2 and found[at - 1].text.upper() in ("OF", "TO")
-        value = literals[number]
-        made += [sql[end : found[at].start], value.plain if is_time else value.typed]
+        to_literal = literals[number]
+        made += [sql[end : found[at].start], to_literal.plain if is_time else to_literal.typed]
         end = found[at + 1].end + 1
     return "".join([*made, sql[end:]])
 
@@ -95,7 +95,7 @@ class Literal:
             self.typed = f"{literal(text)}::{kind}" if kind else literal(text)
 
 
-def value(oid: int, data: bytes | None, *, binary: bool) -> Literal:
+def to_literal(oid: int, data: bytes | None, *, binary: bool) -> Literal:
     """What a client binds. Raises PgError where the bytes are not of that type."""
     if data is None:
         return Literal(oid, None)
@@ -131,18 +131,18 @@ _BINARY: dict[int, Callable[[bytes], str]] = {
     t.DATE: _unpacked("!i", date_of),
     t.TIME: _unpacked("!q", lambda us: time_text(us).decode()),
     t.TIMESTAMP: _unpacked("!q", timestamp_of),
-    t.TIMESTAMPTZ: _unpacked("!q", lambda us: _zoned(timestamp_of(us))),
+    t.TIMESTAMPTZ: _unpacked("!q", lambda us: _with_zone(timestamp_of(us))),
     t.NUMERIC: lambda data: str(unpack(data)),
     t.BYTEA: lambda data: "\\x" + data.hex(),
     t.UUID: lambda data: str(uuid.UUID(bytes=data)),
 }
 
 
-def _zoned(text: str) -> str:
+def _with_zone(text: str) -> str:
     return text if text.endswith("infinity") else f"{text}+00"
 
 
-def _places(found: Sequence[Token]) -> list[tuple[int, int]]:
+def _placeholders(found: Sequence[Token]) -> list[tuple[int, int]]:
     """Where a ``$`` is followed at once by a number, and the parameter's number from 0 on."""
     return [
         (at, int(after.text) - 1)

@@ -18,7 +18,7 @@ from dbt_incremental_dd.serve.pgwire.statements import (
     Deallocate,
     Declare,
     Fetch,
-    Query,
+    Select,
     Set,
     Show,
     Source,
@@ -26,7 +26,7 @@ from dbt_incremental_dd.serve.pgwire.statements import (
     Subscribe,
     Transaction,
 )
-from dbt_incremental_dd.serve.pgwire.words import Words
+from dbt_incremental_dd.serve.pgwire.token_cursor import TokenCursor
 
 _LISTS = ("TABLES", "SCHEMAS", "DATABASES", "COLUMNS")
 _WRITES = (
@@ -37,111 +37,111 @@ _WRITES = (
 
 def parse(sql: str) -> Statement:
     """One statement, which is not empty. Raises PgError or QueryError where it says nothing that is answered."""
-    words = Words(sql)
-    verb = words.keyword()
+    cursor = TokenCursor(sql)
+    verb = cursor.keyword()
     if verb in _WRITES:
         raise PgError("25006", f"{verb} is refused: models are written by `dbt run` alone", "SELECT or SUBSCRIBE.")
     if verb == "EXPLAIN":
         raise PgError(FEATURE, "EXPLAIN is not answered", "`dbt-dd explain` shows the plan of a model.")
-    if (verb == "SHOW" and words.keyword(1) in _LISTS) or verb not in _PARSERS:
-        return Query(sql)
-    words.take()
-    made = _PARSERS[verb](words)
-    words.end()
+    if (verb == "SHOW" and cursor.keyword(1) in _LISTS) or verb not in _PARSERS:
+        return Select(sql)
+    cursor.take()
+    made = _PARSERS[verb](cursor)
+    cursor.end()
     return made
 
 
-def _subscribe(words: Words) -> Subscribe:
-    words.accept("TO")
-    is_select = words.keyword() == "("
-    select = words.parenthesized() if is_select else None
-    collection = None if is_select else words.qualified_name()
+def _subscribe(cursor: TokenCursor) -> Subscribe:
+    cursor.accept("TO")
+    is_select = cursor.keyword() == "("
+    select = cursor.parenthesized() if is_select else None
+    collection = None if is_select else cursor.qualified_name()
     key: tuple[str, ...] = ()
-    if words.accept("ENVELOPE"):
-        words.expect("UPSERT", "(", "KEY")
-        key = words.names()
-        words.expect(")")
-    told: dict[str, bool] = {}
+    if cursor.accept("ENVELOPE"):
+        cursor.expect("UPSERT", "(", "KEY")
+        key = cursor.names()
+        cursor.expect(")")
+    options: dict[str, bool] = {}
     as_of = up_to = None
-    while words.has_more:
-        if words.accept("WITH", "("):
-            told |= _flags(words)
-        elif without := words.accept_any("WITH", "WITHOUT"):
-            word = words.accept_any("SNAPSHOT", "PROGRESS")
+    while cursor.has_more:
+        if cursor.accept("WITH", "("):
+            options |= _flags(cursor)
+        elif without := cursor.accept_any("WITH", "WITHOUT"):
+            word = cursor.accept_any("SNAPSHOT", "PROGRESS")
             if not word:
-                raise words.unexpected("SNAPSHOT")
-            told[word] = without == "WITH"
-        elif words.accept("AS", "OF"):
-            as_of = time_of(words.until("UP", "WITH", "WITHOUT"))
-        elif words.accept("UP", "TO"):
-            up_to = time_of(words.until("AS", "WITH", "WITHOUT"))
+                raise cursor.unexpected("SNAPSHOT")
+            options[word] = without == "WITH"
+        elif cursor.accept("AS", "OF"):
+            as_of = time_of(cursor.until("UP", "WITH", "WITHOUT"))
+        elif cursor.accept("UP", "TO"):
+            up_to = time_of(cursor.until("AS", "WITH", "WITHOUT"))
         else:
             break
     return Subscribe(
         collection,
         select,
         key,
-        progress=told.get("PROGRESS", False),
-        snapshot=told.get("SNAPSHOT", True),
+        progress=options.get("PROGRESS", False),
+        snapshot=options.get("SNAPSHOT", True),
         as_of=as_of,
         up_to=up_to,
     )
 
 
-def _flags(words: Words) -> dict[str, bool]:
+def _flags(cursor: TokenCursor) -> dict[str, bool]:
     """Options that are true or false, up to the parenthesis that ends them."""
-    told = {}
+    options = {}
     while True:
-        name = words.accept_any("PROGRESS", "SNAPSHOT")
+        name = cursor.accept_any("PROGRESS", "SNAPSHOT")
         if not name:
-            raise words.unexpected("PROGRESS or SNAPSHOT")
-        words.accept("=")
-        said = "TRUE" if words.keyword() in (",", ")") else words.take().text.upper()
-        if said not in ("TRUE", "FALSE", "ON", "OFF"):
-            raise PgError("22023", f"{name} is true or false, not {said}")
-        told[name] = said in ("TRUE", "ON")
-        if not words.accept(","):
-            words.expect(")")
-            return told
+            raise cursor.unexpected("PROGRESS or SNAPSHOT")
+        cursor.accept("=")
+        value = "TRUE" if cursor.keyword() in (",", ")") else cursor.take().text.upper()
+        if value not in ("TRUE", "FALSE", "ON", "OFF"):
+            raise PgError("22023", f"{name} is true or false, not {value}")
+        options[name] = value in ("TRUE", "ON")
+        if not cursor.accept(","):
+            cursor.expect(")")
+            return options
 
 
 def _source(sql: str) -> Source:
     """What gives rows to a cursor or a copy."""
     made = parse(sql) if sql else None
-    if not isinstance(made, Query | Subscribe):
+    if not isinstance(made, Select | Subscribe):
         raise PgError(SYNTAX, "a SELECT or a SUBSCRIBE was expected")
     return made
 
 
-def _declare(words: Words) -> Declare:
-    name = words.name()
-    while words.accept_any("BINARY", "INSENSITIVE", "ASENSITIVE", "NO", "SCROLL"):
+def _declare(cursor: TokenCursor) -> Declare:
+    name = cursor.name()
+    while cursor.accept_any("BINARY", "INSENSITIVE", "ASENSITIVE", "NO", "SCROLL"):
         pass
-    words.expect("CURSOR")
-    hold = words.accept("WITH", "HOLD")
+    cursor.expect("CURSOR")
+    hold = cursor.accept("WITH", "HOLD")
     if not hold:
-        words.accept("WITHOUT", "HOLD")
-    words.expect("FOR")
-    return Declare(name, _source(words.rest()), hold)
+        cursor.accept("WITHOUT", "HOLD")
+    cursor.expect("FOR")
+    return Declare(name, _source(cursor.rest()), hold)
 
 
-def _fetch(words: Words) -> Fetch:
-    if words.accept_any("BACKWARD", "PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"):
+def _fetch(cursor: TokenCursor) -> Fetch:
+    if cursor.accept_any("BACKWARD", "PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"):
         raise PgError(FEATURE, "cursors move forward only", "FETCH [FORWARD] n or ALL.")
     count: int | None = 1
-    if not words.accept("NEXT"):
-        words.accept("FORWARD")
-        if words.accept("ALL"):
+    if not cursor.accept("NEXT"):
+        cursor.accept("FORWARD")
+        if cursor.accept("ALL"):
             count = None
-        elif re.fullmatch(r"\d+", words.keyword()):
-            count = int(words.take().text)
-    words.accept_any("FROM", "IN")
-    name, timeout = words.name(), None
-    if words.accept("WITH"):
-        words.expect("(", "TIMEOUT")
-        words.accept("=")
-        timeout = seconds(" ".join(t.text for t in words.until() if t.text.upper() != "INTERVAL"))
-        words.expect(")")
+        elif re.fullmatch(r"\d+", cursor.keyword()):
+            count = int(cursor.take().text)
+    cursor.accept_any("FROM", "IN")
+    name, timeout = cursor.name(), None
+    if cursor.accept("WITH"):
+        cursor.expect("(", "TIMEOUT")
+        cursor.accept("=")
+        timeout = seconds(" ".join(t.text for t in cursor.until() if t.text.upper() != "INTERVAL"))
+        cursor.expect(")")
     return Fetch(name, count, timeout)
 
 
@@ -163,123 +163,123 @@ def seconds(text: str) -> float:
     return total
 
 
-def _close(words: Words) -> Close:
-    return Close(None if words.accept("ALL") else words.name())
+def _close(cursor: TokenCursor) -> Close:
+    return Close(None if cursor.accept("ALL") else cursor.name())
 
 
-def _copy(words: Words) -> Copy:
-    if words.keyword() == "(":
-        source = _source(words.parenthesized())
+def _copy(cursor: TokenCursor) -> Copy:
+    if cursor.keyword() == "(":
+        source = _source(cursor.parenthesized())
     else:
-        names = words.until("FROM", "TO", "(")
-        source = Query("SELECT * FROM " + "".join(words.sql[name.start : name.end + 1] for name in names))
-        if words.keyword() == "(":
-            source = Query(source.sql.replace("*", ", ".join(f'"{name}"' for name in words.names()), 1))
-    if words.accept("FROM"):
+        names = cursor.until("FROM", "TO", "(")
+        source = Select("SELECT * FROM " + "".join(cursor.sql[name.start : name.end + 1] for name in names))
+        if cursor.keyword() == "(":
+            source = Select(source.sql.replace("*", ", ".join(f'"{name}"' for name in cursor.names()), 1))
+    if cursor.accept("FROM"):
         raise PgError("25006", "COPY FROM is refused: models are written by `dbt run` alone", "COPY (...) TO STDOUT.")
-    words.expect("TO", "STDOUT")
-    return _copied(source, words)
+    cursor.expect("TO", "STDOUT")
+    return _copy_options(source, cursor)
 
 
-def _copied(source: Source, words: Words) -> Copy:
+def _copy_options(source: Source, cursor: TokenCursor) -> Copy:
     """With its options, in either of the forms that Postgres has for them."""
-    told: dict[str, str] = {}
-    words.accept("WITH")
-    in_parentheses = words.accept("(")
-    while words.has_more and not words.accept(")"):
-        option = words.take().text.upper()
+    options: dict[str, str] = {}
+    cursor.accept("WITH")
+    in_parentheses = cursor.accept("(")
+    while cursor.has_more and not cursor.accept(")"):
+        option = cursor.take().text.upper()
         if option in ("CSV", "TEXT", "BINARY"):
-            told["FORMAT"] = option.lower()
+            options["FORMAT"] = option.lower()
             continue
         if option not in ("FORMAT", "HEADER", "DELIMITER", "NULL"):
             raise PgError(FEATURE, f"COPY has no option {option}", "FORMAT, HEADER, DELIMITER and NULL.")
-        words.accept_any("AS")
-        has_value = words.has_more and words.keyword() not in (",", ")", "CSV", "TEXT", "HEADER", "DELIMITER", "NULL")
-        told[option] = words.take().text if has_value or option == "FORMAT" else "true"
+        cursor.accept_any("AS")
+        has_value = cursor.has_more and cursor.keyword() not in (",", ")", "CSV", "TEXT", "HEADER", "DELIMITER", "NULL")
+        options[option] = cursor.take().text if has_value or option == "FORMAT" else "true"
         if in_parentheses:
-            words.accept(",")
-    form = told.get("FORMAT", "text").lower()
+            cursor.accept(",")
+    form = options.get("FORMAT", "text").lower()
     if form not in ("text", "csv"):
         raise PgError(FEATURE, f"COPY has no format {form}", "FORMAT text or csv.")
     defaults = ("\t", "\\N") if form == "text" else (",", "")
-    header = told.get("HEADER", "false").lower() in ("true", "on", "1")
-    delimiter = told.get("DELIMITER", defaults[0])
+    header = options.get("HEADER", "false").lower() in ("true", "on", "1")
+    delimiter = options.get("DELIMITER", defaults[0])
     if len(delimiter.encode()) != 1 or delimiter in '\r\n\\"':
         raise PgError("22023", "a COPY delimiter is one character, and no quote, backslash or end of line")
-    return Copy(source, form, header, delimiter, told.get("NULL", defaults[1]))
+    return Copy(source, form, header, delimiter, options.get("NULL", defaults[1]))
 
 
-def _begin(words: Words) -> Transaction:
-    words.until()
+def _begin(cursor: TokenCursor) -> Transaction:
+    cursor.until()
     return Transaction("BEGIN")
 
 
-def _commit(words: Words) -> Transaction:
-    words.accept_any("WORK", "TRANSACTION")
-    words.accept("AND", "NO", "CHAIN")
+def _commit(cursor: TokenCursor) -> Transaction:
+    cursor.accept_any("WORK", "TRANSACTION")
+    cursor.accept("AND", "NO", "CHAIN")
     return Transaction("COMMIT")
 
 
-def _rollback(words: Words) -> Transaction:
-    words.accept_any("WORK", "TRANSACTION")
-    if words.accept("TO"):
-        words.accept("SAVEPOINT")
-        return Transaction("ROLLBACK TO", words.name())
-    words.accept("AND", "NO", "CHAIN")
+def _rollback(cursor: TokenCursor) -> Transaction:
+    cursor.accept_any("WORK", "TRANSACTION")
+    if cursor.accept("TO"):
+        cursor.accept("SAVEPOINT")
+        return Transaction("ROLLBACK TO", cursor.name())
+    cursor.accept("AND", "NO", "CHAIN")
     return Transaction("ROLLBACK")
 
 
-def _savepoint(words: Words) -> Transaction:
-    return Transaction("SAVEPOINT", words.name())
+def _savepoint(cursor: TokenCursor) -> Transaction:
+    return Transaction("SAVEPOINT", cursor.name())
 
 
-def _release(words: Words) -> Transaction:
-    words.accept("SAVEPOINT")
-    return Transaction("RELEASE", words.name())
+def _release(cursor: TokenCursor) -> Transaction:
+    cursor.accept("SAVEPOINT")
+    return Transaction("RELEASE", cursor.name())
 
 
-def _set(words: Words) -> Set:
-    if not words.accept("SESSION", "CHARACTERISTICS"):
-        words.accept_any("SESSION", "LOCAL")
-    if words.accept("TIME", "ZONE"):
+def _set(cursor: TokenCursor) -> Set:
+    if not cursor.accept("SESSION", "CHARACTERISTICS"):
+        cursor.accept_any("SESSION", "LOCAL")
+    if cursor.accept("TIME", "ZONE"):
         name = "timezone"
     else:
-        name = words.qualified_name()
-        if not words.accept_any("=", "TO") and name not in ("as", "transaction", "names", "session", "role"):
-            raise words.unexpected("= or TO")
-    said = words.until()
-    is_default = len(said) == 1 and said[0].token_type != TokenType.STRING and said[0].text.upper() == "DEFAULT"
-    return Set("SET", name, None if is_default else " ".join(token.text for token in said).replace(" , ", ", "))
+        name = cursor.qualified_name()
+        if not cursor.accept_any("=", "TO") and name not in ("as", "transaction", "names", "session", "role"):
+            raise cursor.unexpected("= or TO")
+    value = cursor.until()
+    is_default = len(value) == 1 and value[0].token_type != TokenType.STRING and value[0].text.upper() == "DEFAULT"
+    return Set("SET", name, None if is_default else " ".join(token.text for token in value).replace(" , ", ", "))
 
 
-def _reset(words: Words) -> Set:
-    return Set("RESET", None if words.accept("ALL") else _setting(words))
+def _reset(cursor: TokenCursor) -> Set:
+    return Set("RESET", None if cursor.accept("ALL") else _setting(cursor))
 
 
-def _discard(words: Words) -> Set:
-    if not words.accept_any("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
-        raise words.unexpected("ALL")
+def _discard(cursor: TokenCursor) -> Set:
+    if not cursor.accept_any("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
+        raise cursor.unexpected("ALL")
     return Set("DISCARD")
 
 
-def _show(words: Words) -> Show:
-    return Show(_setting(words))
+def _show(cursor: TokenCursor) -> Show:
+    return Show(_setting(cursor))
 
 
-def _setting(words: Words) -> str:
-    if words.accept("TIME", "ZONE"):
+def _setting(cursor: TokenCursor) -> str:
+    if cursor.accept("TIME", "ZONE"):
         return "timezone"
-    if words.accept("TRANSACTION", "ISOLATION", "LEVEL"):
+    if cursor.accept("TRANSACTION", "ISOLATION", "LEVEL"):
         return "transaction_isolation"
-    return words.qualified_name().lower()
+    return cursor.qualified_name().lower()
 
 
-def _deallocate(words: Words) -> Deallocate:
-    words.accept("PREPARE")
-    return Deallocate(None if words.accept("ALL") else words.name())
+def _deallocate(cursor: TokenCursor) -> Deallocate:
+    cursor.accept("PREPARE")
+    return Deallocate(None if cursor.accept("ALL") else cursor.name())
 
 
-_PARSERS: dict[str, Callable[[Words], Statement]] = {
+_PARSERS: dict[str, Callable[[TokenCursor], Statement]] = {
     **{"SUBSCRIBE": _subscribe, "TAIL": _subscribe},
     **{"DECLARE": _declare, "FETCH": _fetch, "CLOSE": _close, "COPY": _copy},
     **{"BEGIN": _begin, "START": _begin, "COMMIT": _commit, "END": _commit, "ROLLBACK": _rollback, "ABORT": _rollback},

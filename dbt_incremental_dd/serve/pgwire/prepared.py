@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dbt_incremental_dd.serve.pgwire.errors import PROTOCOL, SYNTAX, PgError
-from dbt_incremental_dd.serve.pgwire.executor import Done, Giving
-from dbt_incremental_dd.serve.pgwire.parameters import Literal, bound, declared, value
+from dbt_incremental_dd.serve.pgwire.executor import CommandResult, RowsResult
+from dbt_incremental_dd.serve.pgwire.parameters import Literal, bind_literals, parameter_oids, to_literal
 from dbt_incremental_dd.serve.pgwire.parser import parse
 from dbt_incremental_dd.serve.pgwire.sender import is_binary
 from dbt_incremental_dd.serve.pgwire.statements import Statement
-from dbt_incremental_dd.serve.pgwire.words import split
+from dbt_incremental_dd.serve.pgwire.token_cursor import split_statements
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedStatement:
     """``oids``: 0 for a text of which DuckDB infers the type; ``statement``: with NULL for its parameters, None for an
     empty one."""
 
@@ -33,7 +33,7 @@ class Portal:
     statement: Statement | None
     sql: str
     formats: tuple[int, ...]
-    outcome: Done | Giving | None = None
+    outcome: CommandResult | RowsResult | None = None
 
     def require_formats(self, schema: pa.Schema) -> None:
         """Raises PgError where they are not those of as many columns."""
@@ -42,21 +42,21 @@ class Portal:
             raise PgError(PROTOCOL, message)
 
 
-def prepare(sql: str, oids: Sequence[int]) -> Prepared:
+def prepare(sql: str, oids: Sequence[int]) -> PreparedStatement:
     """``oids``: of the first parameters, as the client says. Raises PgError or QueryError for what is not one
     statement, or none."""
-    statements = split(sql)
+    statements = split_statements(sql)
     if len(statements) > 1:
         raise PgError(SYNTAX, "cannot insert multiple commands into a prepared statement")
     if not statements:
-        return Prepared("", list(oids), None)
-    known = declared(statements[0], oids)
-    nulls = [Literal(oid, None) for oid in known]
-    return Prepared(statements[0], known, parse(bound(statements[0], nulls)))
+        return PreparedStatement("", list(oids), None)
+    oids_of_all = parameter_oids(statements[0], oids)
+    nulls = [Literal(oid, None) for oid in oids_of_all]
+    return PreparedStatement(statements[0], oids_of_all, parse(bind_literals(statements[0], nulls)))
 
 
 def bind(
-    prepared: Prepared, values: Sequence[bytes | None], codes: tuple[int, ...], formats: tuple[int, ...]
+    prepared: PreparedStatement, values: Sequence[bytes | None], codes: tuple[int, ...], formats: tuple[int, ...]
 ) -> Portal:
     """``codes``: the formats of the values; ``formats``: of the columns that are asked for. Raises PgError where they
     are not those of the statement, or a value is malformed."""
@@ -64,7 +64,10 @@ def bind(
         raise PgError(PROTOCOL, f"the statement has {len(prepared.oids)} parameters, and {len(values)} are bound")
     if not {*codes, *formats} <= {0, 1}:
         raise PgError(PROTOCOL, "a format is 0 for text or 1 for binary")
-    forms = [is_binary(codes, at) for at in range(len(values))]
-    literals = [value(oid, one, binary=binary) for oid, one, binary in zip(prepared.oids, values, forms, strict=True)]
-    statement = parse(bound(prepared.sql, literals)) if literals and prepared.sql else prepared.statement
+    is_binary_value = [is_binary(codes, at) for at in range(len(values))]
+    literals = [
+        to_literal(oid, one, binary=binary)
+        for oid, one, binary in zip(prepared.oids, values, is_binary_value, strict=True)
+    ]
+    statement = parse(bind_literals(prepared.sql, literals)) if literals and prepared.sql else prepared.statement
     return Portal(statement, prepared.sql, formats)

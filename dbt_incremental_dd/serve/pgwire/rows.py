@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from dbt_incremental_dd.query.session import Answer
-from dbt_incremental_dd.serve.queries import Queries
-from dbt_incremental_dd.serve.settled import settled
+from dbt_incremental_dd.query.engine import QueryResult
+from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.shielded import wait_until_done
 
 
-class Rows(Protocol):
+class RowStream(Protocol):
     """Belong to one event loop."""
 
     @property
@@ -31,62 +31,62 @@ class Rows(Protocol):
         """No more are taken."""
 
 
-async def closed(rows: Rows) -> None:
+async def close_shielded(rows: RowStream) -> None:
     """Closes them, to the end also where whoever waits for it is cancelled."""
     closing = asyncio.ensure_future(rows.close())
-    await settled(closing)
+    await wait_until_done(closing)
     closing.result()
 
 
-class Made:
+class TableRows:
     """Rows that are there already."""
 
     is_shared = False
 
     def __init__(self, table: pa.Table) -> None:
         self.schema = table.schema
-        self._left = table
+        self._remaining = table
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
-        if not self._left.num_rows:
+        if not self._remaining.num_rows:
             return None
-        taken, self._left = self._left.slice(0, limit), self._left.slice(limit)
+        taken, self._remaining = self._remaining.slice(0, limit), self._remaining.slice(limit)
         return taken
 
     async def close(self) -> None:
         pass
 
 
-class Selected:
+class QueryRows:
     """Rows of a SELECT, as DuckDB makes them."""
 
     is_shared = False
 
-    def __init__(self, queries: Queries, answer: Answer) -> None:
+    def __init__(self, queries: QueryPool, answer: QueryResult) -> None:
         self.schema = answer.schema
         self._queries = queries
         self._answer = answer
-        self._left: pa.Table | None = None
+        self._remaining: pa.Table | None = None
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
-        while self._left is None or not self._left.num_rows:
+        while self._remaining is None or not self._remaining.num_rows:
             batch: Any = await self._queries.proceed(self._answer.interrupt, next, self._answer.batches, None)
             if batch is None:
                 return None
-            self._left = pa.Table.from_batches([batch])
-        taken, self._left = self._left.slice(0, limit), self._left.slice(limit)
+            self._remaining = pa.Table.from_batches([batch])
+        taken, self._remaining = self._remaining.slice(0, limit), self._remaining.slice(limit)
         return taken
 
     async def close(self) -> None:
         await asyncio.to_thread(self._answer.close)
 
 
-class Fetched:
+class FetchedRows:
     """Some of the rows of a cursor, which stays open. ``count``: None for all that there are."""
 
-    def __init__(self, rows: Rows, count: int | None, timeout: float | None) -> None:
+    def __init__(self, rows: RowStream, count: int | None, timeout: float | None) -> None:
         self._rows = rows
-        self._left = count
+        self._remaining = count
         self._timeout = timeout
 
     @property
@@ -98,16 +98,16 @@ class Fetched:
         return self._rows.is_shared
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
-        if self._left == 0:
+        if self._remaining == 0:
             return None
-        taken = await self._rows.take(limit if self._left is None else min(limit, self._left), self._timeout)
+        taken = await self._rows.take(limit if self._remaining is None else min(limit, self._remaining), self._timeout)
         if taken is None or not taken.num_rows:
-            self._left = 0
+            self._remaining = 0
             return None
         # Only the first row is waited for.
         self._timeout = 0
-        if self._left is not None:
-            self._left -= taken.num_rows
+        if self._remaining is not None:
+            self._remaining -= taken.num_rows
         return taken
 
     async def close(self) -> None:

@@ -6,17 +6,17 @@ import asyncio
 
 import pyarrow as pa
 
-from dbt_incremental_dd.serve.patience import Patience
-from dbt_incremental_dd.serve.pgwire.messages import Described, data_rows, row_description
-from dbt_incremental_dd.serve.pgwire.types import encoded, pg_type
+from dbt_incremental_dd.serve.pgwire.messages import ColumnDescription, data_rows, row_description
+from dbt_incremental_dd.serve.pgwire.types import encode, pg_type
+from dbt_incremental_dd.serve.write_timeout import WriteTimeout
 
 
 class Sender:
     """Belongs to one connection."""
 
-    def __init__(self, writer: asyncio.StreamWriter, patience: Patience) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, write_timeout: WriteTimeout) -> None:
         self._writer = writer
-        self._patience = patience
+        self._write_timeout = write_timeout
 
     def write(self, data: bytes) -> None:
         """Whole frames."""
@@ -24,7 +24,7 @@ class Sender:
 
     async def flush(self) -> None:
         """Waits until there is room for more. Raises ConnectionError where the client is gone, or is cut off."""
-        await self._patience.wait(self._writer.transport, self._writer.drain)
+        await self._write_timeout.wait(self._writer.transport, self._writer.drain)
 
 
 def is_binary(formats: tuple[int, ...], column: int) -> bool:
@@ -34,16 +34,16 @@ def is_binary(formats: tuple[int, ...], column: int) -> bool:
     return bool(formats[0] if len(formats) == 1 else formats[column])
 
 
-def described(schema: pa.Schema, formats: tuple[int, ...]) -> bytes:
+def describe_rows(schema: pa.Schema, formats: tuple[int, ...]) -> bytes:
     """The row description of these columns."""
     kinds = [pg_type(field.type) for field in schema]
     return row_description(
-        Described(field.name, kind.oid, kind.size, is_binary(formats, at))
+        ColumnDescription(field.name, kind.oid, kind.size, is_binary(formats, at))
         for at, (field, kind) in enumerate(zip(schema, kinds, strict=True))
     )
 
 
 def rows(table: pa.Table, formats: tuple[int, ...]) -> bytes:
     """A frame for each row."""
-    columns = [encoded(column, binary=is_binary(formats, at)) for at, column in enumerate(table.columns)]
+    columns = [encode(column, binary=is_binary(formats, at)) for at, column in enumerate(table.columns)]
     return data_rows(columns, table.num_rows)

@@ -60,22 +60,22 @@ _UNITS = {"": 1e-3, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, 
 class Settings:
     """Names are told apart without regard to case."""
 
-    def __init__(self, given: dict[str, str]) -> None:
+    def __init__(self, startup: dict[str, str]) -> None:
         """``given``: what the client says when it connects. Raises PgError where that is no time limit."""
-        self._given = {name.lower(): value for name, value in given.items()}
-        self._given |= _options(self._given.pop("options", ""))
+        self._startup = {name.lower(): value for name, value in startup.items()}
+        self._startup |= _options(self._startup.pop("options", ""))
         self._set: dict[str, str] = {}
-        self._own: dict[str, str] = {}
-        _seconds(self._given.get(_TIMEOUT, "0"))
+        self._server: dict[str, str] = {}
+        _seconds(self._startup.get(_TIMEOUT, "0"))
 
-    def limit(self, seconds: float | None) -> None:
+    def set_server_timeout(self, seconds: float | None) -> None:
         """The server's own ``statement_timeout``, which clients can lower."""
-        self._own = {_TIMEOUT: "0" if seconds is None else f"{seconds * 1000:.0f}ms"}
+        self._server = {_TIMEOUT: "0" if seconds is None else f"{seconds * 1000:.0f}ms"}
 
     @property
     def statement_timeout(self) -> float | None:
         """Seconds that a statement may compute; None where the client has set no limit of its own."""
-        return _seconds(self._set.get(_TIMEOUT, self._given.get(_TIMEOUT, "0"))) or None
+        return _seconds(self._set.get(_TIMEOUT, self._startup.get(_TIMEOUT, "0"))) or None
 
     def set(self, name: str, value: str | None) -> None:
         """None for the default. Raises PgError for another encoding than UTF-8, or what is no time limit."""
@@ -98,12 +98,12 @@ class Settings:
     def show(self, name: str) -> pa.Table:
         """One row. Raises PgError for a setting that nobody knows."""
         if name == "all":
-            known = {**_DEFAULTS, **self._own, **self._given, **self._set, **_FIXED}
+            known = {**_DEFAULTS, **self._server, **self._startup, **self._set, **_FIXED}
             names = sorted(known)
             return pa.table(
                 {"name": names, "setting": [known[name] for name in names], "description": [""] * len(names)}
             )
-        for known in (_FIXED, self._set, self._given, self._own, _DEFAULTS):
+        for known in (_FIXED, self._set, self._startup, self._server, _DEFAULTS):
             if name in known:
                 return pa.table({name: [known[name]]})
         raise PgError("42704", f'unrecognized configuration parameter "{name}"')
@@ -123,6 +123,6 @@ def _options(text: str) -> dict[str, str]:
         words = shlex.split(text)
     except ValueError:
         return {}
-    told = [word.removeprefix("-c").removeprefix("--") for word in words if word != "-c"]
-    pairs = [word.partition("=") for word in told if "=" in word]
+    assignments = [word.removeprefix("-c").removeprefix("--") for word in words if word != "-c"]
+    pairs = [word.partition("=") for word in assignments if "=" in word]
     return {name.strip().lower().replace("-", "_"): value for name, _, value in pairs}

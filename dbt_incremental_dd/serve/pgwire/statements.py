@@ -8,7 +8,7 @@ from dbt_incremental_dd.core.time import Time
 
 
 @dataclass(frozen=True)
-class Query:
+class Select:
     """A SELECT, VALUES, SHOW TABLES, ...; with AS OF at its end where it tells its time."""
 
     sql: str
@@ -27,7 +27,7 @@ class Subscribe:
     up_to: Time | None = None
 
 
-Source = Query | Subscribe
+Source = Select | Subscribe
 
 
 @dataclass(frozen=True)
@@ -97,4 +97,4 @@ class Deallocate:
     name: str | None
 
 
-Statement = Query | Subscribe | Declare | Fetch | Close | Copy | Transaction | Set | Show | Deallocate
+Statement = Select | Subscribe | Declare | Fetch | Close | Copy | Transaction | Set | Show | Deallocate

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt_incremental_dd.serve.pgwire import moments, numeric
-from dbt_incremental_dd.subscribe.plain import plain_values
+from dbt_incremental_dd.serve.pgwire import datetimes, numeric
+from dbt_incremental_dd.subscribe.json_values import json_column
 
 BOOL, BYTEA, NAME, INT8, INT2, INT4, TEXT, OID, JSON = 16, 17, 19, 20, 21, 23, 25, 26, 114
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
@@ -40,13 +40,13 @@ def pg_type(arrow: pa.DataType) -> PgType:
     if pa.types.is_dictionary(arrow):
         inner = pg_type(arrow.value_type)
         return PgType(inner.oid, inner.size, _decoded(inner.text), _decoded(inner.binary))
-    return next((made for belongs, made in _TYPES if belongs(arrow)), _TEXT)
+    return next((kind for belongs, kind in _TYPES if belongs(arrow)), _TEXT)
 
 
-def encoded(column: pa.ChunkedArray, *, binary: bool) -> Values:
+def encode(column: pa.ChunkedArray, *, binary: bool) -> Values:
     """A column's values in the format that is asked for; None is NULL."""
-    made = pg_type(column.type)
-    return (made.binary if binary else made.text)(column)
+    kind = pg_type(column.type)
+    return (kind.binary if binary else kind.text)(column)
 
 
 def _each(form: Callable[[Any], bytes]) -> Callable[[_Column], Values]:
@@ -80,7 +80,7 @@ def _digits(column: _Column) -> Values:
 
 
 def _json(column: _Column) -> Values:
-    plain = plain_values(column)
+    plain = json_column(column)
     return [None if value is None else json.dumps(value, ensure_ascii=False).encode() for value in plain]
 
 
@@ -88,15 +88,15 @@ _texts = _each(lambda value: str(value).replace("\x00", "").encode(errors="repla
 _TEXT = PgType(TEXT, -1, _texts, _texts)
 
 
-def _in(unit: str, zone: str | None = None) -> pa.DataType:
+def _timestamp(unit: str, zone: str | None = None) -> pa.DataType:
     return pa.timestamp(unit, zone)
 
 
-def _zoned(arrow: pa.DataType) -> bool:
+def _is_zoned(arrow: pa.DataType) -> bool:
     return pa.types.is_timestamp(arrow) and arrow.tz is not None
 
 
-_DAYS, _US, _UTC, _TIME = pa.date32(), _in("us"), _in("us", "UTC"), pa.time64("us")
+_DAYS, _US, _UTC, _TIME = pa.date32(), _timestamp("us"), _timestamp("us", "UTC"), pa.time64("us")
 _is = pa.types
 
 _TYPES: tuple[tuple[Callable[[pa.DataType], bool], PgType], ...] = (
@@ -116,13 +116,16 @@ _TYPES: tuple[tuple[Callable[[pa.DataType], bool], PgType], ...] = (
         lambda t: _is.is_binary(t) or _is.is_large_binary(t) or _is.is_fixed_size_binary(t) or t == pa.binary_view(),
         PgType(BYTEA, -1, _each(lambda v: b"\\x" + v.hex().encode()), _each(bytes)),
     ),
-    (_is.is_date, PgType(DATE, 4, _numbers(moments.date_text, _DAYS), _numbers(moments.date_bytes, _DAYS))),
-    (_zoned, PgType(TIMESTAMPTZ, 8, _numbers(moments.zoned_text, _UTC), _numbers(moments.timestamp_bytes, _UTC))),
+    (_is.is_date, PgType(DATE, 4, _numbers(datetimes.date_text, _DAYS), _numbers(datetimes.date_bytes, _DAYS))),
+    (
+        _is_zoned,
+        PgType(TIMESTAMPTZ, 8, _numbers(datetimes.zoned_text, _UTC), _numbers(datetimes.timestamp_bytes, _UTC)),
+    ),
     (
         _is.is_timestamp,
-        PgType(TIMESTAMP, 8, _numbers(moments.timestamp_text, _US), _numbers(moments.timestamp_bytes, _US)),
+        PgType(TIMESTAMP, 8, _numbers(datetimes.timestamp_text, _US), _numbers(datetimes.timestamp_bytes, _US)),
     ),
-    (_is.is_time, PgType(TIME, 8, _numbers(moments.time_text, _TIME), _numbers(struct.Struct("!q").pack, _TIME))),
-    (_is.is_interval, PgType(INTERVAL, 16, _each(moments.interval_text), _each(moments.interval_bytes))),
+    (_is.is_time, PgType(TIME, 8, _numbers(datetimes.time_text, _TIME), _numbers(struct.Struct("!q").pack, _TIME))),
+    (_is.is_interval, PgType(INTERVAL, 16, _each(datetimes.interval_text), _each(datetimes.interval_bytes))),
     (_is.is_nested, PgType(JSON, -1, _json, _json)),
 )

@@ -15,9 +15,9 @@ import pytest
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.serve.patience import PATIENCE, Patience
 from dbt_incremental_dd.serve.pgwire.listener import Listener, listen
 from dbt_incremental_dd.serve.server import bind
+from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 from tests.subscribe.stored import Stored
 
 T = TypeVar("T")
@@ -26,12 +26,16 @@ T = TypeVar("T")
 class Server:
     """Listens on a port of its own. ``token``: its password."""
 
-    def __init__(self, stored: Stored, token: str | None = None, patience: Patience = PATIENCE) -> None:
+    def __init__(
+        self, stored: Stored, token: str | None = None, write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT
+    ) -> None:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
         self.hub: Hub = self.run(self._hub(stored))
-        self._listener: Listener = self.run(listen(self.hub, bind("127.0.0.1", 0, patience), token, patience=patience))
+        self._listener: Listener = self.run(
+            listen(self.hub, bind("127.0.0.1", 0, write_timeout), token, write_timeout=write_timeout)
+        )
         self.port = self._listener.port
 
     async def _hub(self, stored: Stored) -> Hub:

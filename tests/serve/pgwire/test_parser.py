@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dbt_incremental_dd.core.errors import DifferentialError
-from dbt_incremental_dd.serve.pgwire import moments, numeric
+from dbt_incremental_dd.serve.pgwire import datetimes, numeric
 from dbt_incremental_dd.serve.pgwire.errors import PgError
-from dbt_incremental_dd.serve.pgwire.parameters import Literal, bound, declared
+from dbt_incremental_dd.serve.pgwire.parameters import Literal, bind_literals, parameter_oids
 from dbt_incremental_dd.serve.pgwire.parser import parse, seconds
 from dbt_incremental_dd.serve.pgwire.statements import (
     Close,
@@ -20,21 +20,21 @@ from dbt_incremental_dd.serve.pgwire.statements import (
     Deallocate,
     Declare,
     Fetch,
-    Query,
+    Select,
     Set,
     Show,
     Statement,
     Subscribe,
     Transaction,
 )
-from dbt_incremental_dd.serve.pgwire.words import split
+from dbt_incremental_dd.serve.pgwire.token_cursor import split_statements
 
 
 @pytest.mark.parametrize(
     ("sql", "statement"),
     [
-        ("select 1", Query("select 1")),
-        ("SHOW TABLES", Query("SHOW TABLES")),
+        ("select 1", Select("select 1")),
+        ("SHOW TABLES", Select("SHOW TABLES")),
         ("SUBSCRIBE m.kept", Subscribe("m.kept", None)),
         ('tail to M."Kept"', Subscribe("m.Kept", None)),
         (
@@ -51,8 +51,8 @@ from dbt_incremental_dd.serve.pgwire.words import split
         ("TAIL kept WITH SNAPSHOT", Subscribe("kept", None)),
         ('subscribe kept envelope upsert (key (k, "V")) with (progress)', Subscribe("kept", None, ("k", "V"), True)),
         ("declare c cursor for subscribe kept", Declare("c", Subscribe("kept", None), False)),
-        ('DECLARE "C x" NO SCROLL CURSOR WITH HOLD FOR SELECT 1', Declare("C x", Query("SELECT 1"), True)),
-        ("declare c binary insensitive cursor without hold for select ';'", Declare("c", Query("select ';'"), False)),
+        ('DECLARE "C x" NO SCROLL CURSOR WITH HOLD FOR SELECT 1', Declare("C x", Select("SELECT 1"), True)),
+        ("declare c binary insensitive cursor without hold for select ';'", Declare("c", Select("select ';'"), False)),
         ("fetch c", Fetch("c", 1, None)),
         ("fetch next from c", Fetch("c", 1, None)),
         ("FETCH FORWARD 10 IN c", Fetch("c", 10, None)),
@@ -61,14 +61,14 @@ from dbt_incremental_dd.serve.pgwire.words import split
         ("fetch forward all from c with (timeout = interval '1 minute 30 seconds')", Fetch("c", None, 90.0)),
         ("close c", Close("c")),
         ("close all", Close(None)),
-        ("copy (select ')' as x) to stdout", Copy(Query("select ')' as x"), "text")),
+        ("copy (select ')' as x) to stdout", Copy(Select("select ')' as x"), "text")),
         (
             "COPY m.kept TO STDOUT WITH (FORMAT csv, HEADER, DELIMITER ';')",
-            Copy(Query("SELECT * FROM m.kept"), "csv", True, ";", ""),
+            Copy(Select("SELECT * FROM m.kept"), "csv", True, ";", ""),
         ),
-        ("copy kept (k, v) to stdout csv header", Copy(Query('SELECT "k", "v" FROM kept'), "csv", True, ",", "")),
+        ("copy kept (k, v) to stdout csv header", Copy(Select('SELECT "k", "v" FROM kept'), "csv", True, ",", "")),
         ("copy (subscribe kept up to 5) to stdout", Copy(Subscribe("kept", None, up_to=5), "text")),
-        ("copy (select 1) to stdout with (format text, null 'N')", Copy(Query("select 1"), "text", False, "\t", "N")),
+        ("copy (select 1) to stdout with (format text, null 'N')", Copy(Select("select 1"), "text", False, "\t", "N")),
         ("begin isolation level serializable, read only", Transaction("BEGIN")),
         ("START TRANSACTION", Transaction("BEGIN")),
         ("end", Transaction("COMMIT")),
@@ -131,20 +131,20 @@ def test_what_is_no_time(sql: str) -> None:
 
 def test_statements_are_told_apart_by_their_words() -> None:
     sql = 'select \';\' as "a;b"; -- x;\n fetch 1 from "c;d" /* ; */;; select $$;$$;'
-    assert split(sql) == ["select ';' as \"a;b\"", 'fetch 1 from "c;d"', "select $$;$$"]
-    assert split(" ; -- nothing") == []
+    assert split_statements(sql) == ["select ';' as \"a;b\"", 'fetch 1 from "c;d"', "select $$;$$"]
+    assert split_statements(" ; -- nothing") == []
 
 
 def test_parameters_take_their_places() -> None:
     literals = [Literal(23, "5"), Literal(0, "it's $1"), Literal(1700, "-1.50"), Literal(25, None)]
     sql = "select $1, '$1', \"$2\", $2 || $4, $3 -- $1\n, a$1"
-    assert bound(sql, literals).startswith(
+    assert bind_literals(sql, literals).startswith(
         "select '5'::INTEGER, '$1', \"$2\", 'it''s $1' || NULL::VARCHAR, '-1.50'::DECIMAL(3, 2)"
     )
-    assert bound("select * from x as of $1", literals) == "select * from x as of 5"
+    assert bind_literals("select * from x as of $1", literals) == "select * from x as of 5"
     with pytest.raises(PgError, match=r"no parameter \$5"):
-        bound("select $5", literals)
-    assert declared("select $2::bigint, $1, $4", [0, 0]) == [0, 20, 0, 0]
+        bind_literals("select $5", literals)
+    assert parameter_oids("select $2::bigint, $1, $4", [0, 0]) == [0, 20, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_numbers_in_binary_are_exact(number: Decimal) -> None:
 @given(st.datetimes())
 def test_timestamps_as_text(moment: datetime.datetime) -> None:
     us = (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
-    said = moments.timestamp_text(us).decode()
+    said = datetimes.timestamp_text(us).decode()
     assert datetime.datetime.fromisoformat(said.ljust(26, "0") if "." in said else said) == moment
-    assert moments.date_text(us // 86_400_000_000).decode() == moment.date().isoformat()
+    assert datetimes.date_text(us // 86_400_000_000).decode() == moment.date().isoformat()
 
 
 def test_dates_before_christ_and_for_ever() -> None:
-    assert moments.date_text(-719_163) == b"0001-12-31 BC"
-    assert moments.date_text(-719_162) == b"0001-01-01"
-    assert moments.date_text(2**31 - 1) == b"infinity"
-    assert moments.zoned_text(-(2**63 - 1)) == b"-infinity"
+    assert datetimes.date_text(-719_163) == b"0001-12-31 BC"
+    assert datetimes.date_text(-719_162) == b"0001-01-01"
+    assert datetimes.date_text(2**31 - 1) == b"infinity"
+    assert datetimes.zoned_text(-(2**63 - 1)) == b"-infinity"

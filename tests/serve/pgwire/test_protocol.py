@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from dbt_incremental_dd.serve.patience import Patience
 from dbt_incremental_dd.serve.pgwire import connection as connections
+from dbt_incremental_dd.serve.write_timeout import WriteTimeout
 from tests.serve.pgwire.conftest import Server, eventually
 from tests.subscribe.stored import Stored
 
@@ -209,7 +209,7 @@ def test_tokens(stored: Stored) -> None:
 
 
 def test_who_says_nothing_is_sent_away(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "STARTUP", 0.2)
+    monkeypatch.setattr(connections, "STARTUP_SECONDS", 0.2)
     raw = Raw(server)
     assert raw.is_closed()
 
@@ -327,7 +327,7 @@ def test_a_select_whose_client_goes_is_ended(server: Server) -> None:
 @pytest.fixture
 def impatient(stored: Stored) -> Iterator[Server]:
     """Waits 0.4 s for clients that read nothing."""
-    made = Server(stored, patience=Patience(0.4, least=1))
+    made = Server(stored, write_timeout=WriteTimeout(0.4, min_bytes=1))
     yield made
     made.close()
 
@@ -372,7 +372,7 @@ def test_frames_that_come_in_pieces(raw: Raw) -> None:
 
 
 def test_many_frames_ahead(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_AHEAD", 1000)
+    monkeypatch.setattr(connections, "_MAX_READ_AHEAD", 1000)
     for _ in range(40):
         raw.say(*([(b"Q", b"show search_path\0")] * 20))
     for _ in range(800):

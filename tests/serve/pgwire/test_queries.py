@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dbt_incremental_dd.query.engine import Engine
+from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from tests.serve.pgwire.conftest import Server
 from tests.subscribe.stored import Stored
@@ -333,7 +333,7 @@ def test_the_catalog(connection: Connection, stored: Stored) -> None:
 
 
 def test_a_statement_that_has_ended_is_not_interrupted(stored: Stored) -> None:
-    engine = Engine(stored.place.storage)
+    engine = QueryEngine(stored.place.storage)
     session = Session(engine)
     session.interrupt()
     assert sum(batch.num_rows for batch in session.select("select * from kept").batches) == 3

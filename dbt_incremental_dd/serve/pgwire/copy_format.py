@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from dbt_incremental_dd.serve.pgwire.statements import Copy
-from dbt_incremental_dd.serve.pgwire.types import encoded
+from dbt_incremental_dd.serve.pgwire.types import encode
 
 _ESCAPES = {
     **{b"\\": b"\\\\", b"\b": b"\\b", b"\f": b"\\f", b"\n": b"\\n", b"\r": b"\\r", b"\t": b"\\t", b"\v": b"\\v"},
@@ -25,7 +25,7 @@ def header(copy: Copy, schema: pa.Schema) -> list[bytes]:
 def lines(copy: Copy, table: pa.Table) -> list[bytes]:
     """The rows."""
     quoted, null, delimiter = _quoter(copy), copy.null.encode(), copy.delimiter.encode()
-    columns = [[null if v is None else quoted(v) for v in encoded(column, binary=False)] for column in table.columns]
+    columns = [[null if v is None else quoted(v) for v in encode(column, binary=False)] for column in table.columns]
     if not columns:
         return [b"\n"] * table.num_rows
     return [delimiter.join(row) + b"\n" for row in zip(*columns, strict=True)]

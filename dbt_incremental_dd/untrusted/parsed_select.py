@@ -16,10 +16,10 @@ from dbt_incremental_dd.core.errors import QueryError
 from dbt_incremental_dd.untrusted.functions import ALLOWED, TABLES, is_refused
 from dbt_incremental_dd.untrusted.sized import FORMATS, SIZED
 
-MOST = 256 * 1024
+MAX_CHARACTERS = 256 * 1024
 """Characters of a statement."""
 
-DEEPEST = 64
+MAX_DEPTH = 64
 """Brackets within brackets, those in texts and comments as well: DuckDB's parser takes cubic time for many that are not
 closed, and cannot be interrupted."""
 
@@ -44,7 +44,7 @@ _WIDE = re.compile(r"\d{5}|\*|\{[^}]*\{")
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedSelect:
     """``tables``: schema (empty where none is given) and name of each stored table that it names, in small letters.
     ``defined``: names that it gives to its own subqueries."""
 
@@ -53,11 +53,11 @@ class Reading:
 
 
 @lru_cache(256)
-def parsed(sql: str, functions: frozenset[str] = frozenset()) -> Reading:
+def parse_select(sql: str, functions: frozenset[str] = frozenset()) -> ParsedSelect:
     """``functions``: others that it may call besides. Raises QueryError for anything but one SELECT that only reads."""
-    if len(sql) > MOST:
-        raise QueryError(f"the statement has {len(sql)} characters, more than {MOST}", "Send it in parts.")
-    if _depth(sql) > DEEPEST:
+    if len(sql) > MAX_CHARACTERS:
+        raise QueryError(f"the statement has {len(sql)} characters, more than {MAX_CHARACTERS}", "Send it in parts.")
+    if _depth(sql) > MAX_DEPTH:
         raise QueryError("the statement is nested too deeply", "Use WITH for some of it.")
     try:
         tree = _tree(sql)
@@ -100,12 +100,12 @@ class _Walk:
         self._in_from: set[int] = set()
         """Function nodes of FROM, which are seen after what they stand in."""
 
-    def reading(self, tree: Any) -> Reading:
+    def reading(self, tree: Any) -> ParsedSelect:
         """Raises QueryError for a part that is not known to read only."""
         for node in _nodes(tree):
             self._require(node)
         own = [(schema, name) for schema, name in self._tables if (schema, name) not in _DESCRIBED]
-        return Reading(tuple(dict.fromkeys(own)), frozenset(self._defined))
+        return ParsedSelect(tuple(dict.fromkeys(own)), frozenset(self._defined))
 
     def _require(self, node: dict[str, Any]) -> None:
         kind = node.get("class", node.get("type"))

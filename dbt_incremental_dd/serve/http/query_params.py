@@ -21,7 +21,7 @@ Where = Annotated[str | None, Query(description="a condition on the columns")]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SubscribeParams:
     """A subscription's start and shape."""
 
     as_of: str | None
@@ -59,7 +59,7 @@ class Wanted:
         return Shape(Selection(select_from(collection, self.select, self.where)), self.key)
 
 
-async def wanted(
+async def subscribe_params(
     as_of: AsOf = None,
     *,
     snapshot: Annotated[bool, Query(description="begin with the rows as of then")] = True,
@@ -69,15 +69,15 @@ async def wanted(
     where: Where = None,
     key: Annotated[list[str] | None, Query(description="columns of which each value has one row")] = None,
     last_event_id: Annotated[str | None, Header(description="the last `id` of a stream that broke off")] = None,
-) -> Wanted:
+) -> SubscribeParams:
     """By its query."""
     columns = tuple(name.strip() for part in key or () for name in part.split(",") if name.strip())
-    return Wanted(
+    return SubscribeParams(
         as_of, snapshot, up_to, progress=progress, select=select, where=where, key=columns, last_event_id=last_event_id
     )
 
 
-Asked = Annotated[Wanted, Depends(wanted)]
+SubscribeQuery = Annotated[SubscribeParams, Depends(subscribe_params)]
 
 
 def select_from(collection: Collection, select: str | None, where: str | None) -> str:

@@ -11,14 +11,14 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from dbt_incremental_dd.serve import streams
-from dbt_incremental_dd.serve.access import COOKIE, Access
+from dbt_incremental_dd.serve.http import streams
+from dbt_incremental_dd.serve.http.access import COOKIE, Access
 
-BODY = 1 << 20
+MAX_BODY_BYTES = 1 << 20
 """Bytes of a request's body, at most."""
 
 
-class Guard:
+class AccessMiddleware:
     """Answers whom ``access`` lets in."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -41,32 +41,32 @@ class Guard:
             await answer(scope, receive, send)
             return
         length = connection.headers.get("content-length", "0")
-        if not length.isascii() or not length.isdigit() or int(length[:20]) > BODY:
-            answer = JSONResponse({"error": f"a body has {BODY} bytes at most", "remedy": ""}, 413)
+        if not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BODY_BYTES:
+            answer = JSONResponse({"error": f"a body has {MAX_BODY_BYTES} bytes at most", "remedy": ""}, 413)
             await answer(scope, receive, send)
             return
         token = connection.query_params.get("token") if self._access.token else None
 
-        async def remembering(message: Message) -> None:
+        async def send_with_cookie(message: Message) -> None:
             if token and message["type"] == "http.response.start":
                 MutableHeaders(scope=message).append(
                     "set-cookie", f"{COOKIE}={quote(token)}; HttpOnly; SameSite=Strict"
                 )
             await send(message)
 
-        await self._app(scope, _bounded(receive), remembering if token else send)
+        await self._app(scope, _bounded(receive), send_with_cookie if token else send)
 
 
 def _bounded(receive: Receive) -> Receive:
     """A client that sends more than ``BODY`` bytes in parts counts as gone."""
-    taken = 0
+    size = 0
 
     async def bounded() -> Message:
-        nonlocal taken
+        nonlocal size
         message = await receive()
         if message["type"] == "http.request":
-            taken += len(message.get("body", b""))
-            if taken > BODY:
+            size += len(message.get("body", b""))
+            if size > MAX_BODY_BYTES:
                 return {"type": "http.disconnect"}
         return message
 

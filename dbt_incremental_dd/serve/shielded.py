@@ -9,25 +9,25 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def whole(wanted: Coroutine[Any, Any, T]) -> T:
+async def run_shielded(coroutine: Coroutine[Any, Any, T]) -> T:
     """What it returns. Whoever cancels it waits until it is done."""
-    work = asyncio.ensure_future(wanted)
+    work = asyncio.ensure_future(coroutine)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await settled(work)
+        await wait_until_done(work)
         raise
 
 
-async def settled(
-    work: asyncio.Future[Any], again: Callable[[], None] | None = None, every: float | None = None
+async def wait_until_done(
+    work: asyncio.Future[Any], on_tick: Callable[[], None] | None = None, every: float | None = None
 ) -> None:
     """Waits until it is done, and calls ``again`` every so many seconds before. Raises CancelledError afterwards where
     it has been cancelled meanwhile; never what the work raises."""
     is_canceled = False
     while not work.done():
-        if again is not None:
-            again()
+        if on_tick is not None:
+            on_tick()
         try:
             await asyncio.wait({work}, timeout=every)
         except asyncio.CancelledError:

@@ -19,19 +19,17 @@ import pyarrow as pa
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.subscribe.parts import parts
-from dbt_incremental_dd.subscribe.plain import plain_rows
+from dbt_incremental_dd.subscribe.chunks import chunks
+from dbt_incremental_dd.subscribe.json_values import json_rows
 from dbt_incremental_dd.subscribe.shape import DELETE, STATE, UPSERT
 from dbt_incremental_dd.subscribe.subscription import Batch
 
-ROWS = 2_000
+MAX_ROWS = 2_000
 """In a message, at most."""
-BYTES = 262_144
-"""Of rows in a message, as Arrow holds them; a single row may have more."""
 
 
 @dataclass(frozen=True)
-class Message:
+class ClientMessage:
     """``data`` is its JSON; empty where there is nothing to tell but ``at``: the time up to which the client has all
     once it has this, None where more of that time is to come."""
 
@@ -39,39 +37,39 @@ class Message:
     at: Time | None
 
 
-def messages(batch: Batch, *, progress: bool) -> Iterator[Message]:
+def messages(batch: Batch, *, progress: bool) -> Iterator[ClientMessage]:
     """All of a batch, in order."""
     is_snapshot = batch.after is None
     for one in batch.times():
         if one.updates.num_rows or is_snapshot:
             yield from _of_one_time(one, is_snapshot=is_snapshot)
         elif not progress:
-            yield Message("", one.timestamp)
+            yield ClientMessage("", one.timestamp)
         is_snapshot = False
     if progress:
-        yield Message(json.dumps({"timestamp": batch.upper, "progress": True}), batch.timestamp)
+        yield ClientMessage(json.dumps({"timestamp": batch.upper, "progress": True}), batch.timestamp)
 
 
-def failure(error: DifferentialError) -> str:
+def error_json(error: DifferentialError) -> str:
     """An error as a message, and as what the server answers."""
     return json.dumps({"error": error.message, "remedy": error.remedy})
 
 
-def _of_one_time(batch: Batch, *, is_snapshot: bool) -> Iterator[Message]:
-    waiting: dict[str, Any] | None = None
-    for part in _parts(batch.updates):
-        if waiting is not None:
-            yield Message(json.dumps({**waiting, "more": True}), None)
-        waiting = {"timestamp": batch.timestamp, **({"snapshot": True} if is_snapshot else {}), **part}
+def _of_one_time(batch: Batch, *, is_snapshot: bool) -> Iterator[ClientMessage]:
+    pending: dict[str, Any] | None = None
+    for chunk in _payloads(batch.updates):
+        if pending is not None:
+            yield ClientMessage(json.dumps({**pending, "more": True}), None)
+        pending = {"timestamp": batch.timestamp, **({"snapshot": True} if is_snapshot else {}), **chunk}
         is_snapshot = False
-    last = waiting or {"timestamp": batch.timestamp, "snapshot": True, **_nothing(batch.updates.schema)}
-    yield Message(json.dumps(last), batch.timestamp)
+    last = pending or {"timestamp": batch.timestamp, "snapshot": True, **_nothing(batch.updates.schema)}
+    yield ClientMessage(json.dumps(last), batch.timestamp)
 
 
-def _parts(updates: pa.Table) -> Iterator[dict[str, Any]]:
+def _payloads(updates: pa.Table) -> Iterator[dict[str, Any]]:
     by_key = STATE in updates.schema.names
-    for part in parts(updates, ROWS, BYTES):
-        rows = plain_rows(part.drop_columns([TIME]))
+    for chunk in chunks(updates, MAX_ROWS):
+        rows = json_rows(chunk.drop_columns([TIME]))
         yield from [_states(rows)] if by_key else _diffs(rows)
 
 
@@ -90,10 +88,10 @@ def _diffs(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         diff = int(row.pop(DIFF))
         while diff:
-            step = max(-(ROWS - size), min(ROWS - size, diff))
+            step = max(-(MAX_ROWS - size), min(MAX_ROWS - size, diff))
             found["inserted" if step > 0 else "deleted"] += [row] * abs(step)
             size, diff = size + abs(step), diff - step
-            if size == ROWS:
+            if size == MAX_ROWS:
                 yield found
                 found, size = {"inserted": [], "deleted": []}, 0
     if size:

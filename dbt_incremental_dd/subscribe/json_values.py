@@ -14,9 +14,9 @@ import pyarrow as pa
 from dbt_incremental_dd.subscribe.calendar import iso_text
 
 
-def plain_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+def json_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows, each by its columns' names."""
-    return _rows(table, plain_values)
+    return _rows(table, json_column)
 
 
 def python_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
@@ -30,12 +30,12 @@ def _rows(table: pa.Table | pa.RecordBatch, values: Callable[[Any], list[Any]]) 
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def plain_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+def json_column(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     """One column's values."""
     values = python_values(column)
     if pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
         return values
-    return [plain(value) for value in values]
+    return [json_value(value) for value in values]
 
 
 def python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
@@ -65,10 +65,10 @@ def _python(value: pa.Scalar) -> Any:
     return value.as_py()
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Decimals with digits after the point, floats that are no numbers, times (ISO 8601) and bytes (base64) as texts;
     maps as lists of pairs."""
-    for kind, form in _FORMS:
+    for kind, form in _CONVERSIONS:
         if isinstance(value, kind):
             return form(value)
     return value
@@ -84,13 +84,13 @@ def _timestamp(value: datetime.datetime) -> str:
     return value.isoformat().replace("+00:00", "Z")
 
 
-_FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
+_CONVERSIONS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] = (
     (float, _float),
     (Decimal, lambda value: str(value) if value.as_tuple().exponent else int(value)),
     (datetime.datetime, _timestamp),
     ((datetime.date, datetime.time), lambda value: value.isoformat()),
     (datetime.timedelta, str),
     (bytes, lambda value: base64.b64encode(value).decode()),
-    (dict, lambda value: {str(key): plain(one) for key, one in value.items()}),
-    ((list, tuple), lambda value: [plain(one) for one in value]),
+    (dict, lambda value: {str(key): json_value(one) for key, one in value.items()}),
+    ((list, tuple), lambda value: [json_value(one) for one in value]),
 )

@@ -7,38 +7,37 @@ from collections.abc import Awaitable, Callable
 
 import pyarrow as pa
 
-from dbt_incremental_dd.serve.messages import BYTES
-from dbt_incremental_dd.serve.pgwire import copying, messages, sender
-from dbt_incremental_dd.serve.pgwire.encoded import Encoded
-from dbt_incremental_dd.serve.pgwire.errors import CANCELED, PgError, ProtocolError, known
-from dbt_incremental_dd.serve.pgwire.executor import Done, Executor, Giving
+from dbt_incremental_dd.serve.pgwire import copy_format, messages, sender
+from dbt_incremental_dd.serve.pgwire.encoded_cache import EncodedCache
+from dbt_incremental_dd.serve.pgwire.errors import CANCELED, PgError, ProtocolError, to_pg_error
+from dbt_incremental_dd.serve.pgwire.executor import CommandResult, Executor, RowsResult
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
 from dbt_incremental_dd.serve.pgwire.parser import parse
-from dbt_incremental_dd.serve.pgwire.prepared import Portal, Prepared, bind, prepare
-from dbt_incremental_dd.serve.pgwire.rows import closed
+from dbt_incremental_dd.serve.pgwire.prepared import Portal, PreparedStatement, bind, prepare
+from dbt_incremental_dd.serve.pgwire.rows import close_shielded
 from dbt_incremental_dd.serve.pgwire.sender import Sender
-from dbt_incremental_dd.serve.pgwire.statements import Deallocate, Query, Statement, Subscribe, Transaction
+from dbt_incremental_dd.serve.pgwire.statements import Deallocate, Select, Statement, Subscribe, Transaction
+from dbt_incremental_dd.serve.pgwire.token_cursor import split_statements
 from dbt_incremental_dd.serve.pgwire.types import TEXT
-from dbt_incremental_dd.serve.pgwire.words import split
-from dbt_incremental_dd.serve.settled import whole
-from dbt_incremental_dd.subscribe.parts import parts
+from dbt_incremental_dd.serve.shielded import run_shielded
+from dbt_incremental_dd.subscribe.chunks import chunks
 
-_CHUNK = 5_000
+_CHUNK_ROWS = 5_000
 """Rows that are sent at a time."""
-_FEW = 200
+_MAX_INLINE_ROWS = 200
 """Rows that are encoded sooner than a thread is asked to."""
 
 
-class Conversation:
+class MessageHandler:
     """With one client, which gets all errors as they come; for one frame at a time."""
 
-    def __init__(self, executor: Executor, out: Sender, shared: Encoded) -> None:
+    def __init__(self, executor: Executor, out: Sender, shared: EncodedCache) -> None:
         self._executor = executor
         self._out = out
         self._shared = shared
-        self._prepared: dict[str, Prepared] = {}
+        self._prepared: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
-        self._skips = False
+        self._skips_to_sync = False
         """After an error up to the next Sync."""
         self.is_canceled = False
         """Whether the client wants the frame's statement to end; who sets it cancels the task."""
@@ -54,7 +53,7 @@ class Conversation:
     async def receive(self, frame: Frame) -> None:
         """Raises ProtocolError where the client does not keep to the protocol, ConnectionError where it is gone."""
         handler = self._handlers[frame.kind]
-        if self._skips and frame.kind != b"S":
+        if self._skips_to_sync and frame.kind != b"S":
             return
         self.is_busy = True
         try:
@@ -68,11 +67,11 @@ class Conversation:
                 task.uncancel()
             await self._fail(PgError(CANCELED, "canceling statement due to user request"), frame.kind)
         except Exception as error:
-            await self._fail(known(error), frame.kind)
+            await self._fail(to_pg_error(error), frame.kind)
         finally:
             self.is_busy = self.is_canceled = False
 
-    def greet(self) -> None:
+    def write_ready(self) -> None:
         """The first statement may come."""
         self._out.write(messages.ready(self._executor.transaction.status))
 
@@ -81,8 +80,8 @@ class Conversation:
         self._executor.transaction.fail()
         self._out.write(messages.error_response(error))
         if kind == b"Q":
-            self.greet()
-        self._skips = kind not in (b"Q", b"S")
+            self.write_ready()
+        self._skips_to_sync = kind not in (b"Q", b"S")
         await self._out.flush()
 
     async def _query(self, fields: Fields) -> None:
@@ -90,21 +89,21 @@ class Conversation:
         fields.end()
         self._prepared.pop("", None)
         await self._drop_portal("")
-        statements = split(text)
+        statements = split_statements(text)
         if not statements:
             self._out.write(messages.EMPTY_QUERY)
         for sql in statements:
             statement = parse(sql)
             outcome = await self._executor.execute(statement, sql)
-            if isinstance(outcome, Giving) and outcome.copy is None:
-                self._out.write(sender.described(outcome.rows.schema, ()))
+            if isinstance(outcome, RowsResult) and outcome.copy is None:
+                self._out.write(sender.describe_rows(outcome.rows.schema, ()))
             await self._send_all(outcome, ())
             await self._after(statement)
-        self.greet()
+        self.write_ready()
         await self._out.flush()
 
-    async def _send_all(self, outcome: Done | Giving, formats: tuple[int, ...]) -> None:
-        if isinstance(outcome, Done):
+    async def _send_all(self, outcome: CommandResult | RowsResult, formats: tuple[int, ...]) -> None:
+        if isinstance(outcome, CommandResult):
             if outcome.warning is not None:
                 self._out.write(messages.notice_response(outcome.warning))
             self._out.write(messages.command_complete(outcome.tag))
@@ -112,39 +111,39 @@ class Conversation:
         try:
             await self._send(outcome, formats, None)
         finally:
-            await closed(outcome.rows)
+            await close_shielded(outcome.rows)
 
-    async def _send(self, giving: Giving, formats: tuple[int, ...], limit: int | None) -> bool:
+    async def _send(self, result: RowsResult, formats: tuple[int, ...], limit: int | None) -> bool:
         """At most ``limit`` rows; whether all have been sent."""
-        if giving.copy is not None:
-            self._out.write(messages.copy_out(len(giving.rows.schema)))
-            self._out.write(messages.copy_data(copying.header(giving.copy, giving.rows.schema)))
+        if result.copy is not None:
+            self._out.write(messages.copy_out(len(result.rows.schema)))
+            self._out.write(messages.copy_data(copy_format.header(result.copy, result.rows.schema)))
         sent = 0
         while limit is None or sent < limit:
-            table = await giving.rows.take(_CHUNK if limit is None else min(_CHUNK, limit - sent))
+            table = await result.rows.take(_CHUNK_ROWS if limit is None else min(_CHUNK_ROWS, limit - sent))
             if table is None:
                 break
             sent += table.num_rows
-            for part in parts(table, _CHUNK, BYTES):
-                self._out.write(await self._encoded(giving, part, formats))
+            for chunk in chunks(table, _CHUNK_ROWS):
+                self._out.write(await self._encode(result, chunk, formats))
                 await self._out.flush()
         else:
             self._out.write(messages.PORTAL_SUSPENDED)
             return False
-        if giving.copy is not None:
+        if result.copy is not None:
             self._out.write(messages.COPY_DONE)
-        self._out.write(messages.command_complete(giving.verb if giving.verb == "SHOW" else f"{giving.verb} {sent}"))
+        self._out.write(messages.command_complete(result.verb if result.verb == "SHOW" else f"{result.verb} {sent}"))
         return True
 
-    async def _encoded(self, giving: Giving, table: pa.Table, formats: tuple[int, ...]) -> bytes:
-        copy = giving.copy
+    async def _encode(self, result: RowsResult, table: pa.Table, formats: tuple[int, ...]) -> bytes:
+        copy = result.copy
 
         def made() -> bytes:
-            return sender.rows(table, formats) if copy is None else messages.copy_data(copying.lines(copy, table))
+            return sender.rows(table, formats) if copy is None else messages.copy_data(copy_format.lines(copy, table))
 
-        if giving.rows.is_shared:
+        if result.rows.is_shared:
             return await self._shared.get(table, (copy, formats), made)
-        return made() if table.num_rows <= _FEW else await whole(asyncio.to_thread(made))
+        return made() if table.num_rows <= _MAX_INLINE_ROWS else await run_shielded(asyncio.to_thread(made))
 
     async def _after(self, statement: Statement) -> None:
         """What else a statement does to what the client has prepared."""
@@ -184,31 +183,31 @@ class Conversation:
         formats: tuple[int, ...] = ()
         if kind == b"S":
             prepared = self._statement(name)
-            schema = await self._columns(prepared.statement)
+            schema = await self._schema(prepared.statement)
             self._out.write(messages.parameter_description([oid or TEXT for oid in prepared.oids]))
         elif name not in self._portals and (of_cursor := self._executor.cursor_schema(name)) is not None:
             schema = of_cursor
         else:
             portal = self._portal(name)
             formats = portal.formats
-            schema = await self._columns_of(portal)
-        self._out.write(sender.described(schema, formats) if schema is not None else messages.NO_DATA)
+            schema = await self._portal_schema(portal)
+        self._out.write(sender.describe_rows(schema, formats) if schema is not None else messages.NO_DATA)
 
-    async def _columns(self, statement: Statement | None) -> pa.Schema | None:
+    async def _schema(self, statement: Statement | None) -> pa.Schema | None:
         return None if statement is None else await self._executor.describe(statement)
 
-    async def _columns_of(self, portal: Portal) -> pa.Schema | None:
+    async def _portal_schema(self, portal: Portal) -> pa.Schema | None:
         """A portal that reads is executed for it: its columns are known only then."""
-        if not isinstance(portal.statement, Query | Subscribe):
-            schema = await self._columns(portal.statement)
+        if not isinstance(portal.statement, Select | Subscribe):
+            schema = await self._schema(portal.statement)
         else:
-            outcome = await self._executed(portal, portal.statement)
-            schema = outcome.rows.schema if isinstance(outcome, Giving) else None
+            outcome = await self._outcome_of(portal, portal.statement)
+            schema = outcome.rows.schema if isinstance(outcome, RowsResult) else None
         if schema is not None:
             portal.require_formats(schema)
         return schema
 
-    async def _executed(self, portal: Portal, statement: Statement) -> Done | Giving:
+    async def _outcome_of(self, portal: Portal, statement: Statement) -> CommandResult | RowsResult:
         if portal.outcome is None:
             portal.outcome = await self._executor.execute(statement, portal.sql)
         return portal.outcome
@@ -220,8 +219,8 @@ class Conversation:
         if portal.statement is None:
             self._out.write(messages.EMPTY_QUERY)
             return
-        outcome = await self._executed(portal, portal.statement)
-        if isinstance(outcome, Giving) and outcome.copy is None:
+        outcome = await self._outcome_of(portal, portal.statement)
+        if isinstance(outcome, RowsResult) and outcome.copy is None:
             portal.require_formats(outcome.rows.schema)
             await self._send(outcome, portal.formats, limit if limit > 0 else None)
         else:
@@ -243,10 +242,10 @@ class Conversation:
 
     async def _sync(self, fields: Fields) -> None:
         fields.end()
-        self._skips = False
+        self._skips_to_sync = False
         if not self._executor.transaction.is_open:
             await self._drop_portals()
-        self.greet()
+        self.write_ready()
         await self._out.flush()
 
     async def _ignore(self, fields: Fields) -> None:
@@ -255,7 +254,7 @@ class Conversation:
     async def _refuse(self, fields: Fields) -> None:
         raise ProtocolError("nobody has asked for a password")
 
-    def _statement(self, name: str) -> Prepared:
+    def _statement(self, name: str) -> PreparedStatement:
         if name not in self._prepared:
             raise PgError("26000", f'prepared statement "{name}" does not exist')
         return self._prepared[name]
@@ -267,8 +266,8 @@ class Conversation:
 
     async def _drop_portal(self, name: str) -> None:
         portal = self._portals.pop(name, None)
-        if portal is not None and isinstance(portal.outcome, Giving):
-            await closed(portal.outcome.rows)
+        if portal is not None and isinstance(portal.outcome, RowsResult):
+            await close_shielded(portal.outcome.rows)
 
     async def _drop_portals(self) -> None:
         for name in list(self._portals):

@@ -14,16 +14,17 @@ from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.duck.sql import duckdb_type, identifier
-from dbt_incremental_dd.query.session import Answer, Session
-from dbt_incremental_dd.serve.queries import Queries
-from dbt_incremental_dd.serve.wanted import select_from
-from dbt_incremental_dd.subscribe.plain import plain_rows
+from dbt_incremental_dd.query.engine import QueryResult
+from dbt_incremental_dd.query.session import Session
+from dbt_incremental_dd.serve.http.query_params import select_from
+from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.subscribe.json_values import json_rows
 
 _HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 
 @dataclass(frozen=True)
-class Statement:
+class BoundQuery:
     """A SELECT with the values of its parameters, and how many rows are told at most."""
 
     sql: str
@@ -32,7 +33,7 @@ class Statement:
     limit: int
 
 
-def rows_of(
+def rows_query(
     collection: Collection, select: str | None, where: str | None, equal: Mapping[str, str]
 ) -> tuple[str, list[str]]:
     """The SELECT of a collection's rows, and its parameters. ``equal``: values of columns, as texts. Raises ConfigError
@@ -49,7 +50,7 @@ def rows_of(
     return select_from(collection, select, " AND ".join(conditions) or None), values
 
 
-class Rows(Response):
+class RowsResponse(Response):
     """The answer to a SELECT, computed as it is sent:
 
         {"as_of": ms, "columns": [...], "rows": [{...}], "more": bool}
@@ -57,47 +58,47 @@ class Rows(Response):
     Nothing more is computed once the client has left. Raises what is wrong with the statement before it begins.
     """
 
-    def __init__(self, queries: Queries, statement: Statement) -> None:
+    def __init__(self, queries: QueryPool, statement: BoundQuery) -> None:
         self.background = None
         self._queries = queries
         self._session = queries.session()
-        self._parts = _parts(self._session, statement)
+        self._json_parts = _json_parts(self._session, statement)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        telling = asyncio.create_task(self._tell(send))
-        leaving = asyncio.create_task(_left(receive))
+        sending = asyncio.create_task(self._send(send))
+        watching = asyncio.create_task(_disconnected(receive))
         try:
-            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, watching}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            leaving.cancel()
-            if not telling.done():
-                telling.cancel()
-            await asyncio.gather(telling, leaving, return_exceptions=True)
-            await asyncio.to_thread(self._parts.close)
-        if not telling.cancelled():
-            telling.result()
+            watching.cancel()
+            if not sending.done():
+                sending.cancel()
+            await asyncio.gather(sending, watching, return_exceptions=True)
+            await asyncio.to_thread(self._json_parts.close)
+        if not sending.cancelled():
+            sending.result()
 
-    async def _tell(self, send: Send) -> None:
+    async def _send(self, send: Send) -> None:
         # The first part is there before the answer begins: what is wrong is told as such.
-        part: str | None = await self._queries.begin(self._session.interrupt, next, self._parts)
+        part: str | None = await self._queries.begin(self._session.interrupt, next, self._json_parts)
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         while part is not None:
             await send({"type": "http.response.body", "body": part.encode(), "more_body": True})
-            part = await self._queries.proceed(self._session.interrupt, next, self._parts, None)
+            part = await self._queries.proceed(self._session.interrupt, next, self._json_parts, None)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _left(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     """Until the client has."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _parts(session: Session, statement: Statement) -> Generator[str]:
+def _json_parts(session: Session, statement: BoundQuery) -> Generator[str]:
     answer = session.select(statement.sql, statement.values, statement.as_of)
     try:
         head = f'{{"as_of": {json.dumps(answer.as_of)}, "columns": {json.dumps(answer.schema.names)}, "rows": ['
-        rows = _rows(answer, statement.limit)
+        rows = _json_batches(answer, statement.limit)
         yield head + next(rows)
         yield from rows
         yield "}\n"
@@ -105,14 +106,14 @@ def _parts(session: Session, statement: Statement) -> Generator[str]:
         answer.close()
 
 
-def _rows(answer: Answer, limit: int) -> Iterator[str]:
-    told = 0
+def _json_batches(answer: QueryResult, limit: int) -> Iterator[str]:
+    sent = 0
     for batch in answer.batches:
-        rows = plain_rows(batch.slice(0, limit - told + 1))
-        more, rows = len(rows) > limit - told, rows[: limit - told]
+        rows = json_rows(batch.slice(0, limit - sent + 1))
+        more, rows = len(rows) > limit - sent, rows[: limit - sent]
         text = ",".join(json.dumps(row) for row in rows)
-        yield f"{',' if told and rows else ''}{text}"
-        told += len(rows)
+        yield f"{',' if sent and rows else ''}{text}"
+        sent += len(rows)
         if more:
             yield '], "more": true'
             return

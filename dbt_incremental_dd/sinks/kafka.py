@@ -16,7 +16,7 @@ from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError, SinkError, SourceError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.publish.events import FORMS, Form, Message, messages
+from dbt_incremental_dd.sinks.events import FORMS, Form, KeyedMessage, messages
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, client, extent
 from dbt_incremental_dd.sources.connectors.kafka.client import messages as read
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
@@ -25,11 +25,11 @@ from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscr
 
 PROGRESS = "dbt-dd-progress"
 """The topic in which publishers note where they are."""
-_FIRST = 5.0
+_CONNECT_SECONDS = 5.0
 """Seconds until a broker must have answered at all."""
-_ANSWER = 30.0
+_REQUEST_SECONDS = 30.0
 """Seconds for a transaction's steps: a broker may be starting again."""
-_TRANSACTION = 600_000
+_TRANSACTION_MS = 600_000
 """Ms that one transaction may take."""
 
 
@@ -64,9 +64,9 @@ def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
                 else:
                     clock.sleep(POLL)
     except (kafka.KafkaException, SourceError) as error:
-        told = error.message if isinstance(error, SourceError) else error.args[0].str()
+        reason = error.message if isinstance(error, SourceError) else error.args[0].str()
         raise SinkError(
-            f"{collection.name} cannot be published to topic {sink.topic}: {told}",
+            f"{collection.name} cannot be published to topic {sink.topic}: {reason}",
             "Check `bootstrap.servers`, that the topic exists, and what this user may write. Start it again: it goes "
             "on where it was.",
         ) from error
@@ -103,17 +103,17 @@ class _Publisher:
         )
         self._id = f"dbt-dd {collection.name} {sink.topic}"
         self._cluster = self._prepare(kafka)
-        settings = {"log_level": 0, "transaction.timeout.ms": _TRANSACTION, **sink.options}
+        settings = {"log_level": 0, "transaction.timeout.ms": _TRANSACTION_MS, **sink.options}
         self._producer = kafka.Producer({**settings, "transactional.id": self._id})
         # Whatever a former one left open is aborted here, so that what is read next is all that was committed.
-        self._producer.init_transactions(_ANSWER)
+        self._producer.init_transactions(_REQUEST_SECONDS)
 
     def _prepare(self, kafka: Any) -> str:
         """The cluster's identity; the topic of progress is made where there is none, the other one must be there."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
         admin = AdminClient({"log_level": 0, **self._sink.options})
-        found = admin.list_topics(timeout=_FIRST)
+        found = admin.list_topics(timeout=_CONNECT_SECONDS)
         if self._sink.topic not in found.topics:
             raise SinkError(
                 f"there is no topic {self._sink.topic} to publish {self._collection.name} to",
@@ -122,7 +122,7 @@ class _Publisher:
         if self._sink.progress not in found.topics:
             made = NewTopic(self._sink.progress, 1, config={"cleanup.policy": "compact"})
             try:
-                admin.create_topics([made])[self._sink.progress].result(_ANSWER)
+                admin.create_topics([made])[self._sink.progress].result(_REQUEST_SECONDS)
             except kafka.KafkaException as error:
                 if error.args[0].code() != kafka.KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
@@ -131,7 +131,7 @@ class _Publisher:
     def subscription(self) -> Subscription:
         """From where the last transaction ended; from the beginning where there has been none."""
         place, name = self._collection.place, f"kafka {self._cluster} {self._sink.topic}"
-        at = self._reached()
+        at = self._last_published()
         if at is None:
             return Subscription(place, Start(as_of=self._collection.frontiers.last), name=name)
         remembered = ReadHold(place, name).remembered
@@ -139,7 +139,7 @@ class _Publisher:
         begin = at if remembered is None else max(at, remembered)
         return Subscription(place, Start(as_of=begin, snapshot=False), name=name)
 
-    def _reached(self) -> Time | None:
+    def _last_published(self) -> Time | None:
         """The last time that was committed."""
         found = extent(self._feed)
         spans = [Span(partition, found.first[partition], end) for partition, end in found.end.items()]
@@ -160,18 +160,18 @@ class _Publisher:
                     one.timestamp,
                 )
 
-    def _commit(self, found: Iterable[Message], t: Time) -> None:
+    def _commit(self, found: Iterable[KeyedMessage], t: Time) -> None:
         """All of them and the time, or none."""
         self._producer.begin_transaction()
         for message in found:
             self._send(self._sink.topic, message)
-        self._send(self._sink.progress, Message(self._id.encode(), json.dumps({"time": t}).encode()))
-        self._producer.flush(_ANSWER)
+        self._send(self._sink.progress, KeyedMessage(self._id.encode(), json.dumps({"time": t}).encode()))
+        self._producer.flush(_REQUEST_SECONDS)
         reached("publish: sent")
-        self._producer.commit_transaction(_ANSWER)
+        self._producer.commit_transaction(_REQUEST_SECONDS)
         reached("publish: committed")
 
-    def _send(self, topic: str, message: Message) -> None:
+    def _send(self, topic: str, message: KeyedMessage) -> None:
         while True:
             try:
                 self._producer.produce(topic, message.value, message.key)

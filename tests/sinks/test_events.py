@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.publish.events import Message, messages
-from dbt_incremental_dd.publish.kafka import options_of
+from dbt_incremental_dd.sinks.events import KeyedMessage, messages
+from dbt_incremental_dd.sinks.kafka import options_of
 
 
 def updates(*rows: tuple[Any, Any, int]) -> pa.Table:
@@ -24,7 +24,7 @@ CHANGES = updates((1, "a", -1), (1, "b", 1), (2, "c", 1), (3, "d", -1))
 
 def test_upsert() -> None:
     expected = [(b'{"id":1}', b'{"id":1,"v":"b"}'), (b'{"id":2}', b'{"id":2,"v":"c"}'), (b'{"id":3}', None)]
-    assert messages("s.t", CHANGES, 7, ("id",), "upsert", is_first=False) == [Message(*one) for one in expected]
+    assert messages("s.t", CHANGES, 7, ("id",), "upsert", is_first=False) == [KeyedMessage(*one) for one in expected]
 
 
 def test_debezium() -> None:
@@ -36,7 +36,7 @@ def test_debezium() -> None:
         ("c", None, {"id": 2, "v": "c"}),
         ("d", {"id": 3, "v": "d"}, None),
     ]
-    assert {e["source"]["lsn"] for e in events} == {7} and found[-1] == Message(b'{"id":3}', None)
+    assert {e["source"]["lsn"] for e in events} == {7} and found[-1] == KeyedMessage(b'{"id":3}', None)
     (first,) = messages("s.t", updates((1, "a", 1)), 7, ("id",), "debezium", is_first=True)
     assert json.loads(first.value or b"")["op"] == "r"
 

@@ -27,54 +27,54 @@ from dbt_incremental_dd.core.errors import (
     StateError,
 )
 from dbt_incremental_dd.core.time import Time, parse_time
-from dbt_incremental_dd.serve import listing, streams
-from dbt_incremental_dd.serve.access import Access
-from dbt_incremental_dd.serve.answers import Rows, Statement, rows_of
-from dbt_incremental_dd.serve.guard import Guard
+from dbt_incremental_dd.serve.http import listing, streams
+from dbt_incremental_dd.serve.http.access import Access
+from dbt_incremental_dd.serve.http.access_middleware import AccessMiddleware
+from dbt_incremental_dd.serve.http.messages import error_json
+from dbt_incremental_dd.serve.http.query_params import AsOf, Select, SubscribeQuery, Where
+from dbt_incremental_dd.serve.http.query_results import BoundQuery, RowsResponse, rows_query
+from dbt_incremental_dd.serve.http.vega import script
 from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.serve.messages import failure
-from dbt_incremental_dd.serve.queries import Queries
-from dbt_incremental_dd.serve.vega import script
-from dbt_incremental_dd.serve.wanted import Asked, AsOf, Select, Where
+from dbt_incremental_dd.serve.query_pool import QueryPool
 from dbt_incremental_dd.version import version
 
-_STATIC = Path(__file__).parent / "static"
+_STATIC = Path(__file__).parent.parent / "static"
 _STATUS: dict[type[DifferentialError], int] = {
     **{FrontierError: 410, ConfigError: 400, QueryError: 400, StateError: 404},
     **{QueryCanceled: 408, ServerBusy: 503},
 }
 _STREAM = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_RESERVED = {"select", "where", "as_of", "limit", "token"}
+_NOT_COLUMNS = {"select", "where", "as_of", "limit", "token"}
 Limit = Annotated[int, Query(ge=1, le=2**31 - 1, description="rows at most")]
 
 
 def application(
-    database: Database, access: Access, pages: Path | None = None, queries: Queries | None = None
+    database: Database, access: Access, pages: Path | None = None, queries: QueryPool | None = None
 ) -> FastAPI:
     """``pages``: a folder whose files are served at ``/``, before the server's own. ``queries``: what answers
     SELECTs, by default its own."""
     app = FastAPIOffline(title="Differential collections", version=version, docs_url="/docs", redoc_url=None)
     app.state.hub = Hub(database)
-    app.include_router(_router(app.state.hub, queries or Queries(database.storage)))
-    app.add_exception_handler(DifferentialError, _refusal)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _plain)
-    app.add_middleware(Guard, access=access)
+    app.include_router(_router(app.state.hub, queries or QueryPool(database.storage)))
+    app.add_exception_handler(DifferentialError, _error_response)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_middleware(AccessMiddleware, access=access)
     if access.origins:
         # Browsers ask before they let a page of another site read, and without the token.
         app.add_middleware(
             CORSMiddleware, allow_origins=access.origins, allow_methods=["GET", "POST"], allow_headers=["*"]
         )
-    app.mount("/", _Pages(_STATIC, pages))
+    app.mount("/", _StaticPages(_STATIC, pages))
     return app
 
 
-def _router(hub: Hub, queries: Queries) -> APIRouter:
+def _router(hub: Hub, queries: QueryPool) -> APIRouter:
     router = APIRouter()
 
     @router.get("/collections", summary="All collections with their frontiers")
     def collections() -> list[dict[str, Any]]:
-        return listing.described(hub)
+        return listing.describe_all(hub)
 
     @router.get("/frontiers", summary="The same as server-sent events: all, and then each that changes")
     async def frontiers() -> StreamingResponse:
@@ -89,27 +89,27 @@ def _router(hub: Hub, queries: Queries) -> APIRouter:
         request: Request, name: str, select: Select = None, where: Where = None, as_of: AsOf = None, limit: Limit = 1000
     ) -> Response:
         found = await run_in_threadpool(hub.database.find, name)
-        equal = {column: value for column, value in request.query_params.items() if column not in _RESERVED}
-        sql, values = rows_of(found, select, where, equal)
-        return Rows(queries, Statement(sql, values, _time(as_of), limit))
+        equal = {column: value for column, value in request.query_params.items() if column not in _NOT_COLUMNS}
+        sql, values = rows_query(found, select, where, equal)
+        return RowsResponse(queries, BoundQuery(sql, values, _time(as_of), limit))
 
     @router.post("/sql", summary="The rows of a SELECT over collections, all read as of one time")
     async def sql(statement: Annotated[str, Body(embed=True)], as_of: AsOf = None, limit: Limit = 1000) -> Response:
-        return Rows(queries, Statement(statement, (), _time(as_of), limit))
+        return RowsResponse(queries, BoundQuery(statement, (), _time(as_of), limit))
 
     @router.get("/collections/{name}/changes", summary="Its rows, and then every change, as server-sent events")
-    async def changes(name: str, asked: Asked) -> Response:
-        return await _stream(streams.events(hub, await hub.run(hub.database.find, name), asked))
+    async def changes(name: str, params: SubscribeQuery) -> Response:
+        return await _stream(streams.event_stream(hub, await hub.run(hub.database.find, name), params))
 
     @router.websocket("/collections/{name}/changes")
-    async def changes_socket(web: WebSocket, name: str, asked: Asked) -> None:
+    async def changes_socket(web: WebSocket, name: str, params: SubscribeQuery) -> None:
         await web.accept()
         try:
             found = await hub.run(hub.database.find, name)
         except DifferentialError as error:
-            await streams.refuse(web, failure(error))
+            await streams.refuse(web, error_json(error))
             return
-        await streams.socket(hub, found, asked, web)
+        await streams.serve_socket(hub, found, params, web)
 
     @router.get("/assets/vega.js", include_in_schema=False)
     def vega() -> Response:
@@ -127,22 +127,22 @@ def _time(as_of: str | None) -> Time | None:
     return None if as_of is None else parse_time(as_of)
 
 
-async def _stream(events: AsyncGenerator[bytes]) -> Response:
+async def _stream(event_stream: AsyncGenerator[bytes]) -> Response:
     """What is wrong with the request is told as such: the first event is there before the answer begins."""
-    return _Events(await anext(events), events)
+    return _EventsResponse(await anext(event_stream), event_stream)
 
 
-class _Events(StreamingResponse):
+class _EventsResponse(StreamingResponse):
     """Ends what is followed as soon as its client is gone or let go, however that comes about."""
 
-    def __init__(self, first: bytes, events: AsyncGenerator[bytes]) -> None:
-        async def told() -> AsyncIterator[bytes]:
+    def __init__(self, first: bytes, event_stream: AsyncGenerator[bytes]) -> None:
+        async def body() -> AsyncIterator[bytes]:
             yield first
-            async for event in events:
+            async for event in event_stream:
                 yield event
 
-        super().__init__(told(), media_type="text/event-stream", headers=_STREAM)
-        self._events = events
+        super().__init__(body(), media_type="text/event-stream", headers=_STREAM)
+        self._events = event_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -151,25 +151,25 @@ class _Events(StreamingResponse):
             await self._events.aclose()
 
 
-def _invalid(_: Request, error: Exception) -> Response:
+def _validation_error(_: Request, error: Exception) -> Response:
     """A parameter that is none."""
     assert isinstance(error, RequestValidationError)
-    said = "; ".join(f"{' '.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors())
-    return Response(failure(ConfigError(said, "See /docs.")), 400, media_type="application/json")
+    reasons = "; ".join(f"{' '.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors())
+    return Response(error_json(ConfigError(reasons, "See /docs.")), 400, media_type="application/json")
 
 
-def _plain(_: Request, error: Exception) -> Response:
+def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    told = failure(ConfigError(str(error.detail), ""))
-    return Response(told, error.status_code, error.headers, media_type="application/json")
+    body = error_json(ConfigError(str(error.detail), ""))
+    return Response(body, error.status_code, error.headers, media_type="application/json")
 
 
-def _refusal(_: Request, error: Exception) -> Response:
+def _error_response(_: Request, error: Exception) -> Response:
     assert isinstance(error, DifferentialError)
-    return Response(failure(error), _STATUS.get(type(error), 400), media_type="application/json")
+    return Response(error_json(error), _STATUS.get(type(error), 400), media_type="application/json")
 
 
-class _Pages(StaticFiles):
+class _StaticPages(StaticFiles):
     """Files of two folders: ``own`` first."""
 
     def __init__(self, directory: Path, own: Path | None) -> None:

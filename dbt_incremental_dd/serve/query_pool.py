@@ -9,26 +9,26 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from dbt_incremental_dd.core.errors import ServerBusy
-from dbt_incremental_dd.query.engine import Engine
+from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
-from dbt_incremental_dd.serve.settled import settled
+from dbt_incremental_dd.serve.shielded import wait_until_done
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.untrusted.limits import Limits
 
-_AGAIN = 0.05
+_INTERRUPT_SECONDS = 0.05
 """Seconds between interruptions of what goes on nevertheless."""
 
 T = TypeVar("T")
 
 
-class Queries:
+class QueryPool:
     """Belongs to one event loop. Neither the engine nor a thread is there before the first statement."""
 
     def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
         limits = limits or Limits()
-        self.engine = Engine(storage, limits)
+        self.engine = QueryEngine(storage, limits)
         self._pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="query")
-        self._most = limits.at_once + limits.waiting
+        self._max_pending = limits.at_once + limits.waiting
         self._pending = 0
 
     def session(self) -> Session:
@@ -38,7 +38,7 @@ class Queries:
     async def begin(self, interrupt: Callable[[], None], function: Callable[..., T], *arguments: Any) -> T:
         """What the function returns, which begins a statement. Whoever cancels it waits until ``interrupt``, which ends
         the statement, has stopped it. Raises ServerBusy where too many wait already."""
-        if self._pending >= self._most:
+        if self._pending >= self._max_pending:
             raise ServerBusy(
                 f"the server computes or keeps waiting {self._pending} statements, and takes no more",
                 "Try again later.",
@@ -54,7 +54,7 @@ class Queries:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             if not submitted.cancel():
-                await settled(work, interrupt, _AGAIN)
+                await wait_until_done(work, interrupt, _INTERRUPT_SECONDS)
             raise
         finally:
             self._pending -= 1

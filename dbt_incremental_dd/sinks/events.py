@@ -12,7 +12,7 @@ import pyarrow as pa
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time, format_time
-from dbt_incremental_dd.subscribe.plain import plain_rows
+from dbt_incremental_dd.subscribe.json_values import json_rows
 
 Form = Literal["upsert", "debezium"]
 FORMS: tuple[Form, ...] = ("upsert", "debezium")
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Message:
+class KeyedMessage:
     """A key, and what has become of it; None: it is gone."""
 
     key: bytes
@@ -28,7 +28,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Change:
+class KeyChange:
     """A key's row before and after."""
 
     key: Row
@@ -36,21 +36,23 @@ class Change:
     after: Row | None
 
 
-def messages(name: str, updates: pa.Table, t: Time, key: Sequence[str], form: Form, *, is_first: bool) -> list[Message]:
+def messages(
+    name: str, updates: pa.Table, t: Time, key: Sequence[str], form: Form, *, is_first: bool
+) -> list[KeyedMessage]:
     """The updates of one time as messages, a key's in their order. ``is_first``: they are all that there is.
 
     Raises ConfigError where a key has several rows, or is NULL.
     """
     found = changes(name, updates, t, key)
     if form == "upsert":
-        return [Message(_json(one.key), None if one.after is None else _json(one.after)) for one in found]
+        return [KeyedMessage(_json(one.key), None if one.after is None else _json(one.after)) for one in found]
     return [message for one in found for message in _events(name, one, t, is_first=is_first)]
 
 
-def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterator[Change]:
+def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterator[KeyChange]:
     """What the updates of one time do to each key."""
     known: dict[bytes, tuple[list[Row], list[Row]]] = {}
-    for row in plain_rows(updates.drop_columns([TIME])):
+    for row in json_rows(updates.drop_columns([TIME])):
         diff = row.pop(DIFF)
         values = {column: row[column] for column in key}
         if None in values.values():
@@ -63,17 +65,17 @@ def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterat
                 f"{name}: key {text.decode()} has several rows at {format_time(t)}",
                 "Name columns of which each value has one row.",
             )
-        yield Change(json.loads(text), gone[0] if gone else None, come[0] if come else None)
+        yield KeyChange(json.loads(text), gone[0] if gone else None, come[0] if come else None)
 
 
-def _events(name: str, change: Change, t: Time, *, is_first: bool) -> Iterator[Message]:
+def _events(name: str, change: KeyChange, t: Time, *, is_first: bool) -> Iterator[KeyedMessage]:
     """As Debezium has them: a delete is followed by a tombstone, so that a compacted topic forgets the key."""
     op = "d" if change.after is None else "u" if change.before is not None else "r" if is_first else "c"
     source = {"connector": "dbt-incremental-dd", "name": name, "ts_ms": t, "lsn": t}
     event = {"before": change.before, "after": change.after, "op": op, "ts_ms": t, "source": source}
-    yield Message(_json(change.key), _json(event))
+    yield KeyedMessage(_json(change.key), _json(event))
     if op == "d":
-        yield Message(_json(change.key), None)
+        yield KeyedMessage(_json(change.key), None)
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

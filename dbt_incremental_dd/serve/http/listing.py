@@ -13,11 +13,11 @@ from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.trace.holds import Hold, holds
 
-EVERY = 0.5
+POLL_SECONDS = 0.5
 """Seconds between looks at all collections."""
 
 
-def described(hub: Hub) -> list[dict[str, Any]]:
+def describe_all(hub: Hub) -> list[dict[str, Any]]:
     """Each collection as ``dbt-dd status`` tells it, with its columns and how many follow it here; one that is damaged
     with its ``error``."""
     database = hub.database
@@ -50,21 +50,21 @@ def _held(hub: Hub) -> Mapping[str, tuple[Hold, ...]]:
 async def changes(hub: Hub) -> AsyncIterator[str]:
     """Server-sent events: a list of all collections, and then of those that have come further or are followed by
     others; ``gone`` names those that are no more."""
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     while not hub.is_closed:
-        seen = await asyncio.to_thread(_marks, hub)
-        if {name for name, mark in seen.items() if told.get(name) != mark} or not told:
-            found = await asyncio.to_thread(described, hub)
-            fresh = [one for one in found if told.get(one["name"]) != seen.get(one["name"])]
+        current = await asyncio.to_thread(_versions, hub)
+        if {name for name, version in current.items() if reported.get(name) != version} or not reported:
+            found = await asyncio.to_thread(describe_all, hub)
+            fresh = [one for one in found if reported.get(one["name"]) != current.get(one["name"])]
             yield f"data: {json.dumps({'collections': fresh})}\n\n"
-        gone = sorted(set(told) - set(seen))
+        gone = sorted(set(reported) - set(current))
         if gone:
             yield f"data: {json.dumps({'collections': [], 'gone': gone})}\n\n"
-        told = seen or {"": None}
-        await asyncio.sleep(EVERY)
+        reported = current or {"": None}
+        await asyncio.sleep(POLL_SECONDS)
 
 
-def _marks(hub: Hub) -> dict[str, Any]:
+def _versions(hub: Hub) -> dict[str, Any]:
     """What changes when there is something to tell."""
     found: dict[str, Any] = {}
     for place in hub.database.storage.collections():
@@ -73,4 +73,4 @@ def _marks(hub: Hub) -> dict[str, Any]:
             found[place.name] = log and (log.version, hub.followers.get(place.name, 0))
         except DifferentialError as error:
             found[place.name] = str(error)
-    return {name: mark for name, mark in found.items() if mark is not None}
+    return {name: version for name, version in found.items() if version is not None}

@@ -12,7 +12,7 @@ from dbt_incremental_dd.serve.pgwire.errors import SYNTAX, PgError
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.BYTE_STRING, TokenType.HEREDOC_STRING)
 
 
-def split(sql: str) -> list[str]:
+def split_statements(sql: str) -> list[str]:
     """The statements of a text, apart from empty ones. Raises QueryError where it cannot be read."""
     found, made, begin = tokens(sql), [], 0
     for at, token in enumerate(found):
@@ -22,30 +22,30 @@ def split(sql: str) -> list[str]:
     return [sql[one[0].start : one[-1].end + 1] for one in [*made, found[begin:]] if one]
 
 
-class Words:
+class TokenCursor:
     """Keywords are those words that are not quoted, without regard to case."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
-        self._found: Sequence[Token] = tokens(sql)
-        self._at = 0
+        self._tokens: Sequence[Token] = tokens(sql)
+        self._position = 0
 
     @property
     def has_more(self) -> bool:
         """Whether there is another word."""
-        return self._at < len(self._found)
+        return self._position < len(self._tokens)
 
     def keyword(self, ahead: int = 0) -> str:
         """The next word, or the one behind it, in capitals; empty where it is quoted, or none."""
-        at = self._at + ahead
-        if at >= len(self._found) or self._found[at].token_type in _QUOTED:
+        at = self._position + ahead
+        if at >= len(self._tokens) or self._tokens[at].token_type in _QUOTED:
             return ""
-        return str(self._found[at].text).upper()
+        return str(self._tokens[at].text).upper()
 
     def accept(self, *keywords: str) -> bool:
         """Takes these words if they come next."""
         if all(self.keyword(ahead) == word for ahead, word in enumerate(keywords)):
-            self._at += len(keywords)
+            self._position += len(keywords)
             return True
         return False
 
@@ -53,7 +53,7 @@ class Words:
         """Takes the next word if it is one of these; else empty."""
         word = self.keyword()
         if word and word in keywords:
-            self._at += 1
+            self._position += 1
             return word
         return ""
 
@@ -62,13 +62,13 @@ class Words:
         if not self.accept(*keywords):
             raise self.unexpected(" ".join(keywords))
 
-    def unexpected(self, wanted: str) -> PgError:
+    def unexpected(self, expected: str) -> PgError:
         """What to raise where something else is wanted."""
         if not self.has_more:
-            return PgError(SYNTAX, f"syntax error at end of input: {wanted} is missing")
-        token = self._found[self._at]
-        said = self.sql[token.start : token.end + 1]
-        return PgError(SYNTAX, f'syntax error at or near "{said}": {wanted} was expected')
+            return PgError(SYNTAX, f"syntax error at end of input: {expected} is missing")
+        token = self._tokens[self._position]
+        text = self.sql[token.start : token.end + 1]
+        return PgError(SYNTAX, f'syntax error at or near "{text}": {expected} was expected')
 
     def end(self) -> None:
         """There is no more. Raises PgError where there is."""
@@ -79,12 +79,12 @@ class Words:
         """The next word. Raises PgError where there is none."""
         if not self.has_more:
             raise self.unexpected("more")
-        self._at += 1
-        return self._found[self._at - 1]
+        self._position += 1
+        return self._tokens[self._position - 1]
 
     def name(self) -> str:
         """An identifier; in small letters unless it is quoted."""
-        quoted = self.has_more and self._found[self._at].token_type == TokenType.IDENTIFIER
+        quoted = self.has_more and self._tokens[self._position].token_type == TokenType.IDENTIFIER
         if not quoted and not self.keyword()[:1].isidentifier():
             raise self.unexpected("a name")
         token = self.take()
@@ -108,32 +108,32 @@ class Words:
 
     def until(self, *keywords: str) -> list[Token]:
         """All words before one of these outside of parentheses, or before the end."""
-        begin, depth = self._at, 0
+        begin, depth = self._position, 0
         while self.has_more and not (depth == 0 and self.keyword() in keywords):
             depth += self._depth()
             if depth < 0:
                 break
-            self._at += 1
-        return list(self._found[begin : self._at])
+            self._position += 1
+        return list(self._tokens[begin : self._position])
 
     def parenthesized(self) -> str:
         """The text in parentheses that comes next. Raises PgError where it has no end."""
         self.expect("(")
-        begin, depth = self._at, 1
+        begin, depth = self._position, 1
         while self.has_more:
             depth += self._depth()
-            self._at += 1
+            self._position += 1
             if depth == 0:
-                inside = self._found[begin : self._at - 1]
+                inside = self._tokens[begin : self._position - 1]
                 return self.sql[inside[0].start : inside[-1].end + 1] if inside else ""
         raise self.unexpected(")")
 
     def rest(self) -> str:
         """The text from the next word to the end."""
-        begin = self._at
-        self._at = len(self._found)
-        return self.sql[self._found[begin].start :] if begin < len(self._found) else ""
+        begin = self._position
+        self._position = len(self._tokens)
+        return self.sql[self._tokens[begin].start :] if begin < len(self._tokens) else ""
 
     def _depth(self) -> int:
-        kind = self._found[self._at].token_type
+        kind = self._tokens[self._position].token_type
         return int(kind == TokenType.L_PAREN) - int(kind == TokenType.R_PAREN)

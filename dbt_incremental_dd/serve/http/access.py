@@ -34,7 +34,7 @@ class Access:
                 403,
                 f"pages of {origin} may not read from this server; it can be started with --allow-origin {origin}",
             )
-        if not origin and _is_of_another_site(connection):
+        if not origin and _is_cross_site(connection):
             return 403, "pages of other sites may not read from this server, nor show what it computes"
         if self.token is not None and not self.has_token(connection):
             return 401, "a token is needed: as `Authorization: Bearer ...`, or as `?token=...`"
@@ -42,10 +42,10 @@ class Access:
 
     def has_token(self, connection: HTTPConnection) -> bool:
         """Whether it comes with the token, in its header, its query or its cookie."""
-        scheme, _, given = connection.headers.get("authorization", "").partition(" ")
-        told = [given.strip() if scheme.lower() == "bearer" else "", connection.query_params.get("token", "")]
-        told.append(connection.cookies.get(COOKIE, ""))
-        return any(hmac.compare_digest(one.encode(), (self.token or "").encode()) for one in told if one)
+        scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
+        candidates = [bearer.strip() if scheme.lower() == "bearer" else "", connection.query_params.get("token", "")]
+        candidates.append(connection.cookies.get(COOKIE, ""))
+        return any(hmac.compare_digest(one.encode(), (self.token or "").encode()) for one in candidates if one)
 
 
 def is_loopback(host: str) -> bool:
@@ -74,7 +74,7 @@ def _is_same(origin: str, host: str) -> bool:
         return False
 
 
-def _is_of_another_site(connection: HTTPConnection) -> bool:
+def _is_cross_site(connection: HTTPConnection) -> bool:
     """Whether a browser asks for it on behalf of another site's page, as for an image, which sends no Origin. A link to
     a page of the server may be followed; what it computes is not among them."""
     if connection.headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
