@@ -40,7 +40,7 @@ class Database:
         return [Collection(self.storage, place.name) for place in self.storage.collections() if place.log()]
 
     def __getitem__(self, name: str) -> Collection:
-        """The collection called ``schema.identifier``. Raises StateError, naming what there is, where there is none."""
+        """The collection called ``schema.identifier``. Raises StateError, naming what there is, if there is none."""
         if self.storage.collection(name).log() is None:
             known = ", ".join(place.name for place in self.storage.collections())
             remedy = f"Known collections: {known}." if known else "There are none yet: `dbt run` makes them."
@@ -48,12 +48,12 @@ class Database:
         return Collection(self.storage, name.lower())
 
     def find(self, name: str) -> Collection:
-        """The collection of that name, or the one whose name ends so. Raises StateError where there is none,
+        """The collection of that name, or the one whose name ends so. Raises StateError if there is none,
         ConfigError where there are several."""
         return self[self.full_name(name)]
 
     def full_name(self, name: str) -> str:
-        """The name of the one collection whose last part it is; else what was given. Raises ConfigError where several
+        """The name of the one collection whose last part it is; else what was given. Raises ConfigError if several
         are."""
         if "." in name:
             return name
@@ -72,7 +72,7 @@ class Database:
         times. Never goes back: returns the time up to which it is complete now.
 
         Raises ConfigError for what is no managed source; and, without ``first``, for one that is not known where
-        others are. Raises StateError where nothing can be written.
+        others are. Raises StateError if nothing can be written.
         """
         t = parse_time(complete_up_to)
         self.require_managed(name, first=first)
@@ -80,7 +80,7 @@ class Database:
         return declare(self.storage.collection(name), t)
 
     def require_managed(self, name: str, *, first: bool = False) -> None:
-        """Raises ConfigError where ``advance`` would."""
+        """Raises ConfigError if ``advance`` would."""
         place = self.storage.collection(name)
         log = place.log()
         if log is None:
@@ -183,7 +183,7 @@ class Collection:
         return Subscription(self.place, start, Shape(self._selection(select), tuple(key)), name)
 
     def _selection(self, select: str | None) -> Selection | None:
-        """Raises ConfigError where it is of another collection."""
+        """Raises ConfigError if it is of another collection."""
         if select is None:
             return None
         from dbt_incremental_dd.subscribe.selection import Selection  # with a parser of SQL

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def database(state_root: str) -> Database:
-    """The collections under a state root. Raises ImportError, saying what to install, where the engine is not there."""
+    """The collections under a state root. Raises ImportError, saying what to install, if the engine is not there."""
     try:
         import dbt_incremental_dd
     except ImportError as error:
@@ -19,7 +19,7 @@ def database(state_root: str) -> Database:
 
 
 def upper(state_root: str, name: str) -> int:
-    """A collection's frontier: times below it are final. 0 where it has never been stored."""
+    """A collection's frontier: times below it are final. 0 if it has never been stored."""
     from dbt_incremental_dd.core.errors import StateError
 
     try:
@@ -29,7 +29,7 @@ def upper(state_root: str, name: str) -> int:
 
 
 def reclaimable(state_root: str, name: str, retain_history: str | None) -> dict[str, int]:
-    """What compacting a collection would gain: files, updates, and ms of history; nothing where it was never stored."""
+    """What compacting a collection would gain: files, updates, and ms of history; nothing if it was never stored."""
     from dbt_incremental_dd.core.errors import StateError
     from dbt_incremental_dd.core.time import parse_duration
 
@@ -53,7 +53,7 @@ def require_managed(state_root: str, source: str, *, first: bool) -> None:
 
 
 def missing(state_root: str, name: str) -> str:
-    """What to say of a collection that has never been stored; empty where it has."""
+    """What to say of a collection that has never been stored; empty if it has."""
     known = [collection.name for collection in database(state_root).collections()]
     if name.lower() in known:
         return ""

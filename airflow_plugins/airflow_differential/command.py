@@ -26,7 +26,7 @@ class Command:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, report: Callable[[str], None]) -> None:
-        """Waits for its end. Raises CommandFailed where it was not successful."""
+        """Waits for its end. Raises CommandFailed if it was not successful."""
         self._process = subprocess.Popen(
             self._arguments,
             cwd=self._folder,

@@ -53,7 +53,7 @@ def condition(serialized: Sequence[Any]) -> Condition:
 
 
 def imported(path: str) -> Any:
-    """What a dotted path names. Raises ValueError where there is no such thing."""
+    """What a dotted path names. Raises ValueError if there is no such thing."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(import_module(module), name)

@@ -181,7 +181,7 @@ class AdvanceFrontierOperator(BaseOperator):
 
 class _Keeping(_CliOperator):
     """An operator that calls ``dbt-dd`` for collections: those of a state root, or of a dbt project, whose profile also
-    says how Spark and the storage are reached. Both may be given. Raises ValueError where neither is."""
+    says how Spark and the storage are reached. Both may be given. Raises ValueError if neither is."""
 
     template_fields: Sequence[str] = (
         "state_root",
@@ -259,7 +259,7 @@ class VerifyOperator(_Keeping):
 
 
 def _results(path: Path) -> list[dict[str, Any]]:
-    """What ``run_results.json`` says of each node; nothing where dbt has had nothing to do."""
+    """What ``run_results.json`` says of each node; nothing if dbt has had nothing to do."""
     return list(json.loads(path.read_text())["results"]) if path.exists() else []
 
 

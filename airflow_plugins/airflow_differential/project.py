@@ -34,7 +34,7 @@ class Project:
 
     @staticmethod
     def load(project_dir: str, manifest: str | None = None) -> Project:
-        """From ``target/manifest.json``. Raises FileNotFoundError, saying how it is made, where there is none."""
+        """From ``target/manifest.json``. Raises FileNotFoundError, saying how it is made, if there is none."""
         path = Path(manifest or os.path.join(project_dir, "target", "manifest.json"))
         if not path.exists():
             raise FileNotFoundError(

@@ -24,7 +24,7 @@ class DifferentialTaskGroup(TaskGroup):
     ``arguments`` go to the models' operators (``profiles_dir``, ``target``, ``spark_remote``, ...), ``sensing`` to the
     sensors. Tasks have their collections' assets as outlets and inlets.
 
-    Raises ValueError for a managed source without a condition, FileNotFoundError where there is no manifest.
+    Raises ValueError for a managed source without a condition, FileNotFoundError if there is no manifest.
     """
 
     def __init__(

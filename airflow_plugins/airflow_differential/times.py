@@ -11,7 +11,7 @@ time at which it was to start. Either stays what it is when tasks are cleared.""
 
 
 def milliseconds(given: Any) -> int:
-    """Of a datetime or an ISO 8601 text that names its zone, or of a number of ms. Raises ValueError where it is none
+    """Of a datetime or an ISO 8601 text that names its zone, or of a number of ms. Raises ValueError if it is none
     of these; a time without a zone is not guessed at."""
     found = utc(given)
     if not _names_a_zone(given):

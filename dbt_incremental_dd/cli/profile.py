@@ -21,7 +21,7 @@ from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 
 def project_of(options: argparse.Namespace) -> tuple[str, str]:
-    """The project's folder, and that of its profiles. Raises ConfigError where there is none, or its target is not
+    """The project's folder, and that of its profiles. Raises ConfigError if there is none, or its target is not
     valid."""
     folder = _project_folder(options.project_dir)
     if not (folder / "dbt_project.yml").exists():
@@ -51,7 +51,7 @@ class Location:
 def locate(options: argparse.Namespace) -> Location:
     """What a call means. ``--state-root`` without any other of its options needs no project.
 
-    Looked up once for a call. Raises ConfigError, naming the file, where the project, its profile or the target is not
+    Looked up once for a call. Raises ConfigError, naming the file, if the project, its profile or the target is not
     there or not valid.
     """
     if not hasattr(options, "location"):

@@ -283,4 +283,4 @@ VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "compact": _compact,
     "vacuum": _vacuum,
 }
-"""What each verb does; 0 where it did what was asked, else 1."""
+"""What each verb does; 0 if it did what was asked, else 1."""

@@ -41,7 +41,7 @@ class Frontiers:
         )
 
     def require_advance(self, upper: Time, collection: str) -> None:
-        """Raises FrontierError where ``upper`` would go back."""
+        """Raises FrontierError if ``upper`` would go back."""
         if upper < self.upper:
             raise FrontierError(
                 f"the frontier of {collection} would go back from {format_time(self.upper)} to {format_time(upper)}",

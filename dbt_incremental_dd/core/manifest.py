@@ -39,7 +39,7 @@ class RecordedRun(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordedChange:
-    """What a commit of rows did; ``input_rows`` is None where it is not known."""
+    """What a commit of rows did; ``input_rows`` is None if it is not known."""
 
     strategy: str
     input_rows: int | None
@@ -62,7 +62,7 @@ class StoredPosition:
 class Manifest:
     """What all kinds of collections have in common.
 
-    ``schema``: the visible columns. ``rows``: after the commit, with their multiplicity; None where that is not known.
+    ``schema``: the visible columns. ``rows``: after the commit, with their multiplicity; None if that is not known.
     ``retain_history``: ms. ``inner``: the version of each state that belongs to the commit. ``sorted_by``: the columns
     by which the trace's files are sorted.
 
@@ -113,10 +113,10 @@ class Manifest:
 class ModelManifest(Manifest):
     """Of a model. ``inputs``: the collection of each relation in the SQL. ``unique_id``: dbt's.
 
-    ``position`` is None where all inputs have been read up to the model's own time. ``temporal``: rows may change
+    ``position`` is None if all inputs have been read up to the model's own time. ``temporal``: rows may change
     without a change of an input. ``runs``: the latest of each kind, oldest first. ``can_recompute``: whether the query
-    may be run as one, None where that is not known; ``has_ties``: it leaves ties open; ``behind``: the last run has
-    left states behind. ``contract``: that which the rows keep to, empty where they keep to none.
+    may be run as one, None if that is not known; ``has_ties``: it leaves ties open; ``behind``: the last run has
+    left states behind. ``contract``: that which the rows keep to, empty if they keep to none.
     """
 
     kind: str = "model"
@@ -154,7 +154,7 @@ def kind_of(manifest: Manifest | None) -> str:
 
 
 def rows_after(before: Manifest | None, added: int, removed: int) -> int | None:
-    """How many rows there are after a change; ``before`` is None where there was nothing."""
+    """How many rows there are after a change; ``before`` is None if there was nothing."""
     rows = before.rows if before is not None else 0
     return None if rows is None else rows + added - removed
 

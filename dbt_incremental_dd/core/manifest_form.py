@@ -10,7 +10,7 @@ from dbt_incremental_dd.core.schema import Schema
 
 
 def flaw(manifest: Mapping[str, Any]) -> str | None:
-    """The first entry that is not what this version writes; None where all are. Unknown entries are left alone."""
+    """The first entry that is not what this version writes; None if all are. Unknown entries are left alone."""
     return next((key for key, is_right in _FORMS.items() if key in manifest and not is_right(manifest[key])), None)
 
 
@@ -31,7 +31,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_known(value: Any) -> bool:
-    """A count, or None where it is not known."""
+    """A count, or None if it is not known."""
     return value is None or _is_count(value)
 
 

@@ -54,7 +54,7 @@ def parser_of(dtype: Type) -> Parser | None:
 
 
 def pattern_of(dtype: Type) -> str | None:
-    """A regular expression of whole plain texts, but for the range of their values; None where there is none."""
+    """A regular expression of whole plain texts, but for the range of their values; None if there is none."""
     if isinstance(dtype, Decimal):
         return _decimal_pattern(dtype)
     return _WHOLE.pattern if dtype in _BITS else _PATTERNS.get(dtype)

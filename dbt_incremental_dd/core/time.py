@@ -39,7 +39,7 @@ def now() -> Time:
 def parse_time(text: str | int | float | datetime) -> Time:
     """A time from epoch milliseconds, an ISO 8601 date or timestamp (UTC where it names no zone).
 
-    Raises ConfigError where the text is none of these or lies before 1970 or behind the year 9999.
+    Raises ConfigError if the text is none of these or lies before 1970 or behind the year 9999.
     """
     if isinstance(text, bool):
         raise ConfigError(f"{text!r} is not a time", _TIME_HELP)
@@ -57,7 +57,7 @@ def parse_time(text: str | int | float | datetime) -> Time:
 
 
 def _within(ms: str | float, text: object) -> Time:
-    """Raises ConfigError where it is no time that an ISO timestamp can name."""
+    """Raises ConfigError if it is no time that an ISO timestamp can name."""
     try:
         t = int(ms)
     except (ValueError, OverflowError):

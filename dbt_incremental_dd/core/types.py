@@ -134,7 +134,7 @@ _DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)", re.ASCII)
 
 
 def parse(text: str) -> Type:
-    """The type of a stored text. Raises ValueError where it is not one of Spark's own: names of types become SQL, and a
+    """The type of a stored text. Raises ValueError if it is not one of Spark's own: names of types become SQL, and a
     user-defined type names code to load."""
     return _nested(text) if text.startswith("{") else _simple(text)
 

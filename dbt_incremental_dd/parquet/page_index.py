@@ -113,7 +113,7 @@ class PageIndex:
         return self._fields[name]
 
     def field(self, name: str) -> FileColumn | None:
-        """A column of the file; None where it has no such column, or one whose values repeat."""
+        """A column of the file; None if it has no such column, or one whose values repeat."""
         if name not in self._made and name in self._fields:
             self._made[name] = FileColumn.of_text(self._fields[name])
         return self._made.get(name)
@@ -148,7 +148,7 @@ class PageIndex:
         return self._places[number]
 
     def checksums(self, number: int) -> npt.NDArray[np.uint32] | None:
-        """Those of a leaf column's pages, with their headers; None where they were not stored."""
+        """Those of a leaf column's pages, with their headers; None if they were not stored."""
         name = f"crc:{number}"
         return np.asarray(self._batch.column(name).to_numpy()) if name in self._batch.schema.names else None
 
@@ -159,7 +159,7 @@ class PageIndex:
 
 @lru_cache(maxsize=4096)
 def open_pages(path: str) -> PageIndex | None:
-    """The index of a local file, which never changes; None where there is none, or where it is damaged."""
+    """The index of a local file, which never changes; None if there is none, or where it is damaged."""
     if not Path(f"{path}{SUFFIX}").exists():
         return None
     with pa.memory_map(f"{path}{SUFFIX}") as mapped:
@@ -199,7 +199,7 @@ def write_pages(filesystem: pafs.FileSystem, path: str, footer: pq.FileMetaData,
 
 
 def comparable(values: pa.Array) -> Values | None:
-    """Values as whole numbers, or as the first bytes of their text; None where they are of another kind.
+    """Values as whole numbers, or as the first bytes of their text; None if they are of another kind.
 
     What is equal stays so, and what is less does not become more. NULL comes before all values.
     """
@@ -233,7 +233,7 @@ def _may_be_sorted(footer: pq.FileMetaData, name: str) -> bool:
 
 
 def _sorted(data: bytes, name: str) -> list[Values] | None:
-    """The column's values by row group; None where one of those is not sorted."""
+    """The column's values by row group; None if one of those is not sorted."""
     file = pq.ParquetFile(pa.BufferReader(data))
     groups = []
     for number in range(file.num_row_groups):
@@ -255,7 +255,7 @@ class _Chunk:
 
 
 def _chunk(data: bytes, column: Fields) -> _Chunk:
-    """Raises KeyError where the file has no index of its own."""
+    """Raises KeyError if the file has no index of its own."""
     stored = data[column[4] : column[4] + column[5]]
     pages = decode_numbers(stored, _PAGE_HEADS)
     if pages is None:
@@ -266,7 +266,7 @@ def _chunk(data: bytes, column: Fields) -> _Chunk:
 
 
 def _pages(data: bytes, keys: Mapping[str, Sequence[Values]]) -> pa.RecordBatch | None:
-    """The index; None where the columns of a row group have their pages cut at different rows."""
+    """The index; None if the columns of a row group have their pages cut at different rows."""
     size = int.from_bytes(data[-_TAIL : 4 - _TAIL], "little")
     footer, _ = decode(data, len(data) - _TAIL - size)
     groups = footer[4].values

@@ -90,7 +90,7 @@ class _Pages:
 
 
 def _among(path: str, names: Sequence[str], wanted: Mapping[str, pa.Array]) -> _Pages | None:
-    """None where the file has no index, no such columns, or where most of it would be read."""
+    """None if the file has no index, no such columns, or where most of it would be read."""
     index = open_pages(path)
     name = None if index is None else next((name for name in wanted if index.is_sorted_by(name)), None)
     if index is None or name is None:

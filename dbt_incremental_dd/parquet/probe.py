@@ -21,7 +21,7 @@ _GLOB = frozenset("*?[]{}\\")
 def probe(
     filesystem: pafs.FileSystem, paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
-    """The rows of Parquet files whose columns have one of the values each; None where Arrow has to read them.
+    """The rows of Parquet files whose columns have one of the values each; None if Arrow has to read them.
 
     Raises OSError for a file that is not what was written, as far as ``require_intact`` looks."""
     if not isinstance(filesystem, pafs.LocalFileSystem) or not keys or _GLOB & set("".join(paths)):

@@ -49,7 +49,7 @@ class Encoded:
 
 
 def decode(data: bytes, start: int = 0) -> tuple[Fields, int]:
-    """A struct, and where it ends. Raises ValueError or IndexError where the bytes are none."""
+    """A struct, and where it ends. Raises ValueError or IndexError if the bytes are none."""
     return _CompactReader(data, start).read()
 
 
@@ -73,7 +73,7 @@ def with_longs(start: bytes, last: int, numbers: Iterable[tuple[int, int]]) -> b
 
 def decode_numbers(data: bytes, heads: bytes) -> npt.NDArray[np.int64] | None:
     """A struct's first field, a list of structs of whole numbers, as an array of one row each; the same as ``decode``
-    says, at once. ``heads`` are the bytes before the numbers; None where the structs have others."""
+    says, at once. ``heads`` are the bytes before the numbers; None if the structs have others."""
     width, size, at = 2 * len(heads) + 1, data[1] >> 4, 2
     if size == 15:
         size = 0

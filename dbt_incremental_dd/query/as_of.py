@@ -21,7 +21,7 @@ class _Dialect(DuckDB):
 
 
 def tokens(sql: str) -> list[Token]:
-    """The words of a statement. Raises QueryError where it has none that can be told apart."""
+    """The words of a statement. Raises QueryError if it has none that can be told apart."""
     if len(sql) > MAX_CHARACTERS:
         raise QueryError(f"the statement has {len(sql)} characters, more than {MAX_CHARACTERS}", "Send it in parts.")
     try:

@@ -34,7 +34,7 @@ BATCH_ROWS = 10_000
 
 @dataclass(frozen=True)
 class QueryResult:
-    """What a statement gives; ``as_of`` is None where it reads no collection."""
+    """What a statement gives; ``as_of`` is None if it reads no collection."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]

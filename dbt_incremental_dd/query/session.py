@@ -27,7 +27,7 @@ class Session:
     def select(self, sql: str, parameters: Sequence[Any] = (), as_of: Time | None = None) -> QueryResult:
         """One SELECT, read as of ``as_of``, or what it says itself, or the latest time that is final in all it reads.
 
-        Raises QueryError where it does anything but read collections, or DuckDB refuses it; QueryCanceled where it is
+        Raises QueryError if it does anything but read collections, or DuckDB refuses it; QueryCanceled where it is
         interrupted or takes too long; FrontierError where a collection cannot be read at that time.
         """
         self._running = self._engine.running(self.seconds)

@@ -53,7 +53,7 @@ class Hub:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     async def read(self, subscription: Subscription, step: Step) -> pa.Table:
-        """What a subscription reads for a step. Raises FrontierError where that has been let go."""
+        """What a subscription reads for a step. Raises FrontierError if that has been let go."""
         if step.after is not None:
             return await self.run(subscription.read, step)
         async with self._snapshots:
@@ -184,7 +184,7 @@ class Follower:
         return self.subscription.has_ended or self._followed.is_over
 
     async def batch(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None where there is none within ``timeout`` seconds (None: ever), or ``is_over``."""
+        """The next batch; None if there is none within ``timeout`` seconds (None: ever), or ``is_over``."""
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
         while not self.is_over:

@@ -37,7 +37,7 @@ class QueryPool:
 
     async def begin(self, interrupt: Callable[[], None], function: Callable[..., T], *arguments: Any) -> T:
         """What the function returns, which begins a statement. Whoever cancels it waits until ``interrupt``, which ends
-        the statement, has stopped it. Raises ServerBusy where too many wait already."""
+        the statement, has stopped it. Raises ServerBusy if too many wait already."""
         if self._pending >= self._max_pending:
             raise ServerBusy(
                 f"the server computes or keeps waiting {self._pending} statements, and takes no more",

@@ -59,7 +59,7 @@ class ServerOptions:
 
 
 def serve(database: Database, options: ServerOptions, report: Callable[[str], None] = print) -> None:
-    """Serves until it is interrupted. Raises ConfigError where it cannot listen there."""
+    """Serves until it is interrupted. Raises ConfigError if it cannot listen there."""
     sockets = Sockets.of(options)
     raise_open_file_limit(report)
     if not database.collections():
@@ -141,7 +141,7 @@ class Sockets:
 
     @staticmethod
     def of(options: ServerOptions) -> Sockets:
-        """Bound. Raises ConfigError where nothing can listen there."""
+        """Bound. Raises ConfigError if nothing can listen there."""
         host, wire, write_timeout = options.host, options.wire, options.write_timeout
         web = bind(host, options.port, write_timeout)
         return Sockets(web, None if wire is None else bind(host, wire, write_timeout))

@@ -22,7 +22,7 @@ async def run_shielded(coroutine: Coroutine[Any, Any, T]) -> T:
 async def wait_until_done(
     work: asyncio.Future[Any], on_tick: Callable[[], None] | None = None, every: float | None = None
 ) -> None:
-    """Waits until it is done, and calls ``again`` every so many seconds before. Raises CancelledError afterwards where
+    """Waits until it is done, and calls ``again`` every so many seconds before. Raises CancelledError afterwards if
     it has been cancelled meanwhile; never what the work raises."""
     is_canceled = False
     while not work.done():

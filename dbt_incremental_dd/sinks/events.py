@@ -41,7 +41,7 @@ def messages(
 ) -> list[KeyedMessage]:
     """The updates of one time as messages, a key's in their order. ``is_first``: they are all that there is.
 
-    Raises ConfigError where a key has several rows, or is NULL.
+    Raises ConfigError if a key has several rows, or is NULL.
     """
     found = changes(name, updates, t, key)
     if form == "upsert":

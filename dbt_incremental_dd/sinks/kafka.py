@@ -47,7 +47,7 @@ class Sink:
 def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
     """Writes what has changed since the last time, at first all that there is; and goes on, unless ``once``.
 
-    Raises ConfigError for settings that cannot be, SinkError where the brokers do not take it: nothing is lost, and
+    Raises ConfigError for settings that cannot be, SinkError if the brokers do not take it: nothing is lost, and
     nothing will be doubled by calling it again.
     """
     _check(collection, sink)

@@ -20,7 +20,7 @@ _MARK = ".made"
 
 
 def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
-    """Makes the folder show the files under ``root``; False where that is not one link more, or none.
+    """Makes the folder show the files under ``root``; False if that is not one link more, or none.
 
     ``folder`` and ``root`` are paths of a local disk. Nothing is changed where it answers False.
     """
@@ -48,7 +48,7 @@ def shows(folder: str, files: Iterable[DataFile]) -> bool:
 
 
 def made(folder: str) -> int:
-    """When the folder's mark was written, in ns since 1970 by the disk's clock; 0 where there is no mark."""
+    """When the folder's mark was written, in ns since 1970 by the disk's clock; 0 if there is no mark."""
     try:
         return os.stat(f"{folder}/{_MARK}").st_ctime_ns
     except OSError:
@@ -56,7 +56,7 @@ def made(folder: str) -> int:
 
 
 def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
-    """Makes a new folder that shows the files, and gives its number; 0 where the disk has no hard links, or where
+    """Makes a new folder that shows the files, and gives its number; 0 if the disk has no hard links, or where
     somebody else is making one."""
     number = max(_numbers(folders), default=0) + 1
     try:

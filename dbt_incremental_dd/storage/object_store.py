@@ -70,7 +70,7 @@ def hadoop_settings(root: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_safe(root: str, options: Mapping[str, str]) -> None:
-    """Raises ConfigError where the options let one of two commits get lost."""
+    """Raises ConfigError if the options let one of two commits get lost."""
     if is_remote(root) and _is_true(_settled(options).get(_UNSAFE)):
         raise ConfigError(
             f"{_UNSAFE} lets two runs overwrite each other's commits",

@@ -51,7 +51,7 @@ class ReadHold:
 
     @property
     def remembered(self) -> Time | None:
-        """Up to where the subscription of this name has read; None where there has been none."""
+        """Up to where the subscription of this name has read; None if there has been none."""
         found = None if self._name is None else held_by(self._place, self._reader)
         return None if found is None else found.at
 

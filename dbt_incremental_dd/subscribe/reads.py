@@ -79,7 +79,7 @@ class SharedReads:
 
     def cached(self, after: Time | None, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table | None:
         """What ``changes``, or with ``after`` None ``contents``, has read for another subscription and would give at
-        once; None where it would have to read."""
+        once; None if it would have to read."""
         return self.memo.find((after, up_to, at_once, shape))
 
 

@@ -30,7 +30,7 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Selection:
-    """``sql``: one SELECT over one collection, in DuckDB's words. Raises QueryError where it is anything else, or is
+    """``sql``: one SELECT over one collection, in DuckDB's words. Raises QueryError if it is anything else, or is
     not the same whenever it is computed."""
 
     sql: str
@@ -59,7 +59,7 @@ class Selection:
 
     def apply(self, updates: pa.Table) -> pa.Table:
         """The changes of what is selected, by time. ``updates``: visible columns, dd_time, dd_diff. Raises QueryError
-        where DuckDB cannot compute it."""
+        if DuckDB cannot compute it."""
         sql = self._over(tuple(updates.column_names))
         # What is computed is what DuckDB reads, not what was read to make it.
         if parse_select(sql).tables != (("", _ROWS),):

@@ -30,7 +30,7 @@ class Shape:
     key: tuple[str, ...] = ()
 
     def apply(self, updates: pa.Table) -> pa.Table:
-        """``updates``: visible columns, dd_time, dd_diff. Raises QueryError where the selection cannot be computed, and
+        """``updates``: visible columns, dd_time, dd_diff. Raises QueryError if the selection cannot be computed, and
         ConfigError where a column of the key is not among what is selected."""
         selected = updates if self.selection is None else self.selection.apply(updates)
         return _by_key(selected, self.key) if self.key else selected

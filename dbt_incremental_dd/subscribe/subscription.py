@@ -91,7 +91,7 @@ class Subscription:
     With a ``name`` it goes on where the subscription of this name was: behind the batches that had been dealt with when
     the next one was asked for, or when it was closed. It holds history back while it is away.
 
-    Raises FrontierError, naming ``since``, where what it needs has been let go; ConfigError for options that contradict
+    Raises FrontierError, naming ``since``, if what it needs has been let go; ConfigError for options that contradict
     each other.
     """
 
@@ -148,13 +148,13 @@ class Subscription:
         return self._has_begun and self.start.up_to is not None and self._at >= self.start.up_to - 1
 
     def poll(self, *, at_once: bool = False) -> Batch | None:
-        """What is new; None where nothing is. Whoever asks has dealt with all that came before. ``at_once``: updates
+        """What is new; None if nothing is. Whoever asks has dealt with all that came before. ``at_once``: updates
         of several times come summed up at the last of them."""
         step = self.next_step(at_once=at_once)
         return None if step is None else self.delivered(step, self.read(step))
 
     def next_step(self, *, at_once: bool = False) -> Step | None:
-        """What has to be read for the next batch; None where nothing is new. Whoever asks has dealt with all that came
+        """What has to be read for the next batch; None if nothing is new. Whoever asks has dealt with all that came
         before."""
         if self.has_ended:
             self.close()
@@ -168,7 +168,7 @@ class Subscription:
         return Step(self._at, last, at_once) if last > self._at else None
 
     def read(self, step: Step) -> pa.Table:
-        """What a step reads; nothing else moves. Raises FrontierError where that has been let go."""
+        """What a step reads; nothing else moves. Raises FrontierError if that has been let go."""
         if step.after is None:
             return self._reads.contents(step.up_to, self.shape)
         return self._reads.changes(step.after, step.up_to, self.shape, at_once=step.at_once)
@@ -203,7 +203,7 @@ class Subscription:
         self._hold.forget()
 
     def wait(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None where the subscription has ended, or none has come within ``timeout`` seconds."""
+        """The next batch; None if the subscription has ended, or none has come within ``timeout`` seconds."""
         deadline = None if timeout is None else clock.monotonic() + timeout
         while not self.has_ended:
             batch = self.poll()

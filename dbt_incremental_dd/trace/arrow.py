@@ -64,7 +64,7 @@ _KINDS: dict[spark.Type, type] = {**dict.fromkeys(_BITS, int), spark.STRING: str
 
 
 def fitting_values(values: Sequence[Any], dtype: spark.Type) -> Sequence[Any] | None:
-    """Those of sorted values that a column of a Spark type can have; None where it is one of another kind."""
+    """Those of sorted values that a column of a Spark type can have; None if it is one of another kind."""
     if values and type(values[0]) is not _KINDS.get(dtype):
         return None
     if values and dtype in _BITS:
@@ -111,7 +111,7 @@ def same_values(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray
 
 
 def sorted_values(column: pa.ChunkedArray) -> list[Any] | None:
-    """A column's distinct values without NULL, sorted; None where files have no bounds for its type."""
+    """A column's distinct values without NULL, sorted; None if files have no bounds for its type."""
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind)):
         return None

@@ -18,7 +18,7 @@ from dbt_incremental_dd.trace.log import Log
 
 
 def log_of(place: CollectionStore) -> Log:
-    """The log of a collection that is stored. Raises StateError where it is not."""
+    """The log of a collection that is stored. Raises StateError if it is not."""
     log = place.log()
     if log is None:
         raise StateError(f"{place.name} is gone from {place.storage.root}", "Run `dbt run` to build it again.")
@@ -27,7 +27,7 @@ def log_of(place: CollectionStore) -> Log:
 
 def changes(place: CollectionStore, after: Time, up_to: Time) -> pa.Table:
     """A collection's updates with ``after < dd_time <= up_to``, by time: visible columns, dd_time, dd_diff. Raises
-    FrontierError where one of the times cannot be read."""
+    FrontierError if one of the times cannot be read."""
     log = log_of(place)
     log.frontiers.require(up_to, place.name)
     if after != BEGINNING:
@@ -36,7 +36,7 @@ def changes(place: CollectionStore, after: Time, up_to: Time) -> pa.Table:
 
 
 def contents(place: CollectionStore, t: Time) -> pa.Table:
-    """What a collection holds as of ``t``: visible columns, and each row's count in dd_diff. Raises FrontierError where
+    """What a collection holds as of ``t``: visible columns, and each row's count in dd_diff. Raises FrontierError if
     that time cannot be read."""
     log = log_of(place)
     log.frontiers.require(t, place.name)

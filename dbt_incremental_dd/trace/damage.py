@@ -50,7 +50,7 @@ def logs_of(place: CollectionStore) -> Iterator[Log]:
 
 
 def damage(storage: Storage, log: Log, *, contents: bool = False) -> str | None:
-    """Which live file is not as it was written, and how; None where all are. Sizes are compared, and with ``contents``
+    """Which live file is not as it was written, and how; None if all are. Sizes are compared, and with ``contents``
     the files are read."""
     filesystem, root = storage.filesystem(log.uri)
     paths = [f"{root}/{file.path}" for file in log.files]

@@ -54,7 +54,7 @@ def read_files(
 def find_rows(
     storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
-    """What ``read_files`` reads of the keys; None where that is too much to look through or to hold."""
+    """What ``read_files`` reads of the keys; None if that is too much to look through or to hold."""
     if total_rows(files) > thresholds.PROBED_ROWS or sum(file.bytes for file in files) > thresholds.PROBED_BYTES:
         return None
     table = read_files(storage, uri, files, schema, keys)

@@ -22,7 +22,7 @@ _ENTRY = re.compile(r"\d{20}\.json")
 
 @dataclass(frozen=True)
 class Entry:
-    """One commit: by the clock at ``committed`` (ms). ``upper`` and ``since`` are None where they stayed as they were;
+    """One commit: by the clock at ``committed`` (ms). ``upper`` and ``since`` are None if they stayed as they were;
     ``updates`` and ``bytes`` are of the files that it added, ``files`` how many more there are since."""
 
     version: int
@@ -35,7 +35,7 @@ class Entry:
 
 
 def history(place: CollectionStore, latest: int = 100) -> tuple[Entry, ...]:
-    """The latest commits, oldest first; none where the collection has never been stored."""
+    """The latest commits, oldest first; none if the collection has never been stored."""
     filesystem, path = place.storage.filesystem(f"{place.trace_uri}/_delta_log")
     found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
     names = sorted(info.base_name for info in found if _ENTRY.fullmatch(info.base_name))

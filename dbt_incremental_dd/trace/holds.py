@@ -64,7 +64,7 @@ def release(place: CollectionStore, reader: str) -> None:
 
 
 def held_by(place: CollectionStore, reader: str) -> Hold | None:
-    """Where that reader said it was; None where it has not, or is forgotten."""
+    """Where that reader said it was; None if it has not, or is forgotten."""
     return _told(place.storage.read_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json"))
 
 
@@ -80,7 +80,7 @@ def _of_readers(place: CollectionStore) -> list[Hold]:
 
 
 def _told(text: str | None) -> Hold | None:
-    """What a reader says; None where it has been released, is forgotten, or cannot be read."""
+    """What a reader says; None if it has been released, is forgotten, or cannot be read."""
     try:
         told = json.loads(text or "")
         return Hold(int(told["at"]), str(told["by"])) if int(told["until"]) > now() else None

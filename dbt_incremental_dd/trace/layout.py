@@ -87,7 +87,7 @@ class Storage:
         return f"{self.root}/scratch/{label}-{os.getpid()}-{time.time_ns()}"
 
     def read_small(self, path: str) -> str | None:
-        """The text of a small file under the root; None where there is none."""
+        """The text of a small file under the root; None if there is none."""
         filesystem, full = self.filesystem(f"{self.root}/{path}")
         try:
             with filesystem.open_input_stream(full) as stream:
@@ -175,15 +175,15 @@ class CollectionStore:
         return f"{self.uri}/trace"
 
     def log(self) -> Log | None:
-        """Its log's newest version, None where it has never been stored."""
+        """Its log's newest version, None if it has never been stored."""
         return Log.load(self.name, self.trace_uri, self.storage.options)
 
     def log_at(self, version: int) -> Log:
-        """Its log as of an earlier version. Raises StateError where that is gone."""
+        """Its log as of an earlier version. Raises StateError if that is gone."""
         return Log.load_version(self.name, self.trace_uri, version, self.storage.options)
 
     def create(self, schema: Schema) -> Log:
-        """Its log, made empty where there is none; ``schema`` includes ``dd_time`` and ``dd_diff``."""
+        """Its log, made empty if there is none; ``schema`` includes ``dd_time`` and ``dd_diff``."""
         return self.log() or Log.create(self.name, self.trace_uri, schema, self.storage.options)
 
     def remove(self) -> None:
@@ -195,7 +195,7 @@ class CollectionStore:
         return InnerPlace(self.storage, f"{self.name}#{node}", self.uri, node)
 
     def read_manifest(self, number: int | None) -> Manifest | None:
-        """The manifest of that number; None where there is none. Raises StateError where it is damaged."""
+        """The manifest of that number; None if there is none. Raises StateError if it is damaged."""
         if number is None:
             return None
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests/{number}.json")

@@ -20,7 +20,7 @@ def writing(
 ) -> Iterator[None]:
     """Keeps other processes and threads from writing the collection; waits for one that does.
 
-    Raises CommitConflict, naming the process, where that takes longer than ``longest_wait`` (seconds).
+    Raises CommitConflict, naming the process, if that takes longer than ``longest_wait`` (seconds).
     """
     if not place.storage.is_local or not file_lock.IS_POSSIBLE:
         yield

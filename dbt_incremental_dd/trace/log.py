@@ -98,7 +98,7 @@ class Log:
 
     @staticmethod
     def load(name: str, uri: str, storage_options: Mapping[str, str] | None = None) -> Log | None:
-        """The log's newest version; None where there is no such trace. Raises StateError where it is damaged."""
+        """The log's newest version; None if there is no such trace. Raises StateError if it is damaged."""
         known = _KNOWN.newest(uri, storage_options or {})
         if known is not None and known.name == name:
             return known
@@ -120,7 +120,7 @@ class Log:
 
     @staticmethod
     def load_version(name: str, uri: str, version: int, storage_options: Mapping[str, str] | None = None) -> Log:
-        """The log as of an earlier version. Raises StateError where its entries are gone."""
+        """The log as of an earlier version. Raises StateError if its entries are gone."""
         try:
             table = DeltaTable(uri, version=version, storage_options=dict(storage_options or {}))
             entries.require_whole(name, uri, version)
@@ -157,7 +157,7 @@ class Log:
         return made
 
     def commit(self, commit: Commit) -> Log:
-        """The log with ``commit`` on top. Raises CommitConflict where another writer came first.
+        """The log with ``commit`` on top. Raises CommitConflict if another writer came first.
 
         ``upper`` and ``since`` never go back (FrontierError), except by ``replace_all``.
         """
@@ -218,7 +218,7 @@ class Log:
     def _with_columns(self, schema: Schema) -> Log | None:
         """The log with columns that are new, if any; they appear as NULL in older files.
 
-        A commit of its own, harmless without the next. Raises CommitConflict where another one came first.
+        A commit of its own, harmless without the next. Raises CommitConflict if another one came first.
         """
         present = {column.name for column in self.schema}
         new = [column for column in schema if column.name not in present]

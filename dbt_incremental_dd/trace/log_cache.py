@@ -67,7 +67,7 @@ def _commit(folder: str, version: int) -> str:
 
 
 def _identity(path: str, options: Mapping[str, str]) -> Hashable | None:
-    """What another file of that name would differ in, empty where that cannot be told; None where there is none."""
+    """What another file of that name would differ in, empty if that cannot be told; None if there is none."""
     try:
         return _tag(path, options) if is_remote(path) else _node(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):

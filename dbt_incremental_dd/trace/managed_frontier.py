@@ -13,7 +13,7 @@ _FILE = "frontier.json"
 
 
 def declared(place: CollectionStore) -> Time | None:
-    """The latest time up to which the source is complete; None where nobody has said so. Raises StateError where what
+    """The latest time up to which the source is complete; None if nobody has said so. Raises StateError if what
     is stored cannot be read."""
     text = place.storage.read_small(_path(place))
     if text is None:

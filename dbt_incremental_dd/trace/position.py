@@ -22,7 +22,7 @@ class Position:
     inputs: Mapping[str, Time] = field(default_factory=dict)
 
     def stored(self, at: Time) -> StoredPosition | None:
-        """For the manifest of the version that is stamped ``at``; None where all is at that time."""
+        """For the manifest of the version that is stamped ``at``; None if all is at that time."""
         others = {name: t for name, t in self.inputs.items() if t != self.as_of}
         if self.as_of == at and not others:
             return None

@@ -25,7 +25,7 @@ class Reclaimable:
 
 @dataclass(frozen=True)
 class Status:
-    """One collection. ``rows`` is None where it is not known; ``change`` is what its last commit of rows did
+    """One collection. ``rows`` is None if it is not known; ``change`` is what its last commit of rows did
     (``strategy``, ``input_rows``, ``rows_added``, ``rows_removed``, ``seconds``); ``retain`` in ms."""
 
     name: str

@@ -14,7 +14,7 @@ TIERS = 3
 
 
 def mergeable(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-    """All files up to the largest tier that is full; none where no tier is."""
+    """All files up to the largest tier that is full; none if no tier is."""
     tiers: list[list[DataFile]] = [[] for _ in range(TIERS)]
     for file in files:
         tier = _tier(file.rows)

@@ -169,7 +169,7 @@ def _described(
 
 
 def _bounds(footer: pq.FileMetaData, name: str) -> tuple[Any, Any] | None:
-    """(minimum, maximum) over all row groups; None where a group has none, or has NULLs, or
+    """(minimum, maximum) over all row groups; None if a group has none, or has NULLs, or
     dates outside the years 1 to 9999."""
     index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == name), None)
     if index is None:

@@ -90,7 +90,7 @@ class StatementRun:
 
     @contextmanager
     def computing(self, cursor: Interruptible) -> Iterator[None]:
-        """A block in which ``cursor`` computes for it. Raises QueryCanceled where it was interrupted before."""
+        """A block in which ``cursor`` computes for it. Raises QueryCanceled if it was interrupted before."""
         self.cursor = cursor
         self._require()
         begin = time.monotonic()
@@ -160,7 +160,7 @@ class Watchdog:
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has; 0 where the system does not say."""
+    """Bytes of memory that this process has; 0 if the system does not say."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -45,7 +45,7 @@ _WIDE = re.compile(r"\d{5}|\*|\{[^}]*\{")
 
 @dataclass(frozen=True)
 class ParsedSelect:
-    """``tables``: schema (empty where none is given) and name of each stored table that it names, in small letters.
+    """``tables``: schema (empty if none is given) and name of each stored table that it names, in small letters.
     ``defined``: names that it gives to its own subqueries."""
 
     tables: tuple[tuple[str, str], ...]

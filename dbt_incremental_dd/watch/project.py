@@ -49,7 +49,7 @@ class Project:
         self._selected = frozenset(self._listed()) if self.select or self.exclude else None
 
     def _listed(self) -> list[str]:
-        """Unique ids of the models that are selected. Raises ConfigError where there are none."""
+        """Unique ids of the models that are selected. Raises ConfigError if there are none."""
         selection = [word for name in ("select", "exclude") for word in _option(name, getattr(self, name))]
         how = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]
         found = self._invoke(["list", *how, *selection], self._manifest)

@@ -59,7 +59,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _hostname(host: str) -> str | None:
-    """Without its port; empty where there is none, None where it cannot be read."""
+    """Without its port; empty if there is none, None if it cannot be read."""
     try:
         parts = urlsplit(f"//{host}")
         return (parts.hostname or "") if parts.port is None or parts.port else None

@@ -30,8 +30,8 @@ MAX_ROWS = 2_000
 
 @dataclass(frozen=True)
 class ClientMessage:
-    """``data`` is its JSON; empty where there is nothing to tell but ``at``: the time up to which the client has all
-    once it has this, None where more of that time is to come."""
+    """``data`` is its JSON; empty if there is nothing to tell but ``at``: the time up to which the client has all
+    once it has this, None if more of that time is to come."""
 
     data: str
     at: Time | None

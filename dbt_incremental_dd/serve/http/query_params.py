@@ -47,7 +47,7 @@ class SubscribeParams:
         return Start(None if self.as_of is None else parse_time(self.as_of), self.snapshot, up_to)
 
     def shape(self, collection: Collection) -> Shape:
-        """What it gets. Raises QueryError and ConfigError where that is none of a filter, a projection and a key."""
+        """What it gets. Raises QueryError and ConfigError if that is none of a filter, a projection and a key."""
         names = {name.lower() for name in collection.schema.names}
         missing = [name for name in self.key if name.lower() not in names]
         if missing and self.select is None:

@@ -37,7 +37,7 @@ def rows_query(
     collection: Collection, select: str | None, where: str | None, equal: Mapping[str, str]
 ) -> tuple[str, list[str]]:
     """The SELECT of a collection's rows, and its parameters. ``equal``: values of columns, as texts. Raises ConfigError
-    where there is no such column."""
+    if there is no such column."""
     conditions, values = [f"(\n{where}\n)"] if where else [], []
     for name, value in equal.items():
         column = collection.schema.find(name)

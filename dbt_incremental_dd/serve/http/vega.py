@@ -11,7 +11,7 @@ _SNIPPET = "Object.assign(window, {vegaEmbed});"
 
 @cache
 def script() -> str:
-    """It defines ``vegaEmbed``; the bundle has no names for the other two. Raises ConfigError where they are not
+    """It defines ``vegaEmbed``; the bundle has no names for the other two. Raises ConfigError if they are not
     installed."""
     try:
         import vl_convert

@@ -279,7 +279,7 @@ def _column_name(name: str) -> str:
 
 
 def _regclass_cast_length(after: Sequence[str]) -> int:
-    """How many words cast what is before them to ``regclass``; 0 where they do not."""
+    """How many words cast what is before them to ``regclass``; 0 if they do not."""
     for cast in (["::", "regclass"], ["::", "pg_catalog", ".", "regclass"], ["::", "varchar", "::", "regclass"]):
         if list(after[: len(cast)]) == cast:
             return len(cast)

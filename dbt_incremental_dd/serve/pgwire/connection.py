@@ -83,7 +83,7 @@ class Connection:
             self._handling.cancel()
 
     async def _start_up(self) -> dict[str, str] | None:
-        """What the client says of itself once it is let in; None where it wants nothing more."""
+        """What the client says of itself once it is let in; None if it wants nothing more."""
         while True:
             fields = Fields((await messages.read_startup(self._reader)).body)
             code = fields.int32()

@@ -97,7 +97,7 @@ class Executor:
         return CommandResult("DEALLOCATE ALL" if statement.name is None else "DEALLOCATE")
 
     async def describe(self, statement: Statement) -> pa.Schema | None:
-        """The columns that a statement would have, without executing it; None where it has none."""
+        """The columns that a statement would have, without executing it; None if it has none."""
         self.transaction.require(statement)
         if isinstance(statement, Subscribe):
             return await run_shielded(self._hub.run(subscription_schema, self._hub.database, statement))
@@ -113,7 +113,7 @@ class Executor:
         return answer.schema
 
     def cursor_schema(self, name: str) -> pa.Schema | None:
-        """The columns of a cursor; None where there is none of this name."""
+        """The columns of a cursor; None if there is none of this name."""
         found = self._cursors.get(name)
         return None if found is None else found.rows.schema
 

@@ -51,7 +51,7 @@ class MessageHandler:
         }
 
     async def receive(self, frame: Frame) -> None:
-        """Raises ProtocolError where the client does not keep to the protocol, ConnectionError where it is gone."""
+        """Raises ProtocolError if the client does not keep to the protocol, ConnectionError where it is gone."""
         handler = self._handlers[frame.kind]
         if self._skips_to_sync and frame.kind != b"S":
             return

@@ -41,7 +41,7 @@ class Frame:
 
 
 async def read_startup(reader: asyncio.StreamReader) -> Frame:
-    """The packet that opens a connection. Raises IncompleteReadError where the client is gone."""
+    """The packet that opens a connection. Raises IncompleteReadError if the client is gone."""
     (size,) = struct.unpack("!i", await reader.readexactly(4))
     if not 8 <= size <= MAX_STARTUP:
         raise ProtocolError(f"a start-up packet of {size} bytes is refused")
@@ -49,7 +49,7 @@ async def read_startup(reader: asyncio.StreamReader) -> Frame:
 
 
 async def read_frame(reader: asyncio.StreamReader, most: int = MAX_MESSAGE) -> Frame:
-    """The next frame, of at most so many bytes. Raises IncompleteReadError where the client is gone."""
+    """The next frame, of at most so many bytes. Raises IncompleteReadError if the client is gone."""
     kind, size = struct.unpack("!ci", await reader.readexactly(5))
     if kind not in KINDS:
         raise ProtocolError(f"a message of kind {kind!r} is not known")
@@ -59,7 +59,7 @@ async def read_frame(reader: asyncio.StreamReader, most: int = MAX_MESSAGE) -> F
 
 
 class Fields:
-    """A frame's body, read from its beginning. Raises ProtocolError where it ends too early, or is no UTF-8."""
+    """A frame's body, read from its beginning. Raises ProtocolError if it ends too early, or is no UTF-8."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body

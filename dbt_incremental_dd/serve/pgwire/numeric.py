@@ -33,7 +33,7 @@ def pack(value: Decimal | int) -> bytes:
 
 
 def unpack(data: bytes) -> Decimal:
-    """The number, exactly. Raises PgError where these are not the bytes of one."""
+    """The number, exactly. Raises PgError if these are not the bytes of one."""
     if len(data) < 8:
         raise PgError("22P03", "a numeric parameter in binary is too short")
     count, weight, sign, scale = struct.unpack("!HhHH", data[:8])

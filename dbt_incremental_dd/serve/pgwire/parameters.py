@@ -66,7 +66,7 @@ def parameter_oids(sql: str, oids: Sequence[int]) -> list[int]:
 
 
 def bind_literals(sql: str, literals: Sequence[Literal]) -> str:
-    """The statement with its parameters' values. Raises PgError where one is missing."""
+    """The statement with its parameters' values. Raises PgError if one is missing."""
     found = tokens(sql)
     made, end = [], 0
     for at, number in _placeholders(found):
@@ -96,7 +96,7 @@ class Literal:
 
 
 def to_literal(oid: int, data: bytes | None, *, binary: bool) -> Literal:
-    """What a client binds. Raises PgError where the bytes are not of that type."""
+    """What a client binds. Raises PgError if the bytes are not of that type."""
     if data is None:
         return Literal(oid, None)
     if not binary or oid in (0, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.JSON):

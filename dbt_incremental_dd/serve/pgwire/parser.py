@@ -36,7 +36,7 @@ _WRITES = (
 
 
 def parse(sql: str) -> Statement:
-    """One statement, which is not empty. Raises PgError or QueryError where it says nothing that is answered."""
+    """One statement, which is not empty. Raises PgError or QueryError if it says nothing that is answered."""
     cursor = TokenCursor(sql)
     verb = cursor.keyword()
     if verb in _WRITES:

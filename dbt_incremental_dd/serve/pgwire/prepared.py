@@ -36,7 +36,7 @@ class Portal:
     outcome: CommandResult | RowsResult | None = None
 
     def require_formats(self, schema: pa.Schema) -> None:
-        """Raises PgError where they are not those of as many columns."""
+        """Raises PgError if they are not those of as many columns."""
         if len(self.formats) not in (0, 1, len(schema)):
             message = f"{len(self.formats)} formats are asked for, and there are {len(schema)} columns"
             raise PgError(PROTOCOL, message)
@@ -58,7 +58,7 @@ def prepare(sql: str, oids: Sequence[int]) -> PreparedStatement:
 def bind(
     prepared: PreparedStatement, values: Sequence[bytes | None], codes: tuple[int, ...], formats: tuple[int, ...]
 ) -> Portal:
-    """``codes``: the formats of the values; ``formats``: of the columns that are asked for. Raises PgError where they
+    """``codes``: the formats of the values; ``formats``: of the columns that are asked for. Raises PgError if they
     are not those of the statement, or a value is malformed."""
     if len(values) != len(prepared.oids) or len(codes) not in (0, 1, len(values)):
         raise PgError(PROTOCOL, f"the statement has {len(prepared.oids)} parameters, and {len(values)} are bound")

@@ -24,7 +24,7 @@ class RowStream(Protocol):
         """Whether other clients get the very same tables as those that are taken now; they are small."""
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
-        """At most ``limit`` rows; None where there are no more. Waits until there is at least one; for a subscription
+        """At most ``limit`` rows; None if there are no more. Waits until there is at least one; for a subscription
         at most ``timeout`` seconds (None: ever), and then gives none of them."""
 
     async def close(self) -> None:

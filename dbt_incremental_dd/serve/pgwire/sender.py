@@ -23,7 +23,7 @@ class Sender:
         self._writer.write(data)
 
     async def flush(self) -> None:
-        """Waits until there is room for more. Raises ConnectionError where the client is gone, or is cut off."""
+        """Waits until there is room for more. Raises ConnectionError if the client is gone, or is cut off."""
         await self._write_timeout.wait(self._writer.transport, self._writer.drain)
 
 

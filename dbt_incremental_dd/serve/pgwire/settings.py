@@ -61,7 +61,7 @@ class Settings:
     """Names are told apart without regard to case."""
 
     def __init__(self, startup: dict[str, str]) -> None:
-        """``given``: what the client says when it connects. Raises PgError where that is no time limit."""
+        """``given``: what the client says when it connects. Raises PgError if that is no time limit."""
         self._startup = {name.lower(): value for name, value in startup.items()}
         self._startup |= _options(self._startup.pop("options", ""))
         self._set: dict[str, str] = {}
@@ -74,7 +74,7 @@ class Settings:
 
     @property
     def statement_timeout(self) -> float | None:
-        """Seconds that a statement may compute; None where the client has set no limit of its own."""
+        """Seconds that a statement may compute; None if the client has set no limit of its own."""
         return _seconds(self._set.get(_TIMEOUT, self._startup.get(_TIMEOUT, "0"))) or None
 
     def set(self, name: str, value: str | None) -> None:

@@ -13,7 +13,7 @@ _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.BYTE_STRING, TokenT
 
 
 def split_statements(sql: str) -> list[str]:
-    """The statements of a text, apart from empty ones. Raises QueryError where it cannot be read."""
+    """The statements of a text, apart from empty ones. Raises QueryError if it cannot be read."""
     found, made, begin = tokens(sql), [], 0
     for at, token in enumerate(found):
         if token.token_type == TokenType.SEMICOLON:
@@ -36,7 +36,7 @@ class TokenCursor:
         return self._position < len(self._tokens)
 
     def keyword(self, ahead: int = 0) -> str:
-        """The next word, or the one behind it, in capitals; empty where it is quoted, or none."""
+        """The next word, or the one behind it, in capitals; empty if it is quoted, or none."""
         at = self._position + ahead
         if at >= len(self._tokens) or self._tokens[at].token_type in _QUOTED:
             return ""
@@ -58,7 +58,7 @@ class TokenCursor:
         return ""
 
     def expect(self, *keywords: str) -> None:
-        """Takes these words. Raises PgError where others come."""
+        """Takes these words. Raises PgError if others come."""
         if not self.accept(*keywords):
             raise self.unexpected(" ".join(keywords))
 
@@ -71,12 +71,12 @@ class TokenCursor:
         return PgError(SYNTAX, f'syntax error at or near "{text}": {expected} was expected')
 
     def end(self) -> None:
-        """There is no more. Raises PgError where there is."""
+        """There is no more. Raises PgError if there is."""
         if self.has_more:
             raise self.unexpected("the end of the statement")
 
     def take(self) -> Token:
-        """The next word. Raises PgError where there is none."""
+        """The next word. Raises PgError if there is none."""
         if not self.has_more:
             raise self.unexpected("more")
         self._position += 1
@@ -117,7 +117,7 @@ class TokenCursor:
         return list(self._tokens[begin : self._position])
 
     def parenthesized(self) -> str:
-        """The text in parentheses that comes next. Raises PgError where it has no end."""
+        """The text in parentheses that comes next. Raises PgError if it has no end."""
         self.expect("(")
         begin, depth = self._position, 1
         while self.has_more:

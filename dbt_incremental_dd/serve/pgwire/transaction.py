@@ -25,7 +25,7 @@ class TransactionState:
         return self.status != b"I"
 
     def require(self, statement: Statement) -> None:
-        """Raises PgError where it has failed and the statement does not end it."""
+        """Raises PgError if it has failed and the statement does not end it."""
         ends = isinstance(statement, Transaction) and statement.verb in ("COMMIT", "ROLLBACK", "ROLLBACK TO")
         if self.status == b"E" and not ends:
             raise PgError(FAILED_TRANSACTION, IN_FAILED, "ROLLBACK.")
@@ -46,7 +46,7 @@ class TransactionState:
             self.status = b"T"
 
     def savepoint(self, statement: Transaction) -> None:
-        """Sets a savepoint, releases it, or goes back to it. Raises PgError without a transaction, or where there is no
+        """Sets a savepoint, releases it, or goes back to it. Raises PgError without a transaction, or if there is no
         such savepoint."""
         if not self.is_open:
             raise PgError(NO_TRANSACTION, f"{statement.verb} can only be used in transaction blocks")
