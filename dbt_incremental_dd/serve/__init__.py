@@ -1,1 +1,1 @@
-"""Collections served to others: over HTTP, as events and web sockets, and over Postgres' wire protocol."""
+"""The server: collections over HTTP, server-sent events, web sockets and Postgres' wire protocol."""

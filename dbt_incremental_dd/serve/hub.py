@@ -1,4 +1,4 @@
-"""All subscriptions of a server: one reader for each collection that is followed, however many follow it."""
+"""All subscriptions of a server. One reader watches each followed collection, however many clients follow it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Step, 
 
 T = TypeVar("T")
 _THREADS = 16
-"""That read for all subscriptions, so that these never wait for a query."""
+"""Threads that read for subscriptions only, so that these never wait for a query."""
 _SNAPSHOTS = 2
-"""Snapshots that are read at a time: each may be large."""
+"""Snapshots that are read at the same time; each may be large."""
 
 
 class Hub:
-    """Belongs to one event loop."""
+    """Not thread-safe: belongs to one event loop."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -37,7 +37,7 @@ class Hub:
         self._snapshots = asyncio.Semaphore(_SNAPSHOTS)
 
     def close(self) -> None:
-        """The server ends: so does all that is followed, and clients that come back find the next one."""
+        """Ends all subscriptions. Clients may reconnect to the next server."""
         self.is_closed = True
         for followed in self._followed.values():
             followed.is_over = True
@@ -45,15 +45,15 @@ class Hub:
 
     @property
     def followers(self) -> dict[str, int]:
-        """How many follow each collection."""
+        """The number of followers of each collection."""
         return {name: one.followers for name, one in self._followed.items()}
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What the function returns, in a thread that is kept for subscriptions."""
+        """Calls the function in one of the subscriptions' threads, and returns its result."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     async def read(self, subscription: Subscription, step: Step) -> pa.Table:
-        """What a subscription reads for a step. Raises FrontierError if that has been let go."""
+        """The updates that a subscription reads in a step. Raises FrontierError if they have been compacted."""
         if step.after is not None:
             return await self.run(subscription.read, step)
         async with self._snapshots:
@@ -61,7 +61,7 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def follow(self, collection: Collection, start: Start, shape: Shape) -> AsyncIterator[Follower]:
-        """A subscription of its own start and shape. Raises what Subscription raises."""
+        """A new subscription, closed when the block ends. Raises what Subscription raises."""
         followed = await self._join(collection)
         try:
             holder = followed.read_hold.member()
@@ -105,29 +105,29 @@ class Hub:
 
 @dataclass
 class _FollowedCollection:
-    """A collection that at least one follows, on one event loop."""
+    """A collection with at least one follower; belongs to one event loop."""
 
     hub: Hub
     shared: SharedReads
     read_hold: SharedReadHold
     advanced: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when there is more; a new one each time."""
+    """Set when the collection has advanced, and then replaced by a new one."""
     before: int = 0
-    """The latest final time before the last step."""
+    """The latest final time before the last advance."""
     error: DifferentialError | None = None
     is_over: bool = False
     followers: int = 0
     watch_task: asyncio.Task[None] | None = None
     reading: dict[tuple[Step, Shape], asyncio.Future[pa.Table]] = field(default_factory=dict)
-    """What is being read just now."""
+    """Reads in progress."""
 
     def step(self) -> None:
-        """Wakes all that wait."""
+        """Wakes all followers that wait."""
         advanced, self.advanced = self.advanced, asyncio.Event()
         advanced.set()
 
     async def watch(self) -> None:
-        """Looks for more, for all of them, and says how far they are."""
+        """Polls the collection for all followers, and writes their common read hold."""
         while True:
             await asyncio.sleep(POLL)
             last = self.shared.frontiers().last
@@ -146,8 +146,8 @@ class _FollowedCollection:
         return self.shared.refresh()
 
     async def read(self, subscription: Subscription, step: Step) -> pa.Table:
-        """What a subscription reads for a step: once for all that are at the same one. Raises what ``Hub.read``
-        raises."""
+        """The updates that a subscription reads in a step, read once for all followers at the same step. Raises what
+        ``Hub.read`` raises."""
         found = self.shared.cached(step.after, step.up_to, subscription.shape, at_once=step.at_once)
         if found is not None:
             return found
@@ -156,17 +156,17 @@ class _FollowedCollection:
         if reading is None:
             reading = self.reading[key] = asyncio.ensure_future(self.hub.read(subscription, step))
             reading.add_done_callback(lambda done: self._finish_read(key, done))
-        # It goes on for the others when one of those that wait for it leaves.
+        # The read continues for the other followers if one of them is cancelled.
         return await asyncio.shield(reading)
 
     def _finish_read(self, key: tuple[Step, Shape], done: asyncio.Future[pa.Table]) -> None:
         del self.reading[key]
         if not done.cancelled():
-            done.exception()  # whoever still waits is told
+            done.exception()  # raised to those who still wait
 
 
 class Follower:
-    """One subscription of a hub. What its reader takes late comes summed up in one batch."""
+    """One subscription of a hub. Updates of several times that it is late for come summed up in one batch."""
 
     def __init__(self, subscription: Subscription, followed: _FollowedCollection) -> None:
         self.subscription = subscription
@@ -175,16 +175,16 @@ class Follower:
 
     @property
     def shared(self) -> SharedReads:
-        """What it has in common with others."""
+        """What it shares with the collection's other followers."""
         return self._followed.shared
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come: it has ended, or the server does."""
+        """Whether no more batches will come: the subscription has ended, or the server is closing."""
         return self.subscription.has_ended or self._followed.is_over
 
     async def batch(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None if there is none within ``timeout`` seconds (None: ever), or ``is_over``."""
+        """The next batch. Returns None if none comes within ``timeout`` seconds (None: no limit), or if ``is_over``."""
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
         while not self.is_over:
@@ -205,6 +205,6 @@ class Follower:
         return None
 
     async def batches(self) -> AsyncIterator[Batch]:
-        """All of them."""
+        """All batches until ``is_over``."""
         while (batch := await self.batch()) is not None:
             yield batch

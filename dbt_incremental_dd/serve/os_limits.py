@@ -1,4 +1,4 @@
-"""What the operating system lets a server have."""
+"""The operating system's limits on sockets and open files."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable
 BACKLOG = 4_096
 """Connections that may wait to be accepted; the system may allow fewer."""
 _FEW_FILES = 4_096
-"""Open files with which a server of a thousand clients has enough; each of these takes one."""
+"""Open files that suffice for a thousand clients, each of which needs one."""
 _DEFAULT_FILES = 65_536
-"""As many as are asked for where there is no limit."""
+"""Requested if the hard limit is infinite."""
 _MAX_UNSENT_BYTES = 131_072
-"""Bytes for one client that the system takes before it can send them."""
+"""Unsent bytes that the system buffers for one client."""
 
 
 def limit_unsent_bytes(listening: socket.socket, seconds: float) -> None:
-    """Of all connections to come: what a client does not read waits in this process, where it is bounded and seen; and
-    one that takes nothing for twice so many seconds, or is gone, is cut off, also where nobody has more to tell it.
-    Does what the system can."""
+    """Sets socket options that accepted connections inherit, as far as the system has them: unread output stays in this
+    process, where it is bounded, and a client that reads nothing for twice ``seconds``, or is gone, is disconnected
+    even if there is nothing more to send."""
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MAX_UNSENT_BYTES)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -27,7 +27,8 @@ def limit_unsent_bytes(listening: socket.socket, seconds: float) -> None:
 
 
 def raise_open_file_limit(report: Callable[[str], None]) -> None:
-    """As many files and connections may be open as the system allows this process. Tells where these are few."""
+    """Raises the limit of open files, and so of connections, to what the system allows this process. Reports a low
+    limit."""
     if sys.platform == "win32":
         return
     import resource
@@ -38,7 +39,7 @@ def raise_open_file_limit(report: Callable[[str], None]) -> None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
             soft = target
-        except (ValueError, OSError):  # some systems allow less than they say
+        except (ValueError, OSError):  # some systems allow less than their hard limit
             pass
     if soft != resource.RLIM_INFINITY and soft < _FEW_FILES:
         report(

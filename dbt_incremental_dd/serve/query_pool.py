@@ -1,5 +1,5 @@
-"""The SELECTs of all clients of a server: one query engine, and threads that compute nothing else, so that neither
-those who follow nor other clients wait for what one has asked for."""
+"""The SELECTs of all clients of a server: one query engine with threads of its own, so that neither subscriptions nor
+other clients wait for a statement."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.untrusted.limits import Limits
 
 _INTERRUPT_SECONDS = 0.05
-"""Seconds between interruptions of what goes on nevertheless."""
+"""Interval at which a cancelled statement that still runs is interrupted again."""
 
 T = TypeVar("T")
 
 
 class QueryPool:
-    """Belongs to one event loop. Neither the engine nor a thread is there before the first statement."""
+    """Belongs to one event loop. The engine and its threads start with the first statement."""
 
     def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
         limits = limits or Limits()
@@ -32,12 +32,13 @@ class QueryPool:
         self._pending = 0
 
     def session(self) -> Session:
-        """For one client."""
+        """A session for one client."""
         return Session(self.engine)
 
     async def begin(self, interrupt: Callable[[], None], function: Callable[..., T], *arguments: Any) -> T:
-        """What the function returns, which begins a statement. Whoever cancels it waits until ``interrupt``, which ends
-        the statement, has stopped it. Raises ServerBusy if too many wait already."""
+        """Runs a function that starts a statement, and returns its result. If the caller is cancelled, the statement is
+        stopped by ``interrupt``, and the cancellation waits for that. Raises ServerBusy if too many statements are
+        waiting."""
         if self._pending >= self._max_pending:
             raise ServerBusy(
                 f"the server computes or keeps waiting {self._pending} statements, and takes no more",
@@ -46,7 +47,7 @@ class QueryPool:
         return await self.proceed(interrupt, function, *arguments)
 
     async def proceed(self, interrupt: Callable[[], None], function: Callable[..., T], *arguments: Any) -> T:
-        """The same of a statement that has been begun, which is never refused."""
+        """As ``begin``, for a statement that has been started already; never refused."""
         submitted = self._pool.submit(function, *arguments)
         self._pending += 1
         work = asyncio.wrap_future(submitted)
@@ -60,6 +61,6 @@ class QueryPool:
             self._pending -= 1
 
     def close(self) -> None:
-        """It takes no more; for when nothing runs."""
+        """Shuts the pool down. Call it when nothing runs."""
         self._pool.shutdown(wait=False)
         self.engine.close()

@@ -1,4 +1,4 @@
-"""The server itself: the sockets it listens on, until it is ended."""
+"""The server: its sockets, and its life from start to shutdown."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteT
 from dbt_incremental_dd.untrusted.limits import Limits
 
 _THREADS = 32
-"""That read files for all who follow; SELECTs have their own besides."""
+"""Threads that read files for everything but SELECTs, which have their own."""
 _LAST_PORT = 65_535
 _STOP_POLL_SECONDS = 0.1
-"""Seconds between looks whether to end."""
+"""Interval at which ``stop`` is checked."""
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where and for whom. ``port``: for HTTP; ``wire``: for the Postgres protocol, None for not at all. 0: any that is
-    free. ``patience``: with clients that do not read."""
+    """``port``: for HTTP; ``wire``: for the Postgres protocol, None to leave it off. 0 chooses a free port.
+    ``write_timeout``: for clients that do not read. Raises ConfigError for an empty token, a missing folder of pages,
+    or a public host without a token."""
 
     host: str = "127.0.0.1"
     port: int = 8580
@@ -59,7 +60,7 @@ class ServerOptions:
 
 
 def serve(database: Database, options: ServerOptions, report: Callable[[str], None] = print) -> None:
-    """Serves until it is interrupted. Raises ConfigError if it cannot listen there."""
+    """Serves until interrupted. Raises ConfigError if it cannot listen."""
     sockets = Sockets.of(options)
     raise_open_file_limit(report)
     if not database.collections():
@@ -74,7 +75,7 @@ async def run(
     report: Callable[[str], None],
     stop: threading.Event | None = None,
 ) -> None:
-    """The same on sockets that are bound, in the running loop, until it is interrupted or told to ``stop``."""
+    """Serves on bound sockets in the running event loop, until it is interrupted or ``stop`` is set."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
     access = Access(options.token, options.host, options.origins)
     queries = QueryPool(database.storage, options.limits)
@@ -102,31 +103,31 @@ async def run(
 
 
 class _Server(uvicorn.Server):
-    """Ends what is followed before it waits for its clients."""
+    """A uvicorn server that ends all subscriptions before it waits for its clients."""
 
     def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
         super().__init__(config)
         self._hub = hub
 
     def transport(self, client: object) -> asyncio.WriteTransport | None:
-        """The connection of a client, by its address."""
+        """The transport of a client's connection; None if there is none."""
         for protocol in self.server_state.connections:
             if getattr(protocol, "client", None) == client:
                 return protocol.transport
         return None
 
     def end(self) -> None:
-        """Begins to end."""
+        """Starts the shutdown."""
         self.should_exit = True
         self._hub.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """When it is interrupted."""
+        """Starts the shutdown on a signal."""
         super().handle_exit(sig, frame)
         asyncio.get_running_loop().call_soon_threadsafe(self.end)
 
     async def end_when_set(self, stop: threading.Event) -> None:
-        """When somebody says so."""
+        """Starts the shutdown once ``stop`` is set."""
         while not stop.is_set():
             await asyncio.sleep(_STOP_POLL_SECONDS)
         self.end()
@@ -134,14 +135,14 @@ class _Server(uvicorn.Server):
 
 @dataclass(frozen=True)
 class Sockets:
-    """What a server listens on: for HTTP, and for the Postgres protocol."""
+    """The listening sockets: ``web`` for HTTP, ``wire`` for the Postgres protocol."""
 
     web: socket.socket
     wire: socket.socket | None = None
 
     @staticmethod
     def of(options: ServerOptions) -> Sockets:
-        """Bound. Raises ConfigError if nothing can listen there."""
+        """Bound sockets. Raises ConfigError if one cannot be bound."""
         host, wire, write_timeout = options.host, options.wire, options.write_timeout
         web = bind(host, options.port, write_timeout)
         return Sockets(web, None if wire is None else bind(host, wire, write_timeout))
@@ -152,8 +153,8 @@ def _port(bound: socket.socket) -> int:
 
 
 def bind(host: str, port: int, write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT) -> socket.socket:
-    """A socket that listens there. Raises ConfigError, saying why it cannot."""
-    if not 0 <= port <= _LAST_PORT:  # the resolver takes the rest of a division
+    """A listening socket. Raises ConfigError with the reason if it cannot be bound."""
+    if not 0 <= port <= _LAST_PORT:  # the resolver takes the number modulo 65,536
         raise ConfigError(f"there is no port {port}", f"Give one up to {_LAST_PORT}, or 0 for any that is free.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -1,4 +1,4 @@
-"""Work that goes on to its end, also where whoever waits for it is cancelled."""
+"""Work that runs to its end even if the task that awaits it is cancelled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def run_shielded(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What it returns. Whoever cancels it waits until it is done."""
+    """Awaits a coroutine and returns its result. If the caller is cancelled, waits for the coroutine to end first."""
     work = asyncio.ensure_future(coroutine)
     try:
         return await asyncio.shield(work)
@@ -22,8 +22,8 @@ async def run_shielded(coroutine: Coroutine[Any, Any, T]) -> T:
 async def wait_until_done(
     work: asyncio.Future[Any], on_tick: Callable[[], None] | None = None, every: float | None = None
 ) -> None:
-    """Waits until it is done, and calls ``again`` every so many seconds before. Raises CancelledError afterwards if
-    it has been cancelled meanwhile; never what the work raises."""
+    """Waits until ``work`` is done; until then calls ``on_tick`` every ``every`` seconds. Raises CancelledError
+    afterwards if the caller was cancelled meanwhile, but never what ``work`` raises."""
     is_canceled = False
     while not work.done():
         if on_tick is not None:

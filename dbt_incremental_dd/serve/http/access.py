@@ -1,4 +1,4 @@
-"""Who may talk to the server: whoever has the token, where there is one; and no page of another site."""
+"""Who may use the server: clients with the token, if one is set, and no pages of other sites."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ COOKIE = "dbt_dd_token"
 
 @dataclass(frozen=True)
 class Access:
-    """``token``: None for none. ``host``: where the server listens; on the loopback it answers to that name alone, so
-    that no site can have its own name lead there. ``origins``: other sites whose pages may read from it."""
+    """``token``: None to require none. ``host``: the address the server listens on; on a loopback address, requests
+    must name a loopback host, which prevents DNS rebinding. ``origins``: other sites whose pages may read from the
+    server."""
 
     token: str | None = None
     host: str = "127.0.0.1"
     origins: tuple[str, ...] = ()
 
     def refusal(self, connection: HTTPConnection) -> tuple[int, str] | None:
-        """A status and why, where it is not to be answered."""
+        """The HTTP status and the reason to refuse a request with; None if it is allowed."""
         host = _hostname(connection.headers.get("host", ""))
         if host is None:
             return 400, "the Host header is no host"
@@ -41,7 +42,7 @@ class Access:
         return None
 
     def has_token(self, connection: HTTPConnection) -> bool:
-        """Whether it comes with the token, in its header, its query or its cookie."""
+        """Whether the request carries the token in its header, query or cookie."""
         scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
         candidates = [bearer.strip() if scheme.lower() == "bearer" else "", connection.query_params.get("token", "")]
         candidates.append(connection.cookies.get(COOKIE, ""))
@@ -49,7 +50,7 @@ class Access:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it by that name."""
+    """Whether the host name or address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -59,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _hostname(host: str) -> str | None:
-    """Without its port; empty if there is none, None if it cannot be read."""
+    """The host without its port: empty if there is none, None if the header is malformed."""
     try:
         parts = urlsplit(f"//{host}")
         return (parts.hostname or "") if parts.port is None or parts.port else None
@@ -75,8 +76,8 @@ def _is_same(origin: str, host: str) -> bool:
 
 
 def _is_cross_site(connection: HTTPConnection) -> bool:
-    """Whether a browser asks for it on behalf of another site's page, as for an image, which sends no Origin. A link to
-    a page of the server may be followed; what it computes is not among them."""
+    """Whether a browser sends the request on behalf of another site's page, for example for an image, which sends no
+    Origin. Links to the server's pages may be followed, but not to what it computes."""
     if connection.headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return False
     is_link = (connection.headers.get("sec-fetch-mode"), connection.headers.get("sec-fetch-dest")) == (

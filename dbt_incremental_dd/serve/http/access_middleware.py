@@ -1,4 +1,4 @@
-"""What stands before the HTTP application: who is let in."""
+"""An ASGI middleware that refuses requests that ``Access`` does not allow, and bodies that are too large."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dbt_incremental_dd.serve.http import streams
 from dbt_incremental_dd.serve.http.access import COOKIE, Access
 
 MAX_BODY_BYTES = 1 << 20
-"""Bytes of a request's body, at most."""
+"""Maximum size of a request's body."""
 
 
 class AccessMiddleware:
-    """Answers whom ``access`` lets in."""
+    """Passes on the requests that ``access`` allows, and sets the token's cookie."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -58,7 +58,7 @@ class AccessMiddleware:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """A client that sends more than ``BODY`` bytes in parts counts as gone."""
+    """Reports a client that sends more than ``MAX_BODY_BYTES`` bytes in parts as disconnected."""
     size = 0
 
     async def bounded() -> Message:

@@ -1,4 +1,4 @@
-"""The HTTP application: collections, their rows, their changes, and pages."""
+"""The HTTP application: routes for collections, their rows and changes, SELECTs, and pages."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ Limit = Annotated[int, Query(ge=1, le=2**31 - 1, description="rows at most")]
 def application(
     database: Database, access: Access, pages: Path | None = None, queries: QueryPool | None = None
 ) -> FastAPI:
-    """``pages``: a folder whose files are served at ``/``, before the server's own. ``queries``: what answers
-    SELECTs, by default its own."""
+    """``pages``: a folder served at ``/``, before the server's own pages. ``queries``: the pool that computes SELECTs;
+    by default one of its own."""
     app = FastAPIOffline(title="Differential collections", version=version, docs_url="/docs", redoc_url=None)
     app.state.hub = Hub(database)
     app.include_router(_router(app.state.hub, queries or QueryPool(database.storage)))
@@ -61,7 +61,7 @@ def application(
     app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(AccessMiddleware, access=access)
     if access.origins:
-        # Browsers ask before they let a page of another site read, and without the token.
+        # Browsers send a preflight request without the token before a page of another site may read.
         app.add_middleware(
             CORSMiddleware, allow_origins=access.origins, allow_methods=["GET", "POST"], allow_headers=["*"]
         )
@@ -117,7 +117,7 @@ def _router(hub: Hub, queries: QueryPool) -> APIRouter:
 
     @router.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
-        """Browsers ask for it whatever a page says."""
+        """Browsers request it for every page."""
         return FileResponse(_STATIC / "icon.svg", media_type="image/svg+xml")
 
     return router
@@ -128,12 +128,12 @@ def _time(as_of: str | None) -> Time | None:
 
 
 async def _stream(event_stream: AsyncGenerator[bytes]) -> Response:
-    """What is wrong with the request is told as such: the first event is there before the answer begins."""
+    """Waits for the first event, so that errors in the request still set the response's status."""
     return _EventsResponse(await anext(event_stream), event_stream)
 
 
 class _EventsResponse(StreamingResponse):
-    """Ends what is followed as soon as its client is gone or let go, however that comes about."""
+    """Closes the subscription as soon as the client disconnects or is disconnected."""
 
     def __init__(self, first: bytes, event_stream: AsyncGenerator[bytes]) -> None:
         async def body() -> AsyncIterator[bytes]:
@@ -152,7 +152,7 @@ class _EventsResponse(StreamingResponse):
 
 
 def _validation_error(_: Request, error: Exception) -> Response:
-    """A parameter that is none."""
+    """An invalid parameter, as status 400."""
     assert isinstance(error, RequestValidationError)
     reasons = "; ".join(f"{' '.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors())
     return Response(error_json(ConfigError(reasons, "See /docs.")), 400, media_type="application/json")
@@ -170,7 +170,7 @@ def _error_response(_: Request, error: Exception) -> Response:
 
 
 class _StaticPages(StaticFiles):
-    """Files of two folders: ``own`` first."""
+    """Files of two folders: ``own`` takes precedence."""
 
     def __init__(self, directory: Path, own: Path | None) -> None:
         super().__init__(directory=directory, html=True)

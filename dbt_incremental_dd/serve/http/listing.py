@@ -1,4 +1,4 @@
-"""All collections with their frontiers, and each change of them."""
+"""All collections with their frontiers, and every change of them as events."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.trace.holds import Hold, holds
 
 POLL_SECONDS = 0.5
-"""Seconds between looks at all collections."""
+"""Interval at which all collections are checked."""
 
 
 def describe_all(hub: Hub) -> list[dict[str, Any]]:
-    """Each collection as ``dbt-dd status`` tells it, with its columns and how many follow it here; one that is damaged
-    with its ``error``."""
+    """Each collection as ``dbt-dd status`` reports it, with its columns and its number of followers; a damaged one with
+    its ``error`` instead."""
     database = hub.database
     held = _held(hub)
     found = []
@@ -32,7 +32,7 @@ def describe_all(hub: Hub) -> list[dict[str, Any]]:
 
 
 def describe(hub: Hub, collection: Collection, held: Sequence[Hold] | None = None) -> dict[str, Any]:
-    """One collection."""
+    """One collection, as in ``describe_all``."""
     status = collection.status(_held(hub).get(collection.name, ()) if held is None else held)
     columns = [{"name": column.name, "type": column.type.json} for column in collection.schema]
     followers = hub.followers.get(collection.name, 0)
@@ -40,7 +40,7 @@ def describe(hub: Hub, collection: Collection, held: Sequence[Hold] | None = Non
 
 
 def _held(hub: Hub) -> Mapping[str, tuple[Hold, ...]]:
-    """Who holds what; nobody as far as can be told where a collection is damaged, which must not hide the others."""
+    """The holds on each collection. Empty if a collection is damaged, so that the others can still be described."""
     try:
         return holds(hub.database.storage)
     except DifferentialError:
@@ -48,8 +48,8 @@ def _held(hub: Hub) -> Mapping[str, tuple[Hold, ...]]:
 
 
 async def changes(hub: Hub) -> AsyncIterator[str]:
-    """Server-sent events: a list of all collections, and then of those that have come further or are followed by
-    others; ``gone`` names those that are no more."""
+    """Server-sent events: a list of all collections, then those whose frontier or number of followers has changed.
+    ``gone`` lists the names of removed collections."""
     reported: dict[str, Any] = {}
     while not hub.is_closed:
         current = await asyncio.to_thread(_versions, hub)
@@ -65,7 +65,7 @@ async def changes(hub: Hub) -> AsyncIterator[str]:
 
 
 def _versions(hub: Hub) -> dict[str, Any]:
-    """What changes when there is something to tell."""
+    """A value for each collection that differs whenever its entry in the list does."""
     found: dict[str, Any] = {}
     for place in hub.database.storage.collections():
         try:

@@ -1,10 +1,10 @@
-"""Batches as the messages that web clients get: JSON, each of a size that one can hold.
+"""Batches as JSON messages for web clients, each of bounded size.
 
     {"timestamp": 1714557600000, "inserted": [{...}], "deleted": [{...}]}
 
-Rows come as often as they are held. ``snapshot`` is true in what replaces all that the client has; ``more`` where the
-same time goes on in the next message. By key it is ``upserted``, ``deleted`` and ``key_violations`` instead. With
-progress ``{"timestamp": t, "progress": true}`` says that nothing more comes below ``t``.
+A row is repeated as often as its diff. ``snapshot`` is true if the rows replace all that the client has, ``more`` if the
+next message continues the same time. With a key, the lists are ``upserted``, ``deleted`` and ``key_violations``. With
+progress, ``{"timestamp": t, "progress": true}`` states that no more updates come below ``t``.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dbt_incremental_dd.subscribe.shape import DELETE, STATE, UPSERT
 from dbt_incremental_dd.subscribe.subscription import Batch
 
 MAX_ROWS = 2_000
-"""In a message, at most."""
+"""Maximum number of rows in a message."""
 
 
 @dataclass(frozen=True)
 class ClientMessage:
-    """``data`` is its JSON; empty if there is nothing to tell but ``at``: the time up to which the client has all
-    once it has this, None if more of that time is to come."""
+    """``data``: the message's JSON; empty if it only moves ``at``. ``at``: the time up to which the client has
+    everything once it has this message; None if more of that time follows."""
 
     data: str
     at: Time | None
 
 
 def messages(batch: Batch, *, progress: bool) -> Iterator[ClientMessage]:
-    """All of a batch, in order."""
+    """All messages of a batch, in order."""
     is_snapshot = batch.after is None
     for one in batch.times():
         if one.updates.num_rows or is_snapshot:
@@ -51,7 +51,7 @@ def messages(batch: Batch, *, progress: bool) -> Iterator[ClientMessage]:
 
 
 def error_json(error: DifferentialError) -> str:
-    """An error as a message, and as what the server answers."""
+    """An error as JSON: for web sockets, events and HTTP responses."""
     return json.dumps({"error": error.message, "remedy": error.remedy})
 
 
@@ -82,7 +82,7 @@ def _states(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _diffs(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Rows as often as their diffs say, as many at a time as a message has."""
+    """Each row repeated as often as its diff, ``MAX_ROWS`` rows at a time."""
     found: dict[str, list[dict[str, Any]]] = {"inserted": [], "deleted": []}
     size = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""What a client asks for in the query of its URL."""
+"""The query parameters of the HTTP routes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Where = Annotated[str | None, Query(description="a condition on the columns")]
 
 @dataclass(frozen=True)
 class SubscribeParams:
-    """A subscription's start and shape."""
+    """Where a subscription starts, and its shape."""
 
     as_of: str | None
     snapshot: bool
@@ -34,8 +34,8 @@ class SubscribeParams:
     last_event_id: str | None
 
     def start(self, collection: Collection) -> Start:
-        """Where it begins. A client that comes back by itself goes on where it was, or, where the history from there on
-        is gone, begins anew."""
+        """Where the subscription starts. A client that reconnects (``Last-Event-ID``) continues where it was, or starts
+        over if the history from there on has been compacted."""
         up_to = None if self.up_to is None else parse_time(self.up_to)
         if self.last_event_id:
             try:
@@ -47,7 +47,7 @@ class SubscribeParams:
         return Start(None if self.as_of is None else parse_time(self.as_of), self.snapshot, up_to)
 
     def shape(self, collection: Collection) -> Shape:
-        """What it gets. Raises QueryError and ConfigError if that is none of a filter, a projection and a key."""
+        """The subscription's filter, projection and key. Raises QueryError or ConfigError if they are invalid."""
         names = {name.lower() for name in collection.schema.names}
         missing = [name for name in self.key if name.lower() not in names]
         if missing and self.select is None:
@@ -70,7 +70,7 @@ async def subscribe_params(
     key: Annotated[list[str] | None, Query(description="columns of which each value has one row")] = None,
     last_event_id: Annotated[str | None, Header(description="the last `id` of a stream that broke off")] = None,
 ) -> SubscribeParams:
-    """By its query."""
+    """A FastAPI dependency that reads the parameters of a subscription."""
     columns = tuple(name.strip() for part in key or () for name in part.split(",") if name.strip())
     return SubscribeParams(
         as_of, snapshot, up_to, progress=progress, select=select, where=where, key=columns, last_event_id=last_event_id
@@ -81,6 +81,6 @@ SubscribeQuery = Annotated[SubscribeParams, Depends(subscribe_params)]
 
 
 def select_from(collection: Collection, select: str | None, where: str | None) -> str:
-    """The parts of a SELECT as one, on lines of their own so that a comment ends with its part."""
+    """A SELECT of a collection's rows. Each part is on lines of its own, so that a comment ends with its part."""
     condition = f"\nWHERE (\n{where}\n)" if where else ""
     return f"SELECT {select or '*'}\nFROM {relation_name(collection.name)}{condition}"

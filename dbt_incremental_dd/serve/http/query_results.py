@@ -1,4 +1,4 @@
-"""Rows that are read once: of a collection, by a condition or by values of its columns, or of any SELECT."""
+"""Responses to queries: rows of a collection by a condition or by column values, or of any SELECT."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-stor
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """A SELECT with the values of its parameters, and how many rows are told at most."""
+    """A SELECT, the values of its parameters, and the maximum number of rows to return."""
 
     sql: str
     values: Sequence[str]
@@ -36,8 +36,8 @@ class BoundQuery:
 def rows_query(
     collection: Collection, select: str | None, where: str | None, equal: Mapping[str, str]
 ) -> tuple[str, list[str]]:
-    """The SELECT of a collection's rows, and its parameters. ``equal``: values of columns, as texts. Raises ConfigError
-    if there is no such column."""
+    """The SELECT of a collection's rows, and the values of its parameters. ``equal``: texts that columns must be equal
+    to. Raises ConfigError if there is no such column."""
     conditions, values = [f"(\n{where}\n)"] if where else [], []
     for name, value in equal.items():
         column = collection.schema.find(name)
@@ -51,11 +51,11 @@ def rows_query(
 
 
 class RowsResponse(Response):
-    """The answer to a SELECT, computed as it is sent:
+    """The response to a SELECT, computed while it is sent:
 
         {"as_of": ms, "columns": [...], "rows": [{...}], "more": bool}
 
-    Nothing more is computed once the client has left. Raises what is wrong with the statement before it begins.
+    The computation stops if the client disconnects. Errors of the statement are raised before the response starts.
     """
 
     def __init__(self, queries: QueryPool, statement: BoundQuery) -> None:
@@ -79,7 +79,7 @@ class RowsResponse(Response):
             sending.result()
 
     async def _send(self, send: Send) -> None:
-        # The first part is there before the answer begins: what is wrong is told as such.
+        # The first part is computed before the response starts, so that errors still set its status.
         part: str | None = await self._queries.begin(self._session.interrupt, next, self._json_parts)
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         while part is not None:
@@ -89,7 +89,7 @@ class RowsResponse(Response):
 
 
 async def _disconnected(receive: Receive) -> None:
-    """Until the client has."""
+    """Returns once the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

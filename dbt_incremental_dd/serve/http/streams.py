@@ -1,4 +1,4 @@
-"""Subscriptions over HTTP: as server-sent events, and over a web socket, each at the pace of its client."""
+"""Subscriptions over HTTP, as server-sent events or over a web socket, each at the pace of its client."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from dbt_incremental_dd.subscribe.subscription import Batch
 
 T = TypeVar("T")
 KEEPALIVE_SECONDS = 15.0
-"""Seconds after which a stream on which nothing happens says that it is still there."""
+"""Interval at which a quiet stream sends a comment to keep its connection open."""
 _MAX_SHARED_ROWS = 2_000
-"""Rows of a batch whose messages are kept for others."""
+"""Batches of at most this many rows are encoded once for all followers."""
 REFUSED, FAILED = 4400, 1011
-"""Why a socket is closed: by what was asked, or by what happened."""
+"""Close codes of a web socket: an invalid request, and an error of the connection."""
 
 
 async def event_stream(hub: Hub, collection: Collection, params: SubscribeParams) -> AsyncGenerator[bytes]:
-    """A subscription as server-sent events. ``id`` is the time up to which the client has all; the last event is
-    ``ended`` or ``failed``. Raises what is wrong with the request when the first one is asked for."""
+    """A subscription as server-sent events. ``id`` is the time up to which the client has everything; the last event is
+    ``ended`` or ``failed``. Errors in the request are raised when the first event is requested."""
     start, shape = await hub.run(lambda: (params.start(collection), params.shape(collection)))
     async with hub.follow(collection, start, shape) as follower:
         yield b"retry: 1000\n\n"
@@ -56,8 +56,8 @@ def _event(message: ClientMessage) -> bytes:
 
 
 async def serve_socket(hub: Hub, collection: Collection, params: SubscribeParams, web: WebSocket) -> None:
-    """A subscription over an accepted web socket, until it ends or the client leaves. A client that sends anything is
-    told that it cannot."""
+    """Sends a subscription over an accepted web socket, until it ends or the client disconnects. A client that sends
+    anything is refused."""
     receiving = asyncio.create_task(web.receive())
     sending = asyncio.create_task(_send(hub, collection, params, web))
     try:
@@ -72,7 +72,7 @@ async def serve_socket(hub: Hub, collection: Collection, params: SubscribeParams
     except DifferentialError as error:
         await refuse(web, error_json(error))
     except (WebSocketDisconnect, RuntimeError) as error:
-        # An error's frames would keep the batch that was being told until the garbage collector comes by.
+        # An error's frames would keep the batch until the next garbage collection.
         traceback.clear_frames(error.__traceback__)
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await web.close(FAILED)
@@ -83,7 +83,7 @@ async def serve_socket(hub: Hub, collection: Collection, params: SubscribeParams
 
 
 async def refuse(web: WebSocket, why: str) -> None:
-    """Tells why, and closes it."""
+    """Sends the reason, and closes the socket."""
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
         await web.send_text(why)
         await web.close(REFUSED)
@@ -105,7 +105,8 @@ def _text(message: ClientMessage) -> str:
 async def _encode(
     hub: Hub, follower: Follower, batch: Batch, *, progress: bool, form: Callable[[ClientMessage], T]
 ) -> AsyncIterator[T]:
-    """A batch's messages in their form; those of a small one are made once for all that have the same."""
+    """A batch's messages, encoded by ``form``. Messages of a small batch are encoded once for all followers of this
+    shape."""
     if batch.updates.num_rows <= _MAX_SHARED_ROWS and batch.updates.nbytes <= CHUNK_BYTES:
         key = (form, batch.after, batch.upper, follower.subscription.shape, progress)
         encoded: list[T] = follower.shared.memo.get(

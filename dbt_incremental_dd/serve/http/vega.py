@@ -1,4 +1,4 @@
-"""Vega, Vega-Lite and Vega-Embed for pages, as one script that is not fetched from anywhere."""
+"""Vega, Vega-Lite and Vega-Embed for pages, as one script that is served locally."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _SNIPPET = "Object.assign(window, {vegaEmbed});"
 
 @cache
 def script() -> str:
-    """It defines ``vegaEmbed``; the bundle has no names for the other two. Raises ConfigError if they are not
-    installed."""
+    """The script, which defines ``vegaEmbed``. Raises ConfigError if Vega is not installed."""
     try:
         import vl_convert
     except ImportError as error:
