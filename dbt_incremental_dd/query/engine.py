@@ -56,7 +56,7 @@ class QueryEngine:
         root = storage.root if not storage.is_local else os.path.abspath(storage.root)
         self._storage = Storage(root, storage.options)
         self.limits = limits or Limits()
-        self._watch = Watchdog(self.limits.bytes)
+        self._watchdog = Watchdog(self.limits.bytes)
         self._views: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -71,55 +71,55 @@ class QueryEngine:
             if "_connection" in self.__dict__:
                 self._connection.close()
 
-    def running(self, seconds: float | None) -> StatementRun:
+    def new_run(self, seconds: float | None) -> StatementRun:
         """For one statement that may compute for so long, but no longer than the engine's own limit."""
         limits = [one for one in (seconds, self.limits.seconds) if one is not None]
-        return StatementRun(self._watch, min(limits, default=None))
+        return StatementRun(self._watchdog, min(limits, default=None))
 
-    def select(self, sql: str, parameters: Sequence[Any], as_of: Time | None, running: StatementRun) -> QueryResult:
+    def select(self, sql: str, parameters: Sequence[Any], as_of: Time | None, run: StatementRun) -> QueryResult:
         """As ``Session.select`` says."""
-        text, told = split_as_of(sql)
-        reading = parse_select(text)
-        cursor, t = self._begin(reading, told if told is not None else as_of, running)
+        text, own = split_as_of(sql)
+        select = parse_select(text)
+        cursor, t = self._begin(select, own if own is not None else as_of, run)
         try:
-            with _translating_errors(running), running.computing(cursor):
+            with _translating_errors(run), run.computing(cursor):
                 reader = cursor.sql(text, params=list(parameters) or None).fetch_record_batch(BATCH_ROWS)
         except BaseException:
             cursor.close()
             raise
-        return QueryResult(reader.schema, _batches(reader, cursor, running), t, running.interrupt)
+        return QueryResult(reader.schema, _batches(reader, cursor, run), t, run.interrupt)
 
     def collections_of(self, sql: str) -> tuple[str, ...]:
         """The collections that a SELECT names. Raises QueryError for anything but one SELECT that only reads."""
         return self._collections_in(parse_select(sql), self._storage.collections())
 
     def _begin(
-        self, reading: ParsedSelect, as_of: Time | None, running: StatementRun
+        self, select: ParsedSelect, as_of: Time | None, run: StatementRun
     ) -> tuple[duckdb.DuckDBPyConnection, Time | None]:
         """A cursor in a transaction in which the collections are read as of one time, whatever others read meanwhile;
         and that time."""
         with self._lock:
-            names = self._collections_in(reading, self._refresh().values())
+            names = self._collections_in(select, self._refresh().values())
             # A view looks at its files when it is made.
-            with _translating_errors(running):
+            with _translating_errors(run):
                 t = self._place_views(names, as_of)
             cursor = self._connection.cursor()
             cursor.begin()
         return cursor, t
 
-    def _collections_in(self, reading: ParsedSelect, places: Iterable[CollectionStore]) -> tuple[str, ...]:
+    def _collections_in(self, select: ParsedSelect, places: Iterable[CollectionStore]) -> tuple[str, ...]:
         known = [place.name for place in places]
-        wanted = []
-        for schema, table in reading.tables:
+        found = []
+        for schema, table in select.tables:
             matching = [name for name in known if _matches(name, schema, table)]
             if not schema and len(matching) > 1:
                 raise QueryError(f"{table} may be any of {', '.join(matching)}", "Give its full name.")
-            if not matching and (schema or table not in reading.defined or "/" in table):
+            if not matching and (schema or table not in select.defined or "/" in table):
                 named = f"{schema}.{table}" if schema else table
-                told = f"Known collections: {', '.join(known) or 'none'}."
-                raise QueryError(f"Table with name {named} does not exist", told)
-            wanted += matching
-        return tuple(dict.fromkeys(wanted))
+                remedy = f"Known collections: {', '.join(known) or 'none'}."
+                raise QueryError(f"Table with name {named} does not exist", remedy)
+            found += matching
+        return tuple(dict.fromkeys(found))
 
     def _refresh(self) -> dict[str, CollectionStore]:
         """Every collection is in the catalog, with its columns; those that are gone are not."""
@@ -198,11 +198,11 @@ def _open(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
 
 
 def _batches(
-    reader: pa.RecordBatchReader, cursor: duckdb.DuckDBPyConnection, running: StatementRun
+    reader: pa.RecordBatchReader, cursor: duckdb.DuckDBPyConnection, run: StatementRun
 ) -> Iterator[pa.RecordBatch]:
     try:
         while True:
-            with _translating_errors(running), running.computing(cursor):
+            with _translating_errors(run), run.computing(cursor):
                 batch = next(reader, None)
             if batch is None:
                 return
@@ -212,13 +212,13 @@ def _batches(
 
 
 @contextlib.contextmanager
-def _translating_errors(running: StatementRun) -> Iterator[None]:
+def _translating_errors(run: StatementRun) -> Iterator[None]:
     """What DuckDB raises in the block is raised as QueryError, or as QueryCanceled where it has been interrupted."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if running.why is not None:
-            raise QueryCanceled(running.why, _REMEDY if running.why == BY_TIMEOUT else "") from error
+        if run.reason is not None:
+            raise QueryCanceled(run.reason, _REMEDY if run.reason == BY_TIMEOUT else "") from error
         message = str(error).strip()
         if "Traceback (most recent call last)" in message:
             # From the file system, which is Python's own.

@@ -34,7 +34,8 @@ class WriteTimeout:
             except TimeoutError:
                 if waiting - transport.get_write_buffer_size() < self.min_bytes:
                     transport.abort()
-                    message = f"a client that takes less than {self.min_bytes} bytes in {self.seconds} s is let go"
+                    limit = f"{self.min_bytes} bytes in {self.seconds} s"
+                    message = f"a client that takes less than {limit} is disconnected"
                     logger.info(message)
                     raise ClientTooSlow(message) from None
         return await room()

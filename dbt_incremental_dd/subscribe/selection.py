@@ -64,15 +64,15 @@ class Selection:
         # What is computed is what DuckDB reads, not what was read to make it.
         if parse_select(sql).tables != (("", _ROWS),):
             raise QueryError("a subscription is to one collection", _REMEDY)
-        running = StatementRun(_watch(), SECONDS)
+        run = StatementRun(_watchdog(), SECONDS)
         with confined() as connection:
             connection.register(_ROWS, updates)
             try:
-                with running.computing(connection):
+                with run.computing(connection):
                     found = connection.sql(sql).to_arrow_table()
             except duckdb.Error as error:
-                if running.why is not None:
-                    raise QueryCanceled(f"the SELECT to subscribe to: {running.why}", _REMEDY) from error
+                if run.reason is not None:
+                    raise QueryCanceled(f"the SELECT to subscribe to: {run.reason}", _REMEDY) from error
                 raise QueryError(f"the SELECT to subscribe to cannot be computed: {error}", _REMEDY) from error
         return found.set_column(found.num_columns - 1, DIFF, found[DIFF].cast(pa.int64()))
 
@@ -118,7 +118,7 @@ class Selection:
 
 
 @cache
-def _watch() -> Watchdog:
+def _watchdog() -> Watchdog:
     return Watchdog(Limits().bytes)
 
 

@@ -75,16 +75,16 @@ class Interruptible(Protocol):
 class StatementRun:
     """One statement. ``interrupt`` may come from any thread, at any time."""
 
-    def __init__(self, watch: Watchdog, seconds: float | None) -> None:
-        self._watch = watch
+    def __init__(self, watchdog: Watchdog, seconds: float | None) -> None:
+        self._watchdog = watchdog
         self.left = seconds
-        self.why: str | None = None
+        self.reason: str | None = None
         """Why it has been interrupted, once it has."""
         self.cursor: Interruptible | None = None
 
-    def interrupt(self, why: str = BY_CLIENT) -> None:
+    def interrupt(self, reason: str = BY_CLIENT) -> None:
         """It computes no more."""
-        self.why = self.why or why
+        self.reason = self.reason or reason
         if self.cursor is not None:
             self.cursor.interrupt()
 
@@ -95,7 +95,7 @@ class StatementRun:
         self._require()
         begin = time.monotonic()
         try:
-            with self._watch.over(self):
+            with self._watchdog.over(self):
                 yield
         finally:
             self.cursor = None
@@ -104,9 +104,9 @@ class StatementRun:
 
     def _require(self) -> None:
         if self.left is not None and self.left <= 0:
-            self.why = self.why or BY_TIMEOUT
-        if self.why is not None:
-            raise QueryCanceled(self.why)
+            self.reason = self.reason or BY_TIMEOUT
+        if self.reason is not None:
+            raise QueryCanceled(self.reason)
 
 
 class Watchdog:
@@ -115,18 +115,18 @@ class Watchdog:
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
-        self._running: dict[StatementRun, float | None] = {}
+        self._runs: dict[StatementRun, float | None] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._baseline = 0
 
     @contextmanager
-    def over(self, running: StatementRun) -> Iterator[None]:
+    def over(self, run: StatementRun) -> Iterator[None]:
         """As long as the block runs."""
         with self._changed:
-            if not self._running:
+            if not self._runs:
                 self._baseline = _resident()
-            self._running[running] = None if running.left is None else time.monotonic() + running.left
+            self._runs[run] = None if run.left is None else time.monotonic() + run.left
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="query-watch", daemon=True)
                 self._thread.start()
@@ -135,13 +135,13 @@ class Watchdog:
             yield
         finally:
             with self._changed:
-                del self._running[running]
+                del self._runs[run]
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._running:
-                    if not self._changed.wait(timeout=10) and not self._running:
+                while not self._runs:
+                    if not self._changed.wait(timeout=10) and not self._runs:
                         self._thread = None
                         return
                 self._interrupt()
@@ -149,14 +149,14 @@ class Watchdog:
 
     def _interrupt(self) -> None:
         now = time.monotonic()
-        for running, deadline in self._running.items():
-            if running.why is not None:
-                running.interrupt()
+        for run, deadline in self._runs.items():
+            if run.reason is not None:
+                run.interrupt()
             elif deadline is not None and now > deadline:
-                running.interrupt(BY_TIMEOUT)
+                run.interrupt(BY_TIMEOUT)
         if _resident() - self._baseline > 2 * self._memory:
-            for running in self._running:
-                running.interrupt(BY_MEMORY)
+            for run in self._runs:
+                run.interrupt(BY_MEMORY)
 
 
 def _resident() -> int:

@@ -285,7 +285,7 @@ def test_the_process_is_watched_besides(stored: Stored, monkeypatch: pytest.Monk
     engine = QueryEngine(stored.place.storage)
     with pytest.raises(QueryCanceled, match="out of memory"):
         list(Session(engine).select(FOREVER).batches)
-    assert isinstance(engine._watch, Watchdog)
+    assert isinstance(engine._watchdog, Watchdog)
 
 
 def test_four_abandoned_queries_keep_nobody_waiting(served: Served, wire: psycopg.Connection[Any]) -> None:
@@ -330,19 +330,19 @@ def test_clients_that_stay_do_not_stop_others(served: Served, wire: psycopg.Conn
 
 def computing() -> bool:
     """Whether one of this process's servers does."""
-    return any(watch._running for watch in WATCHES)
+    return any(watchdog._runs for watchdog in WATCHDOGS)
 
 
-WATCHES: list[Watchdog] = []
+WATCHDOGS: list[Watchdog] = []
 
 
 @pytest.fixture(scope="module", autouse=True)
-def watches() -> Iterator[None]:
+def watchdogs() -> Iterator[None]:
     made = Watchdog.__init__
 
-    def noted(watch: Watchdog, memory: int) -> None:
-        made(watch, memory)
-        WATCHES.append(watch)
+    def noted(watchdog: Watchdog, memory: int) -> None:
+        made(watchdog, memory)
+        WATCHDOGS.append(watchdog)
 
     Watchdog.__init__ = noted  # type: ignore[method-assign]
     yield

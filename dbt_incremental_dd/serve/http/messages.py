@@ -2,9 +2,9 @@
 
     {"timestamp": 1714557600000, "inserted": [{...}], "deleted": [{...}]}
 
-A row is repeated as often as its diff. ``snapshot`` is true if the rows replace all that the client has, ``more`` if the
-next message continues the same time. With a key, the lists are ``upserted``, ``deleted`` and ``key_violations``. With
-progress, ``{"timestamp": t, "progress": true}`` states that no more updates come below ``t``.
+A row is repeated as often as its diff. ``snapshot`` is true if the rows replace all that the client has, ``more`` if
+the next message continues the same time. With a key, the lists are ``upserted``, ``deleted`` and ``key_violations``.
+With progress, ``{"timestamp": t, "progress": true}`` states that no more updates come below ``t``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queries of Postgres' system catalog, answered by a DuckDB of their own that holds nothing but descriptions."""
+"""Queries of Postgres' system catalog, computed by a separate DuckDB that holds descriptions only."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _TYPES = (
     (t.TIMESTAMPTZ, "timestamptz", "timestamp with time zone", 8, "D"),
     *((t.INTERVAL, "interval", "interval", 16, "T"), (t.UUID, "uuid", "uuid", 16, "U")),
 )
-"""OID, name, name in SQL, size and category."""
+"""OID, name, SQL name, size (bytes) and category."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """Who asks. ``process``: as its key data says."""
+    """The client of a connection. ``process``: the process id in its cancellation key."""
 
     user: str
     database: str
@@ -54,28 +54,28 @@ class Client:
 
 
 _RENAMED = {"json_build_object": "json_object"}
-"""Functions that DuckDB has by another name."""
+"""Postgres functions that DuckDB has under another name."""
 
 _MEMORY_LIMIT = "64MB"
-"""For a catalog, and for what is computed with it."""
+"""For a catalog and the queries over it."""
 _CATALOG_FUNCTIONS = STANDALONE_FUNCTIONS | FUNCTIONS
 
 _Schemas = tuple[tuple[str, pa.Schema], ...]
 
 
 class SystemCatalog:
-    """For one connection. ``interrupt`` may come from another thread."""
+    """The system catalog of one connection. ``interrupt`` may be called from another thread."""
 
     def __init__(self, database: Database, client: Client) -> None:
         self._database = database
         self._client = client
-        self._build: tuple[_Schemas, duckdb.DuckDBPyConnection] | None = None
-        self._running: StatementRun | None = None
+        self._built: tuple[_Schemas, duckdb.DuckDBPyConnection] | None = None
+        self._run: StatementRun | None = None
 
-    def select(self, sql: str, cursors: Mapping[str, str], running: Callable[[], StatementRun]) -> QueryResult | None:
-        """What a query of the catalog gives; None for any other statement. ``cursors``: their statements by their
-        names. ``running``: what it computes with. Raises duckdb.Error or QueryError where it asks for what this catalog
-        has not, QueryCanceled where it is interrupted."""
+    def select(self, sql: str, cursors: Mapping[str, str], new_run: Callable[[], StatementRun]) -> QueryResult | None:
+        """The result of a catalog query; None if the statement is not one. ``cursors``: the statements of the open
+        cursors by name. ``new_run``: begins the computation. Raises duckdb.Error or QueryError for
+        tables and functions that this catalog lacks, QueryCanceled if the query is interrupted."""
         found = tokens(sql)
         if not _reads_catalog(found):
             return None
@@ -85,36 +85,36 @@ class SystemCatalog:
         connection.execute("DELETE FROM pg_cursors")
         for name, statement in cursors.items():
             connection.execute("INSERT INTO pg_cursors VALUES (?, ?, false, false, false)", [name, statement])
-        self._running = running()
+        self._run = new_run()
         try:
-            with self._running.computing(connection):
+            with self._run.computing(connection):
                 table = connection.sql(text).to_arrow_table()
         except duckdb.Error as error:
-            if self._running.why is not None:
-                raise QueryCanceled(self._running.why) from error
+            if self._run.reason is not None:
+                raise QueryCanceled(self._run.reason) from error
             raise
         table = table.rename_columns([_column_name(name) for name in table.column_names])
         return QueryResult(table.schema, iter(table.to_batches(max_chunksize=BATCH_ROWS)), None)
 
     def interrupt(self) -> None:
-        """Ends what is being answered, with an error."""
-        if self._running is not None:
+        """Interrupts the running query, which then raises QueryCanceled."""
+        if self._run is not None:
             with contextlib.suppress(duckdb.ConnectionException):
-                self._running.interrupt()
+                self._run.interrupt()
 
     def close(self) -> None:
-        """Ends it."""
-        if self._build is not None:
-            self._build[1].close()
-            self._build = None
+        """Closes the catalog's DuckDB."""
+        if self._built is not None:
+            self._built[1].close()
+            self._built = None
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        """With all collections as they are now."""
+        """A DuckDB that describes the current collections."""
         now = tuple(_schemas(self._database.collections()))
-        if self._build is None or self._build[0] != now:
+        if self._built is None or self._built[0] != now:
             self.close()
-            self._build = now, _build(now, self._client)
-        return self._build[1]
+            self._built = now, _build(now, self._client)
+        return self._built[1]
 
 
 def _schemas(collections: Sequence[Collection]) -> Iterator[tuple[str, pa.Schema]]:
@@ -180,7 +180,7 @@ def _build(described: _Schemas, client: Client) -> duckdb.DuckDBPyConnection:
 
 
 def _client_statements(described: _Schemas, schemas: Sequence[str], client: Client) -> Iterator[str]:
-    """Functions whose results depend on who asks and on what there is."""
+    """Statements that create the functions whose results depend on the client or the collections."""
     lasts = [name.rpartition(".")[2] for name, _ in described]
     visible = [_oid(name) for name, _ in described if lasts.count(name.rpartition(".")[2]) == 1]
     constants = {
@@ -204,17 +204,17 @@ def _client_statements(described: _Schemas, schemas: Sequence[str], client: Clie
 
 
 def _oid(name: str) -> int:
-    """The same whenever it is asked for, and above those of Postgres' own."""
+    """A stable OID for a name, above those that Postgres assigns itself."""
     return 100_000 + zlib.crc32(name.encode()) % 2_000_000_000
 
 
 def _type_modifier(arrow: pa.DataType) -> int:
-    """What Postgres keeps of a decimal's precision and scale; else -1."""
+    """Postgres' type modifier: a decimal's precision and scale; -1 for other types."""
     return (arrow.precision << 16 | arrow.scale) + 4 if pa.types.is_decimal(arrow) else -1
 
 
 def _require_catalog(sql: str) -> None:
-    """Raises QueryError for what does not read the catalog alone, and for tables that it has not."""
+    """Raises QueryError unless the query reads only catalog tables that exist."""
     reading = parse_select(sql, _CATALOG_FUNCTIONS)
     for schema, name in reading.tables:
         known = name in RELATIONS or name in reading.defined
@@ -237,8 +237,8 @@ def _reads_catalog(found: Sequence[Token]) -> bool:
 
 
 def _to_duckdb(sql: str, found: Sequence[Token]) -> str:
-    """Without what Postgres' catalog queries write and DuckDB does not read: schemas before names of the catalog,
-    ``OPERATOR(pg_catalog.~)``, collations, and names cast to ``regclass``."""
+    """The query without syntax that DuckDB lacks: schemas before catalog names, ``OPERATOR(pg_catalog.~)``, collations,
+    and names cast to ``regclass``."""
     words = _words(found)
     made, at, end = [], 0, 0
     for number, token in enumerate(found):
@@ -252,7 +252,7 @@ def _to_duckdb(sql: str, found: Sequence[Token]) -> str:
 
 
 def _replacement(words: Sequence[str], found: Sequence[Token], number: int) -> tuple[str | None, int]:
-    """What stands for the next words, and for how many of them; None for the word itself."""
+    """The replacement for the next tokens, and how many it replaces; None to keep the token."""
     token, after = found[number], words[number + 1 : number + 6]
     if words[number] == "pg_catalog" and after[:1] == ["."]:
         return "", 2
@@ -273,13 +273,13 @@ def _replacement(words: Sequence[str], found: Sequence[Token], number: int) -> t
 
 
 def _column_name(name: str) -> str:
-    """A column is named after the function that makes it."""
+    """As in Postgres, a column is named after the function that computes it."""
     call = re.fullmatch(r'"?(\w+)"?\(.*\)', name)
     return call[1] if call else name
 
 
 def _regclass_cast_length(after: Sequence[str]) -> int:
-    """How many words cast what is before them to ``regclass``; 0 if they do not."""
+    """The number of tokens that cast the preceding one to ``regclass``; 0 if they do not."""
     for cast in (["::", "regclass"], ["::", "pg_catalog", ".", "regclass"], ["::", "varchar", "::", "regclass"]):
         if list(after[: len(cast)]) == cast:
             return len(cast)

@@ -1,5 +1,5 @@
-"""Postgres' system catalog as this server has it: the tables and functions that psql, drivers and BI tools ask for, in
-the words of DuckDB. Those that describe what there is not are empty."""
+"""The parts of Postgres' system catalog that psql, drivers and BI tools query, as DuckDB's SQL. Tables of features that
+this server lacks are empty."""
 
 from __future__ import annotations
 
@@ -147,17 +147,17 @@ STANDALONE_FUNCTIONS = frozenset(
     | {"session_user", "current_role", "user", "pg_backend_pid", "pg_get_userbyid", "pg_table_is_visible"}
     | {"format_type", *_FUNCTIONS}
 )
-"""Functions that are of the catalog where a statement reads nothing."""
+"""Functions that make a statement without FROM a catalog query."""
 
 FUNCTIONS = frozenset(_FUNCTIONS)
-"""All that are made here."""
+"""All functions that ``functions`` creates."""
 
 RELATIONS = frozenset({*_FILLED, *_EMPTY, *_VIEWS})
-"""All tables and views. Those of ``information_schema`` have it and an underscore before their names."""
+"""All tables and views. Those of ``information_schema`` have the prefix ``information_schema_``."""
 
 
 def tables() -> list[str]:
-    """The statements which make the tables and the functions that need nothing else."""
+    """Statements that create the tables and types."""
     empty = {name: ", ".join(f'"{column}" {_type(column)}' for column in text.split()) for name, text in _EMPTY.items()}
     made = [f"CREATE TABLE {name} ({columns})" for name, columns in {**_FILLED, **empty}.items()]
     names = ("name", "regclass", "regnamespace", "regproc", "regrole", "regtype")
@@ -165,8 +165,8 @@ def tables() -> list[str]:
 
 
 def functions() -> list[str]:
-    """The statements which make the functions, and the views over them; after those of ``format_type`` and others that
-    depend on who asks."""
+    """Statements that create the functions, and the views that use them. ``format_type`` and the functions that depend
+    on the client must exist already."""
     made = [f"CREATE MACRO {name}{text}" for name, text in _FUNCTIONS.items()]
     return [*made, *(f"CREATE VIEW {name} AS {text}" for name, text in _VIEWS.items())]
 

@@ -1,4 +1,4 @@
-"""One client's connection: how it begins, and how it ends, whoever ends it."""
+"""One client's connection: start-up, authentication, cancellation and end."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from dbt_incremental_dd.serve.shielded import wait_until_done
 from dbt_incremental_dd.serve.write_timeout import WriteTimeout
 
 _DISCONNECTED = (ConnectionError, asyncio.IncompleteReadError, TimeoutError)
-"""What is raised where a client is gone, or let go."""
+"""Raised if the client is gone or has been disconnected."""
 STARTUP_SECONDS = 60.0
-"""Seconds in which a client has to say who it is."""
+"""Time limit for start-up and authentication."""
 _MAX_READ_AHEAD = messages.MAX_MESSAGE
-"""Bytes that are read ahead of what is being answered."""
+"""Bytes that are read ahead of the frame being handled."""
 
 
 class Connection:
-    """``process`` and ``secret`` are what another connection needs in order to cancel this one's statement, through
-    ``cancel``, which knows all of them."""
+    """``key``: the process id and the secret with which another connection can cancel this one's statement, by
+    ``cancel``."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Connection:
         self._handling: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
-        """Until its end. Raises nothing that is the client's doing."""
+        """Handles the connection until it ends. Errors of the client are not raised."""
         try:
             try:
                 async with asyncio.timeout(STARTUP_SECONDS):
@@ -77,13 +77,13 @@ class Connection:
             self._writer.close()
 
     def cancel(self) -> None:
-        """Ends the statement that is being answered, if one is."""
+        """Cancels the running statement, if any."""
         if self._handler is not None and self._handler.is_busy and self._handling is not None:
             self._handler.is_canceled = True
             self._handling.cancel()
 
     async def _start_up(self) -> dict[str, str] | None:
-        """What the client says of itself once it is let in; None if it wants nothing more."""
+        """The client's start-up parameters after authentication; None if it only sent a cancel request."""
         while True:
             fields = Fields((await messages.read_startup(self._reader)).body)
             code = fields.int32()
@@ -141,7 +141,7 @@ class Connection:
             await wait_until_done(asyncio.ensure_future(self._handler.close()))
 
     async def _until_disconnected(self, handler: MessageHandler) -> None:
-        """A client that is gone is noticed also while its statement waits."""
+        """Handles frames. Reads ahead, so that a disconnect is noticed while a statement waits."""
         self._handling = asyncio.create_task(self._handle(handler))
         tasks = {self._handling, asyncio.create_task(self._read())}
         try:
@@ -152,7 +152,7 @@ class Connection:
             ended = await asyncio.gather(*tasks, return_exceptions=True)
         errors = [error for error in ended if isinstance(error, BaseException)]
         for error in errors:
-            # Their frames would keep the rows that were being sent until the garbage collector comes by.
+            # Their frames would keep the rows that were being sent until the next garbage collection.
             traceback.clear_frames(error.__traceback__)
         for error in errors:
             if isinstance(error, Exception):
@@ -168,7 +168,7 @@ class Connection:
 
 
 class _Inbox:
-    """Frames that have been read and not yet answered; at most ``_AHEAD`` bytes and one frame."""
+    """Frames that have been read but not handled; at most ``_MAX_READ_AHEAD`` bytes and one frame."""
 
     def __init__(self) -> None:
         self._frames: deque[Frame] = deque()
@@ -176,7 +176,7 @@ class _Inbox:
         self._changed = asyncio.Condition()
 
     async def put(self, frame: Frame) -> None:
-        """Waits until there is room for more than it."""
+        """Adds a frame. Waits until there is room for another one."""
         async with self._changed:
             self._frames.append(frame)
             self._bytes += len(frame.body) + 100
@@ -184,7 +184,7 @@ class _Inbox:
             await self._changed.wait_for(lambda: self._bytes <= _MAX_READ_AHEAD)
 
     async def get(self) -> Frame:
-        """The first one; waits until there is one."""
+        """The next frame. Waits until there is one."""
         async with self._changed:
             await self._changed.wait_for(lambda: bool(self._frames))
             frame = self._frames.popleft()

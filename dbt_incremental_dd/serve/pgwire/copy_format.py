@@ -1,4 +1,4 @@
-"""Rows as COPY ... TO STDOUT writes them: text or CSV, one line each."""
+"""Rows in the formats of COPY ... TO STDOUT: text or CSV, one line a row."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ESCAPES = {
 
 
 def header(copy: Copy, schema: pa.Schema) -> list[bytes]:
-    """The names of the columns, where they are asked for."""
+    """A line with the column names, if requested."""
     quoted = _quoter(copy)
     delimiter = copy.delimiter.encode()
     return [delimiter.join(quoted(name.encode()) for name in schema.names) + b"\n"] if copy.header else []
 
 
 def lines(copy: Copy, table: pa.Table) -> list[bytes]:
-    """The rows."""
+    """The rows, one line each."""
     quoted, null, delimiter = _quoter(copy), copy.null.encode(), copy.delimiter.encode()
     columns = [[null if v is None else quoted(v) for v in encode(column, binary=False)] for column in table.columns]
     if not columns:
@@ -41,7 +41,7 @@ def _quoter(copy: Copy) -> Callable[[bytes], bytes]:
     null = copy.null.encode()
 
     def quoted(value: bytes) -> bytes:
-        # What reads as NULL, or alone on its line as the end of the data, is a value only within quotes.
+        # What would be read as NULL, or as the end of the data, is quoted to remain a value.
         if value in (null, b"\\.") or special.search(value):
             return b'"' + value.replace(b'"', b'""') + b'"'
         return value

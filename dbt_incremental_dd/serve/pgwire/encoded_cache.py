@@ -1,4 +1,4 @@
-"""Rows that many clients get, as bytes: made once for all of them."""
+"""Rows encoded once for all clients that get the same ones."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.subscribe.memo import Memo
 
 _MAX_BYTES = 16_000_000
-"""Bytes that are kept for others."""
+"""Bytes kept for other clients."""
 _MAX_INLINE_ROWS = 200
-"""Rows that are encoded sooner than a thread is asked to."""
+"""Tables of at most this many rows are encoded in the event loop, which is quicker than a thread."""
 
 
 class EncodedCache:
-    """Belongs to one server."""
+    """Shared by the connections of one server."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._memo = Memo(_MAX_BYTES)
 
     async def get(self, table: pa.Table, form: Hashable, make: Callable[[], bytes]) -> bytes:
-        """What ``make`` makes of this very table in this form."""
+        """The bytes that ``make`` returns for this table (by identity) in this format."""
         key = id(table), form
 
         def encode() -> tuple[pa.Table, bytes]:
-            # The table is kept, so that no other one gets its identity meanwhile.
+            # The table is kept, so that no other one can get the same id meanwhile.
             return table, make()
 
         found = self._memo.find(key)

@@ -1,4 +1,4 @@
-"""Errors as Postgres tells them: an SQLSTATE, what is wrong, and what to do about it."""
+"""Errors as Postgres reports them: SQLSTATE, message and hint."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class PgError(Exception):
-    """One error for one client. ``code``: an SQLSTATE."""
+    """An error sent to one client. ``code``: an SQLSTATE."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -41,14 +41,14 @@ class PgError(Exception):
 
 
 class ProtocolError(PgError):
-    """A client does not keep to the protocol; its connection ends."""
+    """A client has violated the protocol; its connection ends."""
 
     def __init__(self, message: str) -> None:
         super().__init__(PROTOCOL, message)
 
 
 def to_pg_error(error: Exception) -> PgError:
-    """The error as a client gets it. What neither this package nor DuckDB raises on purpose is logged."""
+    """The error to send to the client. Unexpected errors are logged."""
     if isinstance(error, PgError):
         return error
     if isinstance(error, DifferentialError):
@@ -80,7 +80,7 @@ _ERROR_STATES: tuple[tuple[type[DifferentialError], str], ...] = (
 
 
 def _query_state(cause: object, message: str) -> str:
-    """By what DuckDB says, and where that says little by the exception's class."""
+    """The SQLSTATE by DuckDB's message, or else by the exception's class."""
     for pattern, state in _MESSAGE_PATTERNS:
         if re.search(pattern, message, re.IGNORECASE):
             return state

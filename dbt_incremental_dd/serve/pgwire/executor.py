@@ -1,4 +1,4 @@
-"""What the statements of one connection do: they give rows, or change the connection's own state."""
+"""Executes the statements of one connection: they return rows, or change the connection's state."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from dbt_incremental_dd.serve.shielded import run_shielded
 
 @dataclass(frozen=True)
 class CommandResult:
-    """A statement without rows. ``tag``: what it was; ``warning``: what it could not do."""
+    """A statement without rows. ``tag``: its command tag; ``warning``: sent before it."""
 
     tag: str
     warning: PgError | None = None
@@ -44,7 +44,7 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class RowsResult:
-    """A statement with rows. ``verb``: its tag, without their number; ``copy``: how they are copied, if they are."""
+    """A statement with rows. ``verb``: its tag without the number of rows; ``copy``: the COPY options, if any."""
 
     verb: str
     rows: RowStream
@@ -53,7 +53,7 @@ class RowsResult:
 
 @dataclass
 class _Cursor:
-    """``is_kept``: it belongs to no transaction that goes on."""
+    """``outlives_transaction``: whether it does not belong to the open transaction."""
 
     sql: str
     rows: RowStream
@@ -62,7 +62,7 @@ class _Cursor:
 
 
 class Executor:
-    """Belongs to one event loop, and does one statement at a time."""
+    """Belongs to one event loop, and executes one statement at a time."""
 
     def __init__(self, hub: Hub, queries: QueryPool, client: Client, settings: Settings) -> None:
         self.transaction = TransactionState()
@@ -75,7 +75,7 @@ class Executor:
         self._cursors: dict[str, _Cursor] = {}
 
     async def execute(self, statement: Statement, sql: str) -> CommandResult | RowsResult:
-        """Raises PgError, DifferentialError, or what DuckDB raises."""
+        """Executes a statement. Raises PgError, DifferentialError, or DuckDB's errors."""
         self.transaction.require(statement)
         if isinstance(statement, Select | Subscribe):
             return RowsResult("SELECT" if isinstance(statement, Select) else "SUBSCRIBE", await self._open(statement))
@@ -97,7 +97,7 @@ class Executor:
         return CommandResult("DEALLOCATE ALL" if statement.name is None else "DEALLOCATE")
 
     async def describe(self, statement: Statement) -> pa.Schema | None:
-        """The columns that a statement would have, without executing it; None if it has none."""
+        """The columns of a statement's rows, without executing it; None if it has none."""
         self.transaction.require(statement)
         if isinstance(statement, Subscribe):
             return await run_shielded(self._hub.run(subscription_schema, self._hub.database, statement))
@@ -113,7 +113,7 @@ class Executor:
         return answer.schema
 
     def cursor_schema(self, name: str) -> pa.Schema | None:
-        """The columns of a cursor; None if there is none of this name."""
+        """The columns of a cursor; None if there is no cursor of this name."""
         found = self._cursors.get(name)
         return None if found is None else found.rows.schema
 
@@ -132,9 +132,9 @@ class Executor:
         return QueryRows(self._queries, answer)
 
     def _select(self, sql: str) -> QueryResult:
-        """In a thread for queries. The first read of a transaction fixes the time of the others."""
+        """Called in a query thread. The first read of a transaction fixes the time of the later ones."""
         statements = {name: cursor.sql for name, cursor in self._cursors.items()}
-        result = self._catalog.select(sql, statements, lambda: self._queries.engine.running(self._session.seconds))
+        result = self._catalog.select(sql, statements, lambda: self._queries.engine.new_run(self._session.seconds))
         if result is not None:
             return result
         _, own = split_as_of(sql)
@@ -196,6 +196,6 @@ class Executor:
         return CommandResult("DISCARD ALL" if statement.verb == "DISCARD" else statement.verb)
 
     async def close(self) -> None:
-        """It holds nothing any more."""
+        """Closes all cursors and the catalog."""
         await self._close_cursors(list(self._cursors))
         self._catalog.close()

@@ -1,4 +1,4 @@
-"""The server: takes connections, and knows them by the keys with which their statements are cancelled."""
+"""Accepts connections, and cancels their statements by key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteT
 
 
 class Listener:
-    """Belongs to one event loop; made by ``listen``."""
+    """Belongs to one event loop; created by ``listen``."""
 
     def __init__(self, hub: Hub, queries: QueryPool, token: str | None, write_timeout: WriteTimeout) -> None:
         self._hub = hub
@@ -31,21 +31,21 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         assert self._server is not None
         return int(self._server.sockets[0].getsockname()[1])
 
     @property
     def connections(self) -> int:
-        """How many there are now."""
+        """The number of open connections."""
         return len(self._connections)
 
     async def start(self, bound: socket.socket) -> None:
-        """Takes connections from now on."""
+        """Starts accepting connections."""
         self._server = await asyncio.start_server(self._connected, sock=bound, backlog=BACKLOG)
 
     async def close(self) -> None:
-        """Ends all connections."""
+        """Closes the socket and all connections."""
         if self._server is not None:
             self._server.close()
         for task in self._tasks:
@@ -53,7 +53,7 @@ class Listener:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A client whose machine is gone says nothing: the kernel finds out.
+        # Keep-alive finds clients whose machine is gone.
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._tasks.add(task)
@@ -84,8 +84,8 @@ async def listen(
     queries: QueryPool | None = None,
     write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT,
 ) -> Listener:
-    """A server that accepts connections on a socket that is bound. ``token``: the password of all clients, or None
-    where none is asked for. ``queries``: what answers their SELECTs, by default its own."""
+    """A listener on a bound socket. ``token``: every client's password; None to require none. ``queries``: the pool
+    that computes SELECTs; by default one of its own."""
     listener = Listener(hub, queries or QueryPool(hub.database.storage), token, write_timeout)
     await listener.start(bound)
     return listener

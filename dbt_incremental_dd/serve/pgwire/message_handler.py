@@ -1,4 +1,4 @@
-"""What a client says after it has been let in, frame by frame: the simple and the extended query protocol."""
+"""Handles a client's messages: the simple and the extended query protocol."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dbt_incremental_dd.serve.shielded import run_shielded
 from dbt_incremental_dd.subscribe.chunks import chunks
 
 _CHUNK_ROWS = 5_000
-"""Rows that are sent at a time."""
+"""Rows sent at a time."""
 _MAX_INLINE_ROWS = 200
-"""Rows that are encoded sooner than a thread is asked to."""
+"""Tables of at most this many rows are encoded in the event loop, which is quicker than a thread."""
 
 
 class MessageHandler:
-    """With one client, which gets all errors as they come; for one frame at a time."""
+    """Handles one frame at a time; errors of statements are sent to the client."""
 
     def __init__(self, executor: Executor, out: Sender, shared: EncodedCache) -> None:
         self._executor = executor
@@ -38,20 +38,20 @@ class MessageHandler:
         self._prepared: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self._skips_to_sync = False
-        """After an error up to the next Sync."""
+        """Set by an error until the next Sync; messages in between are ignored."""
         self.is_canceled = False
-        """Whether the client wants the frame's statement to end; who sets it cancels the task."""
+        """Set by whoever cancels the task in order to cancel the statement, not the connection."""
         self.is_busy = False
         self._handlers: dict[bytes, Callable[[Fields], Awaitable[None]]] = {
             **{b"Q": self._query, b"P": self._parse, b"B": self._bind, b"D": self._describe, b"E": self._execute},
             **{b"C": self._close, b"H": self._flush, b"S": self._sync},
-            # What a client of COPY FROM sends after that has been refused.
+            # Sent by clients of COPY FROM after it has been refused.
             **dict.fromkeys((b"d", b"c", b"f"), self._ignore),
             b"p": self._refuse,
         }
 
     async def receive(self, frame: Frame) -> None:
-        """Raises ProtocolError if the client does not keep to the protocol, ConnectionError where it is gone."""
+        """Handles a frame. Raises ProtocolError if it violates the protocol, ConnectionError if the client is gone."""
         handler = self._handlers[frame.kind]
         if self._skips_to_sync and frame.kind != b"S":
             return
@@ -72,7 +72,7 @@ class MessageHandler:
             self.is_busy = self.is_canceled = False
 
     def write_ready(self) -> None:
-        """The first statement may come."""
+        """Writes ReadyForQuery."""
         self._out.write(messages.ready(self._executor.transaction.status))
 
     async def _fail(self, error: PgError, kind: bytes) -> None:
@@ -114,7 +114,7 @@ class MessageHandler:
             await close_shielded(outcome.rows)
 
     async def _send(self, result: RowsResult, formats: tuple[int, ...], limit: int | None) -> bool:
-        """At most ``limit`` rows; whether all have been sent."""
+        """Sends at most ``limit`` rows; returns whether all have been sent."""
         if result.copy is not None:
             self._out.write(messages.copy_out(len(result.rows.schema)))
             self._out.write(messages.copy_data(copy_format.header(result.copy, result.rows.schema)))
@@ -146,7 +146,7 @@ class MessageHandler:
         return made() if table.num_rows <= _MAX_INLINE_ROWS else await run_shielded(asyncio.to_thread(made))
 
     async def _after(self, statement: Statement) -> None:
-        """What else a statement does to what the client has prepared."""
+        """Updates prepared statements and portals after a statement."""
         if isinstance(statement, Transaction) and statement.verb in ("COMMIT", "ROLLBACK"):
             await self._drop_portals()
         elif isinstance(statement, Deallocate):
@@ -197,7 +197,7 @@ class MessageHandler:
         return None if statement is None else await self._executor.describe(statement)
 
     async def _portal_schema(self, portal: Portal) -> pa.Schema | None:
-        """A portal that reads is executed for it: its columns are known only then."""
+        """The columns of a portal. Executes it if it reads, because its columns are known only then."""
         if not isinstance(portal.statement, Select | Subscribe):
             schema = await self._schema(portal.statement)
         else:
@@ -274,6 +274,6 @@ class MessageHandler:
             await self._drop_portal(name)
 
     async def close(self) -> None:
-        """It holds nothing any more."""
+        """Closes portals, cursors and the catalog."""
         await self._drop_portals()
         await self._executor.close()

@@ -1,5 +1,5 @@
-"""The frames of protocol version 3, and nothing about what they are for. A frame from a client is a byte that tells its
-kind, a length that counts itself, and a body; the first one has no kind."""
+"""The frames of protocol version 3: how they are laid out, not what they are for. A client's frame is a byte that
+states its kind, a length that includes itself, and a body; start-up packets have no kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_STARTUP = 10_000
 MAX_MESSAGE = 16 * 1024 * 1024
 
 KINDS = frozenset(bytes([kind]) for kind in b"QPBDECHSXpdcf")
-"""Of the messages that a client may send."""
+"""Kinds of messages that a client may send."""
 
 VERSION_3 = 3 << 16
 CANCEL_REQUEST = (1234 << 16) | 5678
@@ -34,14 +34,15 @@ COPY_DONE = b"c\x00\x00\x00\x04"
 
 @dataclass(frozen=True)
 class Frame:
-    """``kind``: one byte; of a start-up packet, nothing."""
+    """``kind``: one byte; empty for a start-up packet."""
 
     kind: bytes
     body: bytes
 
 
 async def read_startup(reader: asyncio.StreamReader) -> Frame:
-    """The packet that opens a connection. Raises IncompleteReadError if the client is gone."""
+    """The packet that opens a connection. Raises IncompleteReadError if the client is gone, ProtocolError if it is
+    malformed."""
     (size,) = struct.unpack("!i", await reader.readexactly(4))
     if not 8 <= size <= MAX_STARTUP:
         raise ProtocolError(f"a start-up packet of {size} bytes is refused")
@@ -49,7 +50,8 @@ async def read_startup(reader: asyncio.StreamReader) -> Frame:
 
 
 async def read_frame(reader: asyncio.StreamReader, most: int = MAX_MESSAGE) -> Frame:
-    """The next frame, of at most so many bytes. Raises IncompleteReadError if the client is gone."""
+    """The next frame, of at most ``most`` bytes. Raises IncompleteReadError if the client is gone, ProtocolError if it
+    is malformed."""
     kind, size = struct.unpack("!ci", await reader.readexactly(5))
     if kind not in KINDS:
         raise ProtocolError(f"a message of kind {kind!r} is not known")
@@ -59,29 +61,29 @@ async def read_frame(reader: asyncio.StreamReader, most: int = MAX_MESSAGE) -> F
 
 
 class Fields:
-    """A frame's body, read from its beginning. Raises ProtocolError if it ends too early, or is no UTF-8."""
+    """Reads a frame's body field by field. Raises ProtocolError if it is too short, or not UTF-8."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
         self._at = 0
 
     def int16(self) -> int:
-        """A signed number."""
+        """A signed 16-bit integer."""
         return int.from_bytes(self.take(2), "big", signed=True)
 
     def int32(self) -> int:
-        """A signed number."""
+        """A signed 32-bit integer."""
         return int.from_bytes(self.take(4), "big", signed=True)
 
     def take(self, size: int) -> bytes:
-        """So many of them."""
+        """The next ``size`` bytes."""
         begin, self._at = self._at, self._at + size
         if size < 0 or self._at > len(self._body):
             raise ProtocolError("a message ends before what it says that it holds")
         return self._body[begin : self._at]
 
     def text(self) -> str:
-        """Up to a zero byte."""
+        """A zero-terminated string."""
         end = self._body.find(b"\x00", self._at)
         if end < 0:
             raise ProtocolError("a text in a message has no end")
@@ -92,26 +94,26 @@ class Fields:
             raise ProtocolError("a text in a message is not UTF-8") from None
 
     def count(self) -> int:
-        """A number of things that follow."""
+        """The number of entries that follow."""
         number = self.int16()
         if number < 0:
             raise ProtocolError(f"a message holds {number} of something")
         return number
 
     def value(self) -> bytes | None:
-        """A length and so many bytes; a length of -1 is NULL."""
+        """A length and as many bytes; None (NULL) if the length is -1."""
         size = self.int32()
         return None if size == -1 else self.take(size)
 
     def end(self) -> None:
-        """There is no more."""
+        """Raises ProtocolError unless all has been read."""
         if self._at != len(self._body):
             raise ProtocolError(f"a message holds {len(self._body) - self._at} bytes too many")
 
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """One column of a row description. ``size``: the type's, -1 where it varies."""
+    """One column of a RowDescription. ``size``: the type's in bytes, -1 if it varies."""
 
     name: str
     oid: int
@@ -120,37 +122,37 @@ class ColumnDescription:
 
 
 def frame(kind: bytes, body: bytes = b"") -> bytes:
-    """A frame of the server's."""
+    """A frame from the server."""
     return kind + struct.pack("!i", len(body) + 4) + body
 
 
 def text(value: str) -> bytes:
-    """A text and a zero byte; a zero byte within it is left out."""
+    """A zero-terminated string; zero bytes inside are dropped."""
     return value.replace("\x00", "").encode(errors="replace") + b"\x00"
 
 
 def parameter_status(name: str, value: str) -> bytes:
-    """A setting as it is now."""
+    """ParameterStatus: a setting's current value."""
     return frame(b"S", text(name) + text(value))
 
 
 def key_data(process: int, secret: int) -> bytes:
-    """What a client has to tell who asks for its statement to be cancelled."""
+    """BackendKeyData: the key of the client's cancel requests."""
     return frame(b"K", struct.pack("!II", process, secret))
 
 
 def ready(status: bytes) -> bytes:
-    """``I`` outside of a transaction, ``T`` in one, ``E`` in a failed one."""
+    """ReadyForQuery. ``status``: ``I`` outside of a transaction, ``T`` inside, ``E`` in a failed one."""
     return frame(b"Z", status)
 
 
 def error_response(error: PgError, severity: str = "ERROR") -> bytes:
-    """``severity``: ERROR, or FATAL where the connection ends with it."""
+    """ErrorResponse. ``severity``: ERROR, or FATAL if the connection ends."""
     return frame(b"E", _notice(error, severity))
 
 
 def notice_response(error: PgError, severity: str = "WARNING") -> bytes:
-    """What is no error."""
+    """NoticeResponse."""
     return frame(b"N", _notice(error, severity))
 
 
@@ -162,12 +164,12 @@ def _notice(error: PgError, severity: str) -> bytes:
 
 
 def parameter_description(oids: Sequence[int]) -> bytes:
-    """The types of a statement's parameters."""
+    """ParameterDescription: the types of a statement's parameters."""
     return frame(b"t", struct.pack("!H", len(oids)) + b"".join(struct.pack("!I", oid) for oid in oids))
 
 
 def row_description(columns: Iterable[ColumnDescription]) -> bytes:
-    """The columns of the rows that follow, of no table."""
+    """RowDescription, for columns that belong to no table."""
     made = [
         text(column.name) + struct.pack("!IhIhih", 0, 0, column.oid, column.size, -1, column.binary)
         for column in columns
@@ -176,7 +178,7 @@ def row_description(columns: Iterable[ColumnDescription]) -> bytes:
 
 
 def data_rows(columns: Sequence[Sequence[bytes | None]], rows: int) -> bytes:
-    """One frame for each row, of the values of all columns."""
+    """A DataRow for each row, from the values of all columns."""
     fields = [[_NULL if v is None else _SIZE(len(v)) + v for v in values] for values in columns]
     count = struct.pack("!H", len(fields))
     bodies = (count + b"".join(row) for row in zip(*fields, strict=True)) if fields else (count for _ in range(rows))
@@ -188,15 +190,15 @@ _NULL = _SIZE(-1)
 
 
 def command_complete(tag: str) -> bytes:
-    """The end of a statement, and what it was."""
+    """CommandComplete."""
     return frame(b"C", text(tag))
 
 
 def copy_out(columns: int) -> bytes:
-    """Text follows, of so many columns."""
+    """CopyOutResponse, in text format."""
     return frame(b"H", struct.pack("!bH", 0, columns) + b"\x00\x00" * columns)
 
 
 def copy_data(lines: Sequence[bytes]) -> bytes:
-    """One frame for each line."""
+    """A CopyData frame for each line."""
     return b"".join([b"d" + _SIZE(len(line) + 4) + line for line in lines])

@@ -12,7 +12,7 @@ _SPECIAL = {_NAN: Decimal("NaN"), _INFINITE: Decimal("Infinity"), _NEGATIVE_INFI
 
 
 def pack(value: Decimal | int) -> bytes:
-    """A finite number."""
+    """A finite number in binary."""
     sign, digits, exponent = Decimal(value).as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)
@@ -33,7 +33,7 @@ def pack(value: Decimal | int) -> bytes:
 
 
 def unpack(data: bytes) -> Decimal:
-    """The number, exactly. Raises PgError if these are not the bytes of one."""
+    """The number, exactly. Raises PgError if the bytes are malformed."""
     if len(data) < 8:
         raise PgError("22P03", "a numeric parameter in binary is too short")
     count, weight, sign, scale = struct.unpack("!HhHH", data[:8])

@@ -1,7 +1,7 @@
-"""Parameters ``$1``, ``$2``, ...: what a client binds takes their places in the text of a statement, as literals.
+"""Parameters ``$1``, ``$2``, ...: the values that a client binds replace them in the statement, as literals.
 
-A text is quoted so that nothing in it is read as SQL. One of no declared type is a plain literal, whose type DuckDB
-infers from where it stands.
+Strings are quoted, so that nothing in them is read as SQL. A value without a declared type becomes an untyped literal,
+whose type DuckDB infers from its place.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _CAST_TO = {
     **{"DOUBLE": t.FLOAT8, "NUMERIC": t.NUMERIC, "DECIMAL": t.NUMERIC, "DATE": t.DATE, "TIMESTAMP": t.TIMESTAMP},
     **{"TIMESTAMPTZ": t.TIMESTAMPTZ, "BYTEA": t.BYTEA, "UUID": t.UUID},
 }
-"""Of a parameter that is cast where it stands, and whose type the client leaves open."""
+"""The type of a parameter that is cast in place, if the client does not declare one."""
 
 
 def parameter_oids(sql: str, oids: Sequence[int]) -> list[int]:
-    """The types of all parameters of a statement: as the client says, or as they are cast at once, or 0 for what
-    depends on the place."""
+    """The types of all parameters: as the client declares them, or as they are cast in place, or 0 if DuckDB infers
+    them."""
     found = tokens(sql)
     known = dict(enumerate(oids))
     highest = len(oids)
@@ -66,7 +66,7 @@ def parameter_oids(sql: str, oids: Sequence[int]) -> list[int]:
 
 
 def bind_literals(sql: str, literals: Sequence[Literal]) -> str:
-    """The statement with its parameters' values. Raises PgError if one is missing."""
+    """The statement with its parameters' values. Raises PgError if a value is missing."""
     found = tokens(sql)
     made, end = [], 0
     for at, number in _placeholders(found):
@@ -80,7 +80,7 @@ def bind_literals(sql: str, literals: Sequence[Literal]) -> str:
 
 
 class Literal:
-    """One value as SQL has it. ``typed``: with its type; ``plain``: where a statement takes a time."""
+    """A value as SQL. ``typed``: with its type; ``plain``: for AS OF and UP TO, which take a time."""
 
     def __init__(self, oid: int, text: str | None) -> None:
         kind = _DUCKDB.get(oid)
@@ -96,7 +96,7 @@ class Literal:
 
 
 def to_literal(oid: int, data: bytes | None, *, binary: bool) -> Literal:
-    """What a client binds. Raises PgError if the bytes are not of that type."""
+    """A value that the client binds. Raises PgError if the bytes are not a value of that type."""
     if data is None:
         return Literal(oid, None)
     if not binary or oid in (0, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.JSON):
@@ -143,7 +143,7 @@ def _with_zone(text: str) -> str:
 
 
 def _placeholders(found: Sequence[Token]) -> list[tuple[int, int]]:
-    """Where a ``$`` is followed at once by a number, and the parameter's number from 0 on."""
+    """The positions of ``$n`` among the tokens, and each parameter's number minus one."""
     return [
         (at, int(after.text) - 1)
         for at, (token, after) in enumerate(pairwise(found))
@@ -173,7 +173,7 @@ def _decimal(text: str) -> str:
 
 
 def _bytea(text: str) -> bytes:
-    """Hexadecimal after ``\\x``, or characters with octal escapes."""
+    """Bytes from hexadecimal digits after ``\\x``, or from characters with octal escapes."""
     try:
         if text.startswith("\\x"):
             return bytes.fromhex(text[2:])

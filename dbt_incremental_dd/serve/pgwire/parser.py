@@ -1,5 +1,4 @@
-"""Statements from their text. What is none of the parser's own is left to DuckDB, as a ``Query``; what would write is
-refused."""
+"""Parses statements. Those without a parser here are left to DuckDB, as a ``Select``; those that write are refused."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _WRITES = (
 
 
 def parse(sql: str) -> Statement:
-    """One statement, which is not empty. Raises PgError or QueryError if it says nothing that is answered."""
+    """Parses one statement, which is not empty. Raises PgError or QueryError if it is invalid or not supported."""
     cursor = TokenCursor(sql)
     verb = cursor.keyword()
     if verb in _WRITES:
@@ -89,7 +88,7 @@ def _subscribe(cursor: TokenCursor) -> Subscribe:
 
 
 def _flags(cursor: TokenCursor) -> dict[str, bool]:
-    """Options that are true or false, up to the parenthesis that ends them."""
+    """Boolean options, up to and including the closing parenthesis."""
     options = {}
     while True:
         name = cursor.accept_any("PROGRESS", "SNAPSHOT")
@@ -106,7 +105,7 @@ def _flags(cursor: TokenCursor) -> dict[str, bool]:
 
 
 def _source(sql: str) -> Source:
-    """What gives rows to a cursor or a copy."""
+    """The statement whose rows a cursor or a COPY returns."""
     made = parse(sql) if sql else None
     if not isinstance(made, Select | Subscribe):
         raise PgError(SYNTAX, "a SELECT or a SUBSCRIBE was expected")
@@ -146,7 +145,8 @@ def _fetch(cursor: TokenCursor) -> Fetch:
 
 
 def seconds(text: str) -> float:
-    """An interval's: ``1s``, ``500 ms``, ``1 minute 30 seconds``, ``00:00:01.5``. Raises PgError for anything else."""
+    """The seconds of an interval: ``1s``, ``500 ms``, ``1 minute 30 seconds``, ``00:00:01.5``. Raises PgError for
+    anything else."""
     total, left = 0.0, text.strip()
     if match := re.search(r"(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$", left):
         total = int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3] or 0)
@@ -182,7 +182,7 @@ def _copy(cursor: TokenCursor) -> Copy:
 
 
 def _copy_options(source: Source, cursor: TokenCursor) -> Copy:
-    """With its options, in either of the forms that Postgres has for them."""
+    """The COPY with its options, in Postgres' old or new syntax."""
     options: dict[str, str] = {}
     cursor.accept("WITH")
     in_parentheses = cursor.accept("(")

@@ -1,4 +1,4 @@
-"""Prepared statements and the portals that are made of them."""
+"""Prepared statements, and their portals."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dbt_incremental_dd.serve.pgwire.token_cursor import split_statements
 
 @dataclass(frozen=True)
 class PreparedStatement:
-    """``oids``: 0 for a text of which DuckDB infers the type; ``statement``: with NULL for its parameters, None for an
-    empty one."""
+    """``oids``: the parameters' types, 0 if DuckDB infers them. ``statement``: with NULL for the parameters; None if it
+    is empty."""
 
     sql: str
     oids: list[int]
@@ -28,7 +28,7 @@ class PreparedStatement:
 
 @dataclass
 class Portal:
-    """``outcome``: None before it is executed. ``formats``: as ``is_binary`` takes them."""
+    """``outcome``: None before execution. ``formats``: as for ``is_binary``."""
 
     statement: Statement | None
     sql: str
@@ -36,15 +36,15 @@ class Portal:
     outcome: CommandResult | RowsResult | None = None
 
     def require_formats(self, schema: pa.Schema) -> None:
-        """Raises PgError if they are not those of as many columns."""
+        """Raises PgError unless there are no formats, one, or one for each column."""
         if len(self.formats) not in (0, 1, len(schema)):
             message = f"{len(self.formats)} formats are asked for, and there are {len(schema)} columns"
             raise PgError(PROTOCOL, message)
 
 
 def prepare(sql: str, oids: Sequence[int]) -> PreparedStatement:
-    """``oids``: of the first parameters, as the client says. Raises PgError or QueryError for what is not one
-    statement, or none."""
+    """Prepares a statement. ``oids``: the types of the first parameters, as the client declares them. Raises PgError or
+    QueryError unless it is one valid statement, or empty."""
     statements = split_statements(sql)
     if len(statements) > 1:
         raise PgError(SYNTAX, "cannot insert multiple commands into a prepared statement")
@@ -58,8 +58,8 @@ def prepare(sql: str, oids: Sequence[int]) -> PreparedStatement:
 def bind(
     prepared: PreparedStatement, values: Sequence[bytes | None], codes: tuple[int, ...], formats: tuple[int, ...]
 ) -> Portal:
-    """``codes``: the formats of the values; ``formats``: of the columns that are asked for. Raises PgError if they
-    are not those of the statement, or a value is malformed."""
+    """A portal of the statement. ``codes``: the values' formats; ``formats``: the columns'. Raises PgError if they do
+    not fit the statement, or a value is malformed."""
     if len(values) != len(prepared.oids) or len(codes) not in (0, 1, len(values)):
         raise PgError(PROTOCOL, f"the statement has {len(prepared.oids)} parameters, and {len(values)} are bound")
     if not {*codes, *formats} <= {0, 1}:

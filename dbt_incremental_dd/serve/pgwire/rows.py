@@ -1,4 +1,4 @@
-"""Where the rows of a statement come from. Whatever it is, they are taken some at a time."""
+"""The rows of a statement, taken a number at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbt_incremental_dd.serve.shielded import wait_until_done
 
 
 class RowStream(Protocol):
-    """Belong to one event loop."""
+    """A source of rows; belongs to one event loop."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -21,25 +21,25 @@ class RowStream(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other clients get the very same tables as those that are taken now; they are small."""
+        """Whether other clients get the same tables as the one taken last; such tables are small."""
 
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
-        """At most ``limit`` rows; None if there are no more. Waits until there is at least one; for a subscription
-        at most ``timeout`` seconds (None: ever), and then gives none of them."""
+        """At most ``limit`` rows; None after the last one. Waits for at least one row; a subscription waits at most
+        ``timeout`` seconds (None: no limit), and then returns an empty table."""
 
     async def close(self) -> None:
-        """No more are taken."""
+        """Releases what the rows are computed from."""
 
 
 async def close_shielded(rows: RowStream) -> None:
-    """Closes them, to the end also where whoever waits for it is cancelled."""
+    """Closes the rows, even if the caller is cancelled."""
     closing = asyncio.ensure_future(rows.close())
     await wait_until_done(closing)
     closing.result()
 
 
 class TableRows:
-    """Rows that are there already."""
+    """The rows of a table."""
 
     is_shared = False
 
@@ -58,7 +58,7 @@ class TableRows:
 
 
 class QueryRows:
-    """Rows of a SELECT, as DuckDB makes them."""
+    """The rows of a SELECT, as DuckDB computes them."""
 
     is_shared = False
 
@@ -82,7 +82,7 @@ class QueryRows:
 
 
 class FetchedRows:
-    """Some of the rows of a cursor, which stays open. ``count``: None for all that there are."""
+    """Some rows of a cursor, which stays open. ``count``: their number; None for all."""
 
     def __init__(self, rows: RowStream, count: int | None, timeout: float | None) -> None:
         self._rows = rows

@@ -1,4 +1,4 @@
-"""Frames on their way to a client. Whoever does not read them is not waited for for ever."""
+"""Writes frames to a client, subject to the write timeout."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class Sender:
         self._write_timeout = write_timeout
 
     def write(self, data: bytes) -> None:
-        """Whole frames."""
+        """Writes whole frames to the buffer."""
         self._writer.write(data)
 
     async def flush(self) -> None:
-        """Waits until there is room for more. Raises ConnectionError if the client is gone, or is cut off."""
+        """Waits until there is room for more. Raises ConnectionError if the client is gone or too slow."""
         await self._write_timeout.wait(self._writer.transport, self._writer.drain)
 
 
 def is_binary(formats: tuple[int, ...], column: int) -> bool:
-    """``formats``: none for text, one for all columns, or one for each."""
+    """Whether a column is binary. ``formats``: none for text, one for all columns, or one for each."""
     if not formats:
         return False
     return bool(formats[0] if len(formats) == 1 else formats[column])
 
 
 def describe_rows(schema: pa.Schema, formats: tuple[int, ...]) -> bytes:
-    """The row description of these columns."""
+    """The RowDescription of these columns."""
     kinds = [pg_type(field.type) for field in schema]
     return row_description(
         ColumnDescription(field.name, kind.oid, kind.size, is_binary(formats, at))
@@ -44,6 +44,6 @@ def describe_rows(schema: pa.Schema, formats: tuple[int, ...]) -> bytes:
 
 
 def rows(table: pa.Table, formats: tuple[int, ...]) -> bytes:
-    """A frame for each row."""
+    """A DataRow for each row."""
     columns = [encode(column, binary=is_binary(formats, at)) for at, column in enumerate(table.columns)]
     return data_rows(columns, table.num_rows)

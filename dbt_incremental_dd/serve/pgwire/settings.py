@@ -1,4 +1,4 @@
-"""Settings of a connection. Those that say how this server works stay as they are, whatever a client sets."""
+"""A connection's settings. Clients cannot change those that describe how the server works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPORTED = {
     "integer_datetimes": "on",
     "standard_conforming_strings": "on",
 }
-"""Told to every client when it connects."""
+"""Reported to every client when it connects."""
 
 _FIXED = {
     **{name.lower(): value for name, value in REPORTED.items()},
@@ -58,10 +58,10 @@ _UNITS = {"": 1e-3, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, 
 
 
 class Settings:
-    """Names are told apart without regard to case."""
+    """Settings by name, case-insensitive."""
 
     def __init__(self, startup: dict[str, str]) -> None:
-        """``given``: what the client says when it connects. Raises PgError if that is no time limit."""
+        """``startup``: the client's start-up parameters. Raises PgError for an invalid ``statement_timeout``."""
         self._startup = {name.lower(): value for name, value in startup.items()}
         self._startup |= _options(self._startup.pop("options", ""))
         self._set: dict[str, str] = {}
@@ -69,16 +69,16 @@ class Settings:
         _seconds(self._startup.get(_TIMEOUT, "0"))
 
     def set_server_timeout(self, seconds: float | None) -> None:
-        """The server's own ``statement_timeout``, which clients can lower."""
+        """Sets the server's ``statement_timeout``, which clients can lower."""
         self._server = {_TIMEOUT: "0" if seconds is None else f"{seconds * 1000:.0f}ms"}
 
     @property
     def statement_timeout(self) -> float | None:
-        """Seconds that a statement may compute; None if the client has set no limit of its own."""
+        """The client's time limit for a statement in seconds; None if it has set none."""
         return _seconds(self._set.get(_TIMEOUT, self._startup.get(_TIMEOUT, "0"))) or None
 
     def set(self, name: str, value: str | None) -> None:
-        """None for the default. Raises PgError for another encoding than UTF-8, or what is no time limit."""
+        """Sets a setting; None resets it. Raises PgError for an encoding other than UTF-8, or an invalid time limit."""
         name = name.lower()
         if name == _TIMEOUT and value is not None:
             _seconds(value)
@@ -92,11 +92,11 @@ class Settings:
             self._set[name] = value
 
     def reset(self) -> None:
-        """All have their defaults."""
+        """Resets all settings to their defaults."""
         self._set.clear()
 
     def show(self, name: str) -> pa.Table:
-        """One row. Raises PgError for a setting that nobody knows."""
+        """A table of one row, or of all settings for ``all``. Raises PgError for an unknown setting."""
         if name == "all":
             known = {**_DEFAULTS, **self._server, **self._startup, **self._set, **_FIXED}
             names = sorted(known)
@@ -110,7 +110,7 @@ class Settings:
 
 
 def _seconds(text: str) -> float:
-    """A time as Postgres has it: ms, or with a unit; 0 for no limit. Raises PgError for anything else."""
+    """Seconds of a Postgres duration: ms, or a number with a unit; 0 for no limit. Raises PgError for anything else."""
     found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)", text.strip().strip("'").strip())
     if not found or found[2] not in _UNITS:
         raise PgError("22023", f'invalid value for parameter "{_TIMEOUT}": "{text}"', "Write ms, or 30s, or 5min.")
@@ -118,7 +118,7 @@ def _seconds(text: str) -> float:
 
 
 def _options(text: str) -> dict[str, str]:
-    """Settings as libpq's ``options`` has them: ``-c name=value`` or ``--name=value``."""
+    """The settings in libpq's ``options``: ``-c name=value`` or ``--name=value``."""
     try:
         words = shlex.split(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a client may say, as values: SELECT, SUBSCRIBE, cursors, COPY to the client, transactions and settings."""
+"""Parsed statements: SELECT, SUBSCRIBE, cursors, COPY to the client, transactions and settings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dbt_incremental_dd.core.time import Time
 
 @dataclass(frozen=True)
 class Select:
-    """A SELECT, VALUES, SHOW TABLES, ...; with AS OF at its end where it tells its time."""
+    """A SELECT, VALUES, SHOW TABLES, ..., with an optional AS OF at its end."""
 
     sql: str
 
 
 @dataclass(frozen=True)
 class Subscribe:
-    """Either ``collection`` or ``select`` is given. ``progress``: a row tells each advance of the frontier."""
+    """Either ``collection`` or ``select`` is set. ``progress``: also return a row for each advance of the frontier."""
 
     collection: str | None
     select: str | None
@@ -32,7 +32,7 @@ Source = Select | Subscribe
 
 @dataclass(frozen=True)
 class Declare:
-    """``hold``: it outlives its transaction."""
+    """``hold``: the cursor outlives its transaction."""
 
     name: str
     source: Source
@@ -41,7 +41,7 @@ class Declare:
 
 @dataclass(frozen=True)
 class Fetch:
-    """``count``: None for all. ``timeout``: seconds to wait for the first row of a subscription; None: for ever."""
+    """``count``: None for all. ``timeout``: seconds to wait for the first row of a subscription; None: no limit."""
 
     name: str
     count: int | None
@@ -57,7 +57,7 @@ class Close:
 
 @dataclass(frozen=True)
 class Copy:
-    """To the client, as ``form``: ``text`` or ``csv``."""
+    """COPY ... TO STDOUT. ``form``: ``text`` or ``csv``."""
 
     source: Source
     form: str
@@ -68,7 +68,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Transaction:
-    """``verb``: BEGIN, COMMIT, ROLLBACK; or with a name SAVEPOINT, RELEASE, ROLLBACK TO."""
+    """``verb``: BEGIN, COMMIT or ROLLBACK; or SAVEPOINT, RELEASE or ROLLBACK TO, with a ``name``."""
 
     verb: str
     name: str = ""
@@ -76,7 +76,7 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Set:
-    """``verb``: SET, RESET, DISCARD. ``value``: None for the default. RESET and DISCARD ALL have no name."""
+    """``verb``: SET, RESET or DISCARD. ``value``: None for the default. RESET ALL and DISCARD ALL have no name."""
 
     verb: str
     name: str | None = None
@@ -85,7 +85,7 @@ class Set:
 
 @dataclass(frozen=True)
 class Show:
-    """``name``: in small letters; ``all`` for all settings."""
+    """``name``: in lower case; ``all`` for all settings."""
 
     name: str
 

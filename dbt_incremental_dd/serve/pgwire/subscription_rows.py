@@ -1,4 +1,4 @@
-"""Rows of a SUBSCRIBE, in the columns that Materialize gives them."""
+"""Rows of a SUBSCRIBE, with Materialize's columns."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from dbt_incremental_dd.trace.arrow_reader import updates_schema
 _TIMESTAMP = pa.field("mz_timestamp", pa.decimal128(20, 0))
 _PROGRESSED = pa.field("mz_progressed", pa.bool_())
 _MAX_SHARED_ROWS = 2_000
-"""Rows of a batch that is kept for others, and of each table otherwise."""
+"""Batches of at most this many rows are shared with other clients; larger ones are split into tables of this size."""
 _CHANGES = {DIFF: pa.field("mz_diff", pa.int64()), STATE: pa.field("mz_state", pa.string())}
 
 
 def target(database: Database, statement: Subscribe) -> tuple[Collection, Shape]:
-    """What is subscribed to. Raises what Database.find and Selection raise."""
+    """The collection to subscribe to, and the shape. Raises what Database.find and Selection raise."""
     selection = None if statement.select is None else Selection(statement.select)
     name = selection.collection if selection else statement.collection
     assert name is not None
@@ -38,13 +38,13 @@ def target(database: Database, statement: Subscribe) -> tuple[Collection, Shape]
 
 
 def subscription_schema(database: Database, statement: Subscribe) -> pa.Schema:
-    """The columns that it would have. Raises what ``target`` raises."""
+    """The columns of the subscription's rows. Raises what ``target`` raises."""
     collection, shape = target(database, statement)
     return _schema(shape.apply(updates_schema(collection.place).empty_table()).schema, progress=statement.progress)
 
 
 async def subscribe(hub: Hub, statement: Subscribe) -> SubscriptionRows:
-    """Raises what ``target`` and Subscription raise."""
+    """Starts a subscription. Raises what ``target`` and Subscription raise."""
     collection, shape = await hub.run(target, hub.database, statement)
     opening = asyncio.ensure_future(_open(hub, collection, shape, statement))
     try:
@@ -69,9 +69,9 @@ async def _open(hub: Hub, collection: Collection, shape: Shape, statement: Subsc
 
 
 class SubscriptionRows:
-    """Snapshot and changes as they come: each time by itself of what was there when it began; what comes later and is
-    taken late comes summed up. With ``progress`` the first row tells where it begins, and one after each step of the
-    frontier how far it is."""
+    """The snapshot and then the changes. Each time that was present at the start comes by itself; later times that are
+    taken late come summed up. With ``progress``, the first row states where the subscription starts, and one follows
+    each advance of the frontier."""
 
     def __init__(
         self, stack: contextlib.AsyncExitStack, follower: Follower, name: str, updates: pa.Schema, *, progress: bool
@@ -83,7 +83,7 @@ class SubscriptionRows:
         self._updates_schema = updates
         self._progress = progress
         self._remaining: pa.Table | None = None
-        """Of the table that was taken last."""
+        """The rest of the last table."""
         self._upcoming: Iterator[pa.Table] = iter(())
         self.is_shared = False
         self._pending_batch: asyncio.Future[Batch | None] | None = None
@@ -114,7 +114,7 @@ class SubscriptionRows:
         return next(self._upcoming, None) if left is None else left
 
     async def _batch(self, timeout: float | None) -> Batch | None:
-        """What a statement that has been cancelled waited for is there for the next one."""
+        """The next batch. If a statement is cancelled while it waits, the next one gets the batch."""
         waits_already = self._pending_batch is not None
         if self._pending_batch is None:
             self._pending_batch = asyncio.ensure_future(self._follower.batch(timeout))
@@ -125,7 +125,7 @@ class SubscriptionRows:
         return pending.result()
 
     def _tables(self, batch: Batch) -> Iterator[pa.Table]:
-        """None of them empty. Those of a small batch are the same tables for all that have the same."""
+        """Tables that are not empty. All clients get the same tables of a small batch."""
         if (
             batch.updates.schema.names != self._updates_schema.names
             or batch.updates.schema.types != self._updates_schema.types
@@ -153,7 +153,7 @@ class SubscriptionRows:
         return pa.Table.from_arrays([times, *progressed, change, *data], schema=self.schema)
 
     def _progress_row(self, t: Time) -> pa.Table:
-        """Nothing more comes below ``t``."""
+        """A row stating that no more updates come below ``t``."""
         values = [pa.array([t], pa.int64()).cast(_TIMESTAMP.type), pa.array([True])]
         nulls = [pa.nulls(1, field.type) for field in list(self.schema)[2:]]
         return pa.Table.from_arrays([*values, *nulls], schema=self.schema)

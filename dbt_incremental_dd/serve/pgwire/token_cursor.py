@@ -1,4 +1,4 @@
-"""The words of one statement, taken one after another by its parser."""
+"""A cursor over the tokens of one statement, for its parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.BYTE_STRING, TokenT
 
 
 def split_statements(sql: str) -> list[str]:
-    """The statements of a text, apart from empty ones. Raises QueryError if it cannot be read."""
+    """The statements of a text, without empty ones. Raises QueryError if it cannot be tokenized."""
     found, made, begin = tokens(sql), [], 0
     for at, token in enumerate(found):
         if token.token_type == TokenType.SEMICOLON:
@@ -23,7 +23,7 @@ def split_statements(sql: str) -> list[str]:
 
 
 class TokenCursor:
-    """Keywords are those words that are not quoted, without regard to case."""
+    """Keywords are tokens that are not quoted, case-insensitive."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
@@ -32,25 +32,25 @@ class TokenCursor:
 
     @property
     def has_more(self) -> bool:
-        """Whether there is another word."""
+        """Whether there is another token."""
         return self._position < len(self._tokens)
 
     def keyword(self, ahead: int = 0) -> str:
-        """The next word, or the one behind it, in capitals; empty if it is quoted, or none."""
+        """The next token, or the one ``ahead`` of it, in capitals; empty if it is quoted or missing."""
         at = self._position + ahead
         if at >= len(self._tokens) or self._tokens[at].token_type in _QUOTED:
             return ""
         return str(self._tokens[at].text).upper()
 
     def accept(self, *keywords: str) -> bool:
-        """Takes these words if they come next."""
+        """Consumes these keywords if they come next."""
         if all(self.keyword(ahead) == word for ahead, word in enumerate(keywords)):
             self._position += len(keywords)
             return True
         return False
 
     def accept_any(self, *keywords: str) -> str:
-        """Takes the next word if it is one of these; else empty."""
+        """Consumes and returns the next keyword if it is one of these; otherwise returns an empty string."""
         word = self.keyword()
         if word and word in keywords:
             self._position += 1
@@ -58,12 +58,12 @@ class TokenCursor:
         return ""
 
     def expect(self, *keywords: str) -> None:
-        """Takes these words. Raises PgError if others come."""
+        """Consumes these keywords. Raises PgError if others come next."""
         if not self.accept(*keywords):
             raise self.unexpected(" ".join(keywords))
 
     def unexpected(self, expected: str) -> PgError:
-        """What to raise where something else is wanted."""
+        """The error to raise if something else was expected."""
         if not self.has_more:
             return PgError(SYNTAX, f"syntax error at end of input: {expected} is missing")
         token = self._tokens[self._position]
@@ -71,19 +71,19 @@ class TokenCursor:
         return PgError(SYNTAX, f'syntax error at or near "{text}": {expected} was expected')
 
     def end(self) -> None:
-        """There is no more. Raises PgError if there is."""
+        """Raises PgError unless all tokens are consumed."""
         if self.has_more:
             raise self.unexpected("the end of the statement")
 
     def take(self) -> Token:
-        """The next word. Raises PgError if there is none."""
+        """Consumes the next token. Raises PgError if there is none."""
         if not self.has_more:
             raise self.unexpected("more")
         self._position += 1
         return self._tokens[self._position - 1]
 
     def name(self) -> str:
-        """An identifier; in small letters unless it is quoted."""
+        """An identifier, in lower case unless it is quoted. Raises PgError if there is none."""
         quoted = self.has_more and self._tokens[self._position].token_type == TokenType.IDENTIFIER
         if not quoted and not self.keyword()[:1].isidentifier():
             raise self.unexpected("a name")
@@ -91,14 +91,14 @@ class TokenCursor:
         return str(token.text) if quoted else str(token.text).lower()
 
     def qualified_name(self) -> str:
-        """Identifiers with dots between them."""
+        """Identifiers separated by dots."""
         name = self.name()
         while self.accept("."):
             name += f".{self.name()}"
         return name
 
     def names(self) -> tuple[str, ...]:
-        """Identifiers in parentheses, with commas between them."""
+        """Identifiers in parentheses, separated by commas."""
         self.expect("(")
         found = [self.name()]
         while self.accept(","):
@@ -107,7 +107,7 @@ class TokenCursor:
         return tuple(found)
 
     def until(self, *keywords: str) -> list[Token]:
-        """All words before one of these outside of parentheses, or before the end."""
+        """The tokens up to one of these keywords outside of parentheses, or up to the end."""
         begin, depth = self._position, 0
         while self.has_more and not (depth == 0 and self.keyword() in keywords):
             depth += self._depth()
@@ -117,7 +117,7 @@ class TokenCursor:
         return list(self._tokens[begin : self._position])
 
     def parenthesized(self) -> str:
-        """The text in parentheses that comes next. Raises PgError if it has no end."""
+        """The text inside the parentheses that come next. Raises PgError if they are not closed."""
         self.expect("(")
         begin, depth = self._position, 1
         while self.has_more:
@@ -129,7 +129,7 @@ class TokenCursor:
         raise self.unexpected(")")
 
     def rest(self) -> str:
-        """The text from the next word to the end."""
+        """The text from the next token to the end."""
         begin = self._position
         self._position = len(self._tokens)
         return self.sql[self._tokens[begin].start :] if begin < len(self._tokens) else ""

@@ -1,4 +1,4 @@
-"""A connection's transaction: its SELECTs read as of one time, and after an error nothing goes on before its end."""
+"""A connection's transaction: all its SELECTs read as of one time; after an error it accepts nothing but its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_TRANSACTION = "25P01"
 
 @dataclass
 class TransactionState:
-    """``status``: as ReadyForQuery tells it. ``time``: that of the first read, once there is one."""
+    """``status``: as in ReadyForQuery. ``time``: the time of the first read; None before it."""
 
     status: bytes = b"I"
     time: Time | None = None
@@ -21,33 +21,33 @@ class TransactionState:
 
     @property
     def is_open(self) -> bool:
-        """Whether one has been begun; it may have failed."""
+        """Whether a transaction is open; it may have failed."""
         return self.status != b"I"
 
     def require(self, statement: Statement) -> None:
-        """Raises PgError if it has failed and the statement does not end it."""
+        """Raises PgError if the transaction has failed and the statement does not end it."""
         ends = isinstance(statement, Transaction) and statement.verb in ("COMMIT", "ROLLBACK", "ROLLBACK TO")
         if self.status == b"E" and not ends:
             raise PgError(FAILED_TRANSACTION, IN_FAILED, "ROLLBACK.")
 
     def fail(self) -> None:
-        """A statement in it has failed."""
+        """Marks an open transaction as failed."""
         if self.is_open:
             self.status = b"E"
 
     def end(self) -> None:
-        """There is none any more."""
+        """Ends the transaction."""
         self.status, self.time = b"I", None
         self.savepoints.clear()
 
     def begin(self) -> None:
-        """One begins, unless there is one."""
+        """Begins a transaction unless one is open."""
         if not self.is_open:
             self.status = b"T"
 
     def savepoint(self, statement: Transaction) -> None:
-        """Sets a savepoint, releases it, or goes back to it. Raises PgError without a transaction, or if there is no
-        such savepoint."""
+        """Sets a savepoint, releases it, or rolls back to it. Raises PgError outside of a transaction, or if there is
+        no such savepoint."""
         if not self.is_open:
             raise PgError(NO_TRANSACTION, f"{statement.verb} can only be used in transaction blocks")
         if statement.verb == "SAVEPOINT":

@@ -1,4 +1,4 @@
-"""Arrow's types as Postgres': their OIDs, and the values of whole columns as text or in binary."""
+"""Postgres types of Arrow types: their OIDs, and whole columns encoded as text or in binary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Column = Any
 
 @dataclass(frozen=True)
 class PgType:
-    """``size``: in bytes, -1 where it varies. ``text`` and ``binary`` give the values of a column."""
+    """``size``: in bytes, -1 if it varies. ``text`` and ``binary`` encode a column."""
 
     oid: int
     size: int
@@ -36,7 +36,7 @@ class PgType:
 
 @cache
 def pg_type(arrow: pa.DataType) -> PgType:
-    """Postgres' type of a column. What it has no type for is text, or JSON where it is nested."""
+    """The Postgres type of a column. Types without an equivalent become TEXT, or JSON if they are nested."""
     if pa.types.is_dictionary(arrow):
         inner = pg_type(arrow.value_type)
         return PgType(inner.oid, inner.size, _decoded(inner.text), _decoded(inner.binary))
@@ -44,7 +44,7 @@ def pg_type(arrow: pa.DataType) -> PgType:
 
 
 def encode(column: pa.ChunkedArray, *, binary: bool) -> Values:
-    """A column's values in the format that is asked for; None is NULL."""
+    """A column's values, encoded; None is NULL."""
     kind = pg_type(column.type)
     return (kind.binary if binary else kind.text)(column)
 
@@ -54,7 +54,7 @@ def _each(form: Callable[[Any], bytes]) -> Callable[[_Column], Values]:
 
 
 def _numbers(form: Callable[[int], bytes], arrow: pa.DataType) -> Callable[[_Column], Values]:
-    """Of a column's values as whole numbers of ``arrow``'s unit."""
+    """Encodes a column's values as integers in the unit of ``arrow``."""
     stored = pa.int32() if arrow == pa.date32() else pa.int64()
 
     def values(column: _Column) -> Values:
@@ -73,7 +73,7 @@ def _packed(layout: str) -> Callable[[_Column], Values]:
 
 
 def _digits(column: _Column) -> Values:
-    """Numbers as Arrow writes them, which is their shortest form."""
+    """Numbers as text in their shortest form, which Arrow writes."""
     spelled = {"nan": b"NaN", "-nan": b"NaN", "inf": b"Infinity", "-inf": b"-Infinity"}
     texts = column.cast(pa.string()).to_pylist()
     return [None if text is None else spelled.get(text) or text.encode() for text in texts]
