@@ -36,11 +36,11 @@ class Database:
         self.storage = Storage(state_root, dict(storage_options or {}))
 
     def collections(self) -> list[Collection]:
-        """Every collection that has been stored, by name."""
+        """All stored collections, by name."""
         return [Collection(self.storage, place.name) for place in self.storage.collections() if place.log()]
 
     def __getitem__(self, name: str) -> Collection:
-        """The collection called ``schema.identifier``. Raises StateError, naming what there is, if there is none."""
+        """The collection called ``schema.identifier``. Raises StateError, listing the known ones, if there is none."""
         if self.storage.collection(name).log() is None:
             known = ", ".join(place.name for place in self.storage.collections())
             remedy = f"Known collections: {known}." if known else "There are none yet: `dbt run` makes them."
@@ -48,13 +48,13 @@ class Database:
         return Collection(self.storage, name.lower())
 
     def find(self, name: str) -> Collection:
-        """The collection of that name, or the one whose name ends so. Raises StateError if there is none,
-        ConfigError where there are several."""
+        """The collection of that full name, or the only one whose last part it is. Raises StateError if there is none,
+        ConfigError if there are several."""
         return self[self.full_name(name)]
 
     def full_name(self, name: str) -> str:
-        """The name of the one collection whose last part it is; else what was given. Raises ConfigError if several
-        are."""
+        """The full name of the only collection whose last part is ``name``; ``name`` itself if it is a full name or
+        unknown. Raises ConfigError if there are several."""
         if "." in name:
             return name
         found = [c.name for c in self.collections() if c.name.rsplit(".", 1)[-1] == name.lower()]
@@ -63,16 +63,16 @@ class Database:
         return found[0] if found else name
 
     def status(self) -> list[Status]:
-        """How each collection is, by name."""
+        """The status of each collection, by name."""
         held = holds(self.storage)
         return [collection.status(held.get(collection.name, ())) for collection in self.collections()]
 
     def advance(self, name: str, complete_up_to: Time | str, *, first: bool = False) -> Time:
-        """Says that a managed source is complete up to a time, which is final then; what comes later belongs to later
-        times. Never goes back: returns the time up to which it is complete now.
+        """Declares a managed source complete up to a time, which becomes final: later records get later times. A
+        frontier never goes back. Returns the time up to which the source is complete now.
 
-        Raises ConfigError for what is no managed source; and, without ``first``, for one that is not known where
-        others are. Raises StateError if nothing can be written.
+        Raises ConfigError if it is no managed source or, without ``first``, if it is unknown while other collections
+        exist; StateError if the state root cannot be written.
         """
         t = parse_time(complete_up_to)
         self.require_managed(name, first=first)
@@ -80,7 +80,7 @@ class Database:
         return declare(self.storage.collection(name), t)
 
     def require_managed(self, name: str, *, first: bool = False) -> None:
-        """Raises ConfigError if ``advance`` would."""
+        """Raises ConfigError if ``advance`` would raise it."""
         place = self.storage.collection(name)
         log = place.log()
         if log is None:
@@ -103,14 +103,14 @@ class Database:
 
 @dataclass(frozen=True)
 class Collection:
-    """One collection; every call reads what is stored at that moment."""
+    """One collection. Every call reads what is stored at that moment."""
 
     storage: Storage
     name: str
 
     @property
     def frontiers(self) -> Frontiers:
-        """Readable for ``since <= t < upper``."""
+        """The collection is readable for ``since <= t < upper`` (ms)."""
         return self._log().frontiers
 
     @property
@@ -120,7 +120,7 @@ class Collection:
 
     @property
     def manifest(self) -> dict[str, object]:
-        """What the last commit belongs to: kind, SQL, inputs, ... as it is stored."""
+        """The manifest of the last commit as it is stored: kind, SQL, inputs, ..."""
         manifest = self._manifest()
         return manifest.to_json() if manifest is not None else {}
 
@@ -131,32 +131,35 @@ class Collection:
 
     @property
     def updates(self) -> int:
-        """How many updates are stored."""
+        """The number of stored updates."""
         return total_rows(self.files)
 
     def history(self, latest: int = 100) -> tuple[Entry, ...]:
-        """The latest commits, oldest first."""
+        """The last ``latest`` commits, oldest first."""
         return history(self.place, latest)
 
     def reclaimable(self, retain_history: int | None = None) -> Reclaimable:
-        """What compaction would gain under the collection's own window, or that (ms), and under what holds it back."""
+        """What compaction would gain, given the current holds. ``retain_history``: the window in ms, by default the
+        collection's own."""
         log = self._log()
         retain = (self._manifest() or Manifest()).retain_history if retain_history is None else retain_history
         return reclaimable(log, retain, holds(self.storage).get(self.name, ()))
 
     def status(self, held: Sequence[Hold] | None = None) -> Status:
-        """How it is now; ``held``: by whom it is held, where that is known."""
+        """The collection's status. ``held``: the holds on it, if they are known already."""
         log = self._log()
         manifest = self.place.read_manifest(log.manifest)
         return status(log, manifest, holds(self.storage).get(self.name, ()) if held is None else held)
 
     def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
-        """Updates with ``after < dd_time <= up_to`` (the latest final time): visible columns, dd_time, dd_diff."""
+        """Updates with ``after < dd_time <= up_to`` (default: the latest final time), by time: visible columns,
+        dd_time, dd_diff. Raises FrontierError if a time is not readable."""
         start: Time = BEGINNING if after == BEGINNING else parse_time(after)
         return changes(self.place, start, self.frontiers.last if up_to is None else parse_time(up_to))
 
     def as_of(self, t: Time | str | None = None) -> pa.Table:
-        """The contents as of ``t`` (the latest final time): visible columns, and each row's count in dd_diff."""
+        """The contents as of ``t`` (default: the latest final time): visible columns, and each row's count in dd_diff.
+        Raises FrontierError if ``t`` is not readable."""
         return contents(self.place, self.frontiers.last if t is None else parse_time(t))
 
     def subscribe(
@@ -169,11 +172,14 @@ class Collection:
         key: Sequence[str] = (),
         name: str | None = None,
     ) -> Subscription:
-        """The contents as of a time (the latest final one), unless without ``snapshot``, and then every change after it
-        as it comes, until ``up_to``. Iterate over its batches, also asynchronously.
+        """The contents as of a time (default: the latest final one), unless ``snapshot`` is false, then every later
+        change as it comes, up to and excluding ``up_to``. Iterate over its batches, synchronously or asynchronously.
 
-        ``select``: ``SELECT ... FROM <this collection> WHERE ...``, a filter and a projection. ``key``: columns of
-        which each value has one row; batches then tell what has become of them. ``name``: it goes on where it was.
+        ``select``: ``SELECT ... FROM <this collection> WHERE ...``, a filter and a projection. ``key``: columns each of
+        whose values has one row; batches then hold each key's new state. ``name``: continues the subscription of this
+        name.
+
+        Raises FrontierError if the history is gone, ConfigError or QueryError for invalid options.
         """
         start = Start(
             as_of=None if as_of is None else parse_time(as_of),
@@ -183,10 +189,10 @@ class Collection:
         return Subscription(self.place, start, Shape(self._selection(select), tuple(key)), name)
 
     def _selection(self, select: str | None) -> Selection | None:
-        """Raises ConfigError if it is of another collection."""
+        """Raises ConfigError if it reads another collection."""
         if select is None:
             return None
-        from dbt_incremental_dd.subscribe.selection import Selection  # with a parser of SQL
+        from dbt_incremental_dd.subscribe.selection import Selection  # imports a SQL parser
 
         selection = Selection(select)
         if selection.collection.lower() not in (self.name, self.name.rpartition(".")[2]):
@@ -197,7 +203,7 @@ class Collection:
 
     @property
     def place(self) -> CollectionStore:
-        """Where it is stored."""
+        """Its place in the storage."""
         return self.storage.collection(self.name)
 
     def _manifest(self) -> Manifest | None:

@@ -1,1 +1,1 @@
-"""Collections read by SQL, without Spark: DuckDB over the files of their traces."""
+"""SQL over collections without Spark: DuckDB reads the files of their traces."""

@@ -1,4 +1,4 @@
-"""``SELECT ... AS OF t``: the time a statement is to be read at, told at its end as in Materialize."""
+"""``SELECT ... AS OF t``: the time to read as of, at the end of a statement as in Materialize."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dbt_incremental_dd.untrusted.parsed_select import MAX_CHARACTERS
 
 
 class _Dialect(DuckDB):
-    """No word makes all that follows it one text, as FETCH and CALL do otherwise."""
+    """DuckDB's dialect without commands: FETCH and CALL would turn all that follows into one token."""
 
     class Tokenizer(DuckDB.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
 
 def tokens(sql: str) -> list[Token]:
-    """The words of a statement. Raises QueryError if it has none that can be told apart."""
+    """The tokens of a statement. Raises QueryError if it is too long or cannot be tokenized."""
     if len(sql) > MAX_CHARACTERS:
         raise QueryError(f"the statement has {len(sql)} characters, more than {MAX_CHARACTERS}", "Send it in parts.")
     try:
@@ -32,8 +32,8 @@ def tokens(sql: str) -> list[Token]:
 
 
 def split_as_of(sql: str) -> tuple[str, Time | None]:
-    """The statement without its last clause, and the time that it told: a number of ms, or a quoted timestamp, with or
-    without ``TIMESTAMP`` before it."""
+    """The statement without its AS OF clause, and the clause's time in ms; None if there is none. Raises QueryError for
+    an invalid time."""
     found = tokens(sql)
     depth, at = 0, None
     for number, token in enumerate(found[:-1]):
@@ -47,7 +47,8 @@ def split_as_of(sql: str) -> tuple[str, Time | None]:
 
 
 def time_of(told: list[Token]) -> Time:
-    """The time that one value says, in ms since 1970 or as a quoted timestamp, cast or not."""
+    """The time of one value: ms since 1970, or a quoted timestamp, with or without a cast. Raises QueryError for
+    anything else."""
     values = [token for token in told if token.token_type in (TokenType.NUMBER, TokenType.STRING)]
     words = {token.text.upper() for token in told if token not in values}
     if len(values) != 1 or words - {"TIMESTAMP", "TIMESTAMPTZ", "AT", "LEAST", "::"}:

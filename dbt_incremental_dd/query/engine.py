@@ -1,5 +1,5 @@
-"""One DuckDB, in memory, for all SELECTs over the collections of a state root. It can read their data files, and reach
-and write nothing else: also where a statement that should have been refused gets to it."""
+"""One in-memory DuckDB for all SELECTs over the collections of a state root. It can read their data files and nothing
+else, so that it is safe even if it gets a statement that should have been refused."""
 
 from __future__ import annotations
 
@@ -29,28 +29,27 @@ from dbt_incremental_dd.untrusted.parsed_select import ParsedSelect, parse_selec
 from dbt_incremental_dd.untrusted.sized import macros
 
 BATCH_ROWS = 10_000
-"""Rows that are brought at a time."""
+"""Rows in a record batch."""
 
 
 @dataclass(frozen=True)
 class QueryResult:
-    """What a statement gives; ``as_of`` is None if it reads no collection."""
+    """The result of a statement. ``as_of``: the time it was read as of; None if it reads no collection."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     as_of: Time | None
     interrupt: Callable[[], None] = lambda: None
-    """Ends what is being computed of it, from any thread."""
+    """Interrupts the computation of the batches, from any thread."""
 
     def close(self) -> None:
-        """No more of it is computed; for when nothing is."""
+        """Stops the computation. Call it only while no batch is being computed."""
         if isinstance(self.batches, Generator):
             self.batches.close()
 
 
 class QueryEngine:
-    """Each collection is a view ``schema.identifier``. Any thread may use it; it costs nothing before its first
-    statement."""
+    """A view ``schema.identifier`` for each collection. Thread-safe; DuckDB is opened by the first statement."""
 
     def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
         root = storage.root if not storage.is_local else os.path.abspath(storage.root)
@@ -62,22 +61,22 @@ class QueryEngine:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        """With the lock held."""
+        """Call it with the lock held."""
         return _open(self._storage, self.limits)
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes DuckDB."""
         with self._lock:
             if "_connection" in self.__dict__:
                 self._connection.close()
 
     def new_run(self, seconds: float | None) -> StatementRun:
-        """For one statement that may compute for so long, but no longer than the engine's own limit."""
+        """A run of one statement, limited to ``seconds`` of computation and to the engine's own limit."""
         limits = [one for one in (seconds, self.limits.seconds) if one is not None]
         return StatementRun(self._watchdog, min(limits, default=None))
 
     def select(self, sql: str, parameters: Sequence[Any], as_of: Time | None, run: StatementRun) -> QueryResult:
-        """As ``Session.select`` says."""
+        """As ``Session.select``."""
         text, own = split_as_of(sql)
         select = parse_select(text)
         cursor, t = self._begin(select, own if own is not None else as_of, run)
@@ -90,17 +89,17 @@ class QueryEngine:
         return QueryResult(reader.schema, _batches(reader, cursor, run), t, run.interrupt)
 
     def collections_of(self, sql: str) -> tuple[str, ...]:
-        """The collections that a SELECT names. Raises QueryError for anything but one SELECT that only reads."""
+        """The collections that a SELECT reads. Raises QueryError unless it is one read-only SELECT."""
         return self._collections_in(parse_select(sql), self._storage.collections())
 
     def _begin(
         self, select: ParsedSelect, as_of: Time | None, run: StatementRun
     ) -> tuple[duckdb.DuckDBPyConnection, Time | None]:
-        """A cursor in a transaction in which the collections are read as of one time, whatever others read meanwhile;
+        """A cursor in a transaction in which all collections are read as of one time, whatever other statements read;
         and that time."""
         with self._lock:
             names = self._collections_in(select, self._refresh().values())
-            # A view looks at its files when it is made.
+            # A view opens its files when it is created.
             with _translating_errors(run):
                 t = self._place_views(names, as_of)
             cursor = self._connection.cursor()
@@ -122,21 +121,21 @@ class QueryEngine:
         return tuple(dict.fromkeys(found))
 
     def _refresh(self) -> dict[str, CollectionStore]:
-        """Every collection is in the catalog, with its columns; those that are gone are not."""
+        """Updates the catalog: every collection has a view with its columns, and removed ones have none."""
         known = {place.name: place for place in self._storage.collections()}
         for name in [name for name in self._views if name not in known]:
             del self._views[name]
             self._connection.execute(f"DROP VIEW IF EXISTS {relation_name(name)}")
             self._show_alone(name.rpartition(".")[2])
         for name, place in known.items():
-            # What is damaged says so to whoever reads it, and to nobody else.
+            # A damaged collection raises only in statements that read it.
             with contextlib.suppress(StateError):
                 if name not in self._views and (log := place.log()) is not None:
                     self._show(name, empty_sql(columns_of(place, log)))
         return known
 
     def _show(self, name: str, sql: str) -> None:
-        """The view of a collection reads this."""
+        """Makes the collection's view run this SQL."""
         if self._views.get(name) == sql:
             return
         schema, _, table = name.rpartition(".")
@@ -147,7 +146,7 @@ class QueryEngine:
         self._show_alone(table)
 
     def _show_alone(self, table: str) -> None:
-        """A collection is found by the last part of its name where no other has the same."""
+        """Creates a view named by the last part of a collection's name, if no other collection shares it."""
         having = [name for name in self._views if name.rpartition(".")[2] == table]
         if len(having) == 1 and having[0] not in (table, f"main.{table}"):
             self._connection.execute(
@@ -157,7 +156,7 @@ class QueryEngine:
             self._connection.execute(f"DROP VIEW IF EXISTS main.{identifier(table)}")
 
     def _place_views(self, names: Sequence[str], as_of: Time | None) -> Time | None:
-        """The views of these collections read them all as of one time, which is returned."""
+        """Makes the collections' views read as of one time, which is returned."""
         logs = {name: log_of(self._storage.collection(name)) for name in names}
         if not logs:
             return as_of
@@ -179,14 +178,14 @@ def _open(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
         "allow_community_extensions": False,
         "TimeZone": "UTC",
         "memory_limit": f"{limits.bytes}B",
-        # What does not fit into memory is refused: nothing is written to a disk.
+        # Statements that do not fit into memory fail: nothing is spilled to disk.
         "temp_directory": "",
         "python_enable_replacements": False,
     }
     connection = duckdb.connect(":memory:", config=config)
     connection.register_filesystem(StoredFiles(storage))
     connection.execute("SET autoload_known_extensions = false")
-    # A transaction sees the views as they are when it begins.
+    # A transaction sees the views as of its beginning.
     connection.execute("SET immediate_transaction_mode = true")
     for statement in macros():
         connection.execute(statement)
@@ -213,7 +212,7 @@ def _batches(
 
 @contextlib.contextmanager
 def _translating_errors(run: StatementRun) -> Iterator[None]:
-    """What DuckDB raises in the block is raised as QueryError, or as QueryCanceled where it has been interrupted."""
+    """Raises errors of DuckDB in the block as QueryError, or as QueryCanceled if the run was interrupted."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
@@ -221,7 +220,7 @@ def _translating_errors(run: StatementRun) -> Iterator[None]:
             raise QueryCanceled(run.reason, _REMEDY if run.reason == BY_TIMEOUT else "") from error
         message = str(error).strip()
         if "Traceback (most recent call last)" in message:
-            # From the file system, which is Python's own.
+            # raised in the file system, which is written in Python
             raise StateError(
                 f"a data file cannot be read: {next((x for x in message.splitlines() if 'Error: ' in x), 'damaged')}",
                 _DAMAGED,

@@ -1,4 +1,4 @@
-"""The one file system that the query engine has: data files of collections, to be read and nothing else."""
+"""The query engine's only file system: the collections' data files, read-only."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fsspec.spec import AbstractFileSystem
 from dbt_incremental_dd.trace.layout import Storage
 
 PROTOCOL = "stored"
-"""What its paths begin with; behind it they are relative to the state root."""
+"""The scheme of its paths, which are relative to the state root."""
 _NEVER_CHANGED = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _FOLDER, _SUFFIX = "collections", ".parquet"
 
 
 class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
-    """Opens Parquet files below ``<state_root>/collections`` for reading. It has no other file and cannot write, so
+    """Opens Parquet files below ``<state_root>/collections`` for reading. It has no other files and cannot write, so
     neither can a DuckDB whose own file systems are disabled."""
 
     protocol = PROTOCOL
@@ -30,14 +30,14 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
         self._storage = storage
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> _ReadOnlyFile:
-        """Raises PermissionError for whatever is no data file, or for another mode than reading."""
+        """Raises PermissionError for anything but a data file, and for modes other than ``rb``."""
         if mode != "rb":
             raise PermissionError(f"{path} can only be read")
         filesystem, full = self._place(path)
         return _ReadOnlyFile(filesystem.open_input_file(full))
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Its size in bytes."""
+        """The file's size in bytes."""
         filesystem, full = self._place(path)
         return {"name": path, "size": filesystem.get_file_info(full).size, "type": "file"}
 
@@ -47,15 +47,15 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
         return bool(filesystem.get_file_info(full).is_file)
 
     def isfile(self, path: str) -> bool:
-        """The same."""
+        """As ``exists``."""
         return self.exists(path)
 
     def glob(self, path: str, **_: Any) -> list[str]:
-        """The path itself: no character of it is a pattern."""
+        """The path itself: it is no pattern."""
         return [path]
 
     def modified(self, path: str) -> datetime.datetime:
-        """Always the same: a data file is written once."""
+        """A constant: data files never change."""
         return _NEVER_CHANGED
 
     def _place(self, path: str) -> tuple[Any, str]:
@@ -67,35 +67,35 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
 
 
 class _ReadOnlyFile:
-    """One handle for several of DuckDB's threads: each has its own position, for seek and read come one after the other
-    and other threads may come between."""
+    """One handle for several of DuckDB's threads. Each has its own position, because other threads may read between its
+    seek and its read."""
 
     def __init__(self, stored: pa.NativeFile) -> None:
         self._stored = stored
         self._own = threading.local()
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """``offset`` in bytes from the beginning."""
+        """Moves this thread to ``offset`` bytes from the beginning."""
         if whence != 0:
             raise OSError("files are read by their absolute positions")
         self._own.at = offset
         return offset
 
     def tell(self) -> int:
-        """Where this thread is."""
+        """This thread's position."""
         return int(getattr(self._own, "at", 0))
 
     def read(self, size: int = -1) -> bytes:
-        """At most ``size`` bytes from where this thread is."""
+        """At most ``size`` bytes from this thread's position."""
         at = self.tell()
         found = bytes(self._stored.read_at(self._stored.size() - at if size < 0 else size, at))
         self._own.at = at + len(found)
         return found
 
     def seekable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def close(self) -> None:
-        """It reads no more."""
+        """Closes the file."""
         self._stored.close()

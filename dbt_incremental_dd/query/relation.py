@@ -1,6 +1,6 @@
-"""A collection's contents as of a time, as the text of a SELECT over its files.
+"""A collection's contents as of a time, as a SELECT over its files.
 
-Conditions on columns reach the files' own statistics through it, so that few row groups are read for few rows.
+Conditions on columns are pushed down to the files' statistics, so that few row groups are read for few rows.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dbt_incremental_dd.trace.log import Log
 
 
 def contents_sql(log: Log, schema: Schema, t: Time, root: str) -> str:
-    """Each row as often as the collection holds it as of ``t``, with the columns of ``schema``. ``root``: where DuckDB
-    finds the files of the log."""
+    """Each row as often as the collection has it as of ``t``, with the columns of ``schema``. ``root``: the path below
+    which DuckDB finds the log's files."""
     files = between(log.files, BEGINNING, t)
     if not files:
         return empty_sql(schema)
@@ -35,7 +35,7 @@ def contents_sql(log: Log, schema: Schema, t: Time, root: str) -> str:
 
 
 def _updates_sql(root: str, files: Sequence[DataFile], schema: Schema) -> str:
-    """A column that the files lack is NULL."""
+    """All updates of the files. A column that a file lacks is NULL."""
     stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
     paths = ", ".join(literal(f"{root}/{file.path}") for file in files)
     found = f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"
@@ -44,6 +44,6 @@ def _updates_sql(root: str, files: Sequence[DataFile], schema: Schema) -> str:
 
 
 def empty_sql(schema: Schema) -> str:
-    """These columns, and no row."""
+    """A SELECT of these columns that returns no rows."""
     columns = ", ".join(f"NULL::{duckdb_type(c.type)} AS {identifier(c.name)}" for c in schema)
     return f"SELECT {columns} WHERE false"

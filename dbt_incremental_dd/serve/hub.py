@@ -74,7 +74,7 @@ class Hub:
             try:
                 yield Follower(await run_shielded(self.run(begin)), followed)
             finally:
-                holder.forget()
+                holder.release()
         finally:
             self._leave(collection.name, followed)
 

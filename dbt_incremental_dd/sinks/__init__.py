@@ -1,1 +1,1 @@
-"""Collections' changes written to where others read them."""
+"""Sinks: collections' changes written to other systems."""

@@ -1,4 +1,4 @@
-"""One time's changes as messages: each key's new row, or an event that tells the old and the new one."""
+"""The changes of one time as messages: each key's new row, or a Debezium event with the old and the new row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class KeyedMessage:
-    """A key, and what has become of it; None: it is gone."""
+    """A key and its new value; None deletes it."""
 
     key: bytes
     value: bytes | None
@@ -39,7 +39,7 @@ class KeyChange:
 def messages(
     name: str, updates: pa.Table, t: Time, key: Sequence[str], form: Form, *, is_first: bool
 ) -> list[KeyedMessage]:
-    """The updates of one time as messages, a key's in their order. ``is_first``: they are all that there is.
+    """The updates of one time as messages, in order for each key. ``is_first``: they are the whole contents.
 
     Raises ConfigError if a key has several rows, or is NULL.
     """
@@ -50,7 +50,7 @@ def messages(
 
 
 def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterator[KeyChange]:
-    """What the updates of one time do to each key."""
+    """Each key's change, from the updates of one time. Raises ConfigError as ``messages`` does."""
     known: dict[bytes, tuple[list[Row], list[Row]]] = {}
     for row in json_rows(updates.drop_columns([TIME])):
         diff = row.pop(DIFF)
@@ -69,7 +69,7 @@ def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterat
 
 
 def _events(name: str, change: KeyChange, t: Time, *, is_first: bool) -> Iterator[KeyedMessage]:
-    """As Debezium has them: a delete is followed by a tombstone, so that a compacted topic forgets the key."""
+    """Debezium events. A delete is followed by a tombstone, so that a compacted topic drops the key."""
     op = "d" if change.after is None else "u" if change.before is not None else "r" if is_first else "c"
     source = {"connector": "dbt-incremental-dd", "name": name, "ts_ms": t, "lsn": t}
     event = {"before": change.before, "after": change.after, "op": op, "ts_ms": t, "source": source}

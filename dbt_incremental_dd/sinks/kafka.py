@@ -1,7 +1,7 @@
-"""A collection's changes in a Kafka topic, each time's in one transaction, exactly once.
+"""A collection's changes in a Kafka topic, one transaction for each time, exactly once.
 
-The time that was reached is a message of the same transaction, in a compacted topic beside it: whoever goes on after a
-kill reads there where to begin. A second publisher of the same collection and topic ends the first one.
+The transaction also writes the time to a compacted topic, from which a restarted publisher resumes. A second publisher
+of the same collection and topic fences the first one.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from dbt_incremental_dd.subscribe.read_hold import ReadHold
 from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscription
 
 PROGRESS = "dbt-dd-progress"
-"""The topic in which publishers note where they are."""
+"""The topic in which publishers record their progress."""
 _CONNECT_SECONDS = 5.0
-"""Seconds until a broker must have answered at all."""
+"""Time limit for the first response of a broker."""
 _REQUEST_SECONDS = 30.0
-"""Seconds for a transaction's steps: a broker may be starting again."""
+"""Time limit for a transaction's steps, which bridges a broker's restart."""
 _TRANSACTION_MS = 600_000
-"""Ms that one transaction may take."""
+"""Time limit of one transaction, in ms."""
 
 
 @dataclass(frozen=True)
 class Sink:
-    """``key``: columns of which each value has one row; ``options``: of the client, with ``bootstrap.servers``."""
+    """``key``: columns each of whose values has one row. ``options``: the Kafka client's, with ``bootstrap.servers``.
+    ``form``: of the messages."""
 
     topic: str
     key: tuple[str, ...]
@@ -45,10 +46,11 @@ class Sink:
 
 
 def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
-    """Writes what has changed since the last time, at first all that there is; and goes on, unless ``once``.
+    """Publishes all changes since the last published time, or the contents at first; then continues with new ones,
+    unless ``once``.
 
-    Raises ConfigError for settings that cannot be, SinkError if the brokers do not take it: nothing is lost, and
-    nothing will be doubled by calling it again.
+    Raises ConfigError for invalid settings, SinkError if Kafka fails: nothing is lost, and calling it again duplicates
+    nothing.
     """
     _check(collection, sink)
     kafka = client(collection.name)
@@ -105,11 +107,12 @@ class _Publisher:
         self._cluster = self._prepare(kafka)
         settings = {"log_level": 0, "transaction.timeout.ms": _TRANSACTION_MS, **sink.options}
         self._producer = kafka.Producer({**settings, "transactional.id": self._id})
-        # Whatever a former one left open is aborted here, so that what is read next is all that was committed.
+        # Aborts a transaction that a former publisher left open, so that what is read next is all that was committed.
         self._producer.init_transactions(_REQUEST_SECONDS)
 
     def _prepare(self, kafka: Any) -> str:
-        """The cluster's identity; the topic of progress is made where there is none, the other one must be there."""
+        """Returns the cluster's id. Creates the progress topic if it is missing; raises SinkError if the target topic
+        is."""
         from confluent_kafka.admin import AdminClient, NewTopic
 
         admin = AdminClient({"log_level": 0, **self._sink.options})
@@ -129,18 +132,18 @@ class _Publisher:
         return str(found.cluster_id)
 
     def subscription(self) -> Subscription:
-        """From where the last transaction ended; from the beginning where there has been none."""
+        """A subscription from the last published time, or from the beginning."""
         place, name = self._collection.place, f"kafka {self._cluster} {self._sink.topic}"
         at = self._last_published()
         if at is None:
             return Subscription(place, Start(as_of=self._collection.frontiers.last), name=name)
         remembered = ReadHold(place, name).remembered
-        # Times without changes are not noted in the topic.
+        # Times without changes are not recorded in the topic.
         begin = at if remembered is None else max(at, remembered)
         return Subscription(place, Start(as_of=begin, snapshot=False), name=name)
 
     def _last_published(self) -> Time | None:
-        """The last time that was committed."""
+        """The time of the last committed transaction; None if there is none."""
         found = extent(self._feed)
         spans = [Span(partition, found.first[partition], end) for partition, end in found.end.items()]
         latest = None
@@ -151,7 +154,7 @@ class _Publisher:
         return latest
 
     def write(self, batch: Batch) -> None:
-        """The batch's times, one after the other."""
+        """Publishes the batch's times, one transaction each."""
         for one in batch.times():
             if one.updates.num_rows or batch.after is None:
                 sink, is_first = self._sink, batch.after is None
@@ -161,7 +164,7 @@ class _Publisher:
                 )
 
     def _commit(self, found: Iterable[KeyedMessage], t: Time) -> None:
-        """All of them and the time, or none."""
+        """Publishes the messages and the time in one transaction."""
         self._producer.begin_transaction()
         for message in found:
             self._send(self._sink.topic, message)
@@ -181,7 +184,7 @@ class _Publisher:
 
 
 def options_of(given: Sequence[str]) -> dict[str, str]:
-    """``NAME=VALUE`` each. Raises ConfigError for what is none."""
+    """A mapping of ``NAME=VALUE`` texts. Raises ConfigError for a malformed one."""
     if wrong := next((text for text in given if text.find("=") < 1), None):
         raise ConfigError(f"an option is NAME=VALUE, not {wrong}")
     return dict(text.partition("=")[::2] for text in given)

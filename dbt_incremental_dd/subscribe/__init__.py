@@ -1,1 +1,1 @@
-"""Following collections: their contents, and every change after them."""
+"""Subscriptions to collections: their contents, and every later change."""

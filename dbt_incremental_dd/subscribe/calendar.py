@@ -1,4 +1,4 @@
-"""Dates and times of any year, as texts: Arrow and DuckDB have more years than Python."""
+"""Dates and timestamps of any year as text: Arrow's and DuckDB's ranges exceed Python's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @lru_cache(4096)
 def civil(days: int) -> tuple[int, int, int]:
-    """Year, month and day of the proleptic Gregorian calendar, of days since 1970; the year before 1 is 0."""
+    """Year, month and day in the proleptic Gregorian calendar, from days since 1970. Year 0 precedes year 1."""
     # The calendar repeats every 400 years, which are counted from 1 March 0000.
     era, left = divmod(days + 719_468, 146_097)
     of_era = (left - left // 1460 + left // 36_524 - left // 146_096) // 365
@@ -23,7 +23,7 @@ def civil(days: int) -> tuple[int, int, int]:
 
 
 def iso_text(value: pa.Scalar) -> str:
-    """A date or timestamp in ISO 8601; ``infinity`` where DuckDB has that."""
+    """A date or timestamp in ISO 8601, or DuckDB's ``infinity``."""
     whole, kind = value.value, value.type
     if abs(whole) == 2 ** (31 if kind == pa.date32() else 63) - 1:
         return "infinity" if whole > 0 else "-infinity"

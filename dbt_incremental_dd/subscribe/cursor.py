@@ -1,4 +1,4 @@
-"""Rows of a subscription, fetched by number, as a client of the reference has them."""
+"""A cursor over a subscription: rows are fetched by number, as in Materialize."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dbt_incremental_dd.subscribe.subscription import Batch, Subscription
 
 @dataclass(frozen=True)
 class Row:
-    """One update, with its diff or the state of its key; or with ``progressed``, and nothing else, that nothing more
-    comes below ``timestamp``."""
+    """One update, with its diff or the state of its key; or, if ``progressed``, only the statement that no more updates
+    come below ``timestamp`` (ms)."""
 
     timestamp: Time
     progressed: bool
@@ -28,7 +28,7 @@ class Row:
 
 
 class Cursor:
-    """With ``progress`` a row tells each advance of the frontier."""
+    """With ``progress``, each advance of the frontier is a row as well."""
 
     def __init__(self, subscription: Subscription, *, progress: bool = False) -> None:
         self._subscription = subscription
@@ -36,8 +36,8 @@ class Cursor:
         self._pending: deque[Row] = deque()
 
     def fetch(self, count: int | None = None, timeout: float | None = 0) -> list[Row]:
-        """At most ``count`` rows (default: all that there are). Waits until there is one, for ``timeout`` seconds at
-        most (None: for ever), unless the subscription has ended."""
+        """At most ``count`` rows (default: all available ones). Waits for at least one, up to ``timeout`` seconds
+        (None: no limit), unless the subscription has ended."""
         deadline = None if timeout is None else clock.monotonic() + timeout
         while not self._pending:
             left = None if deadline is None else max(deadline - clock.monotonic(), 0)

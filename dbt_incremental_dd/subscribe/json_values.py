@@ -1,4 +1,4 @@
-"""Values as JSON has them: exact ones that JSON's numbers may lose are texts."""
+"""Values for JSON. Exact numbers that JSON's might round become strings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dbt_incremental_dd.subscribe.calendar import iso_text
 
 
 def json_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows, each by its columns' names."""
+    """The rows as mappings from column names to JSON values."""
     return _rows(table, json_column)
 
 
 def python_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """The same with Python's values, as far as it has them."""
+    """The rows as mappings from column names to Python values, as ``python_values`` returns them."""
     return _rows(table, python_values)
 
 
@@ -31,7 +31,7 @@ def _rows(table: pa.Table | pa.RecordBatch, values: Callable[[Any], list[Any]]) 
 
 
 def json_column(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """One column's values."""
+    """One column's values for JSON."""
     values = python_values(column)
     if pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
         return values
@@ -39,8 +39,8 @@ def json_column(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
 
 def python_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """One column's values; where Python has no value for one of them, dates and times of the column are ISO 8601 texts,
-    with a sign and six digits for years that need more than four."""
+    """One column's values. If a date or time is out of Python's range, all dates and times of the column become ISO
+    8601 strings, with a sign and six digits for years that need more than four."""
     try:
         found: list[Any] = column.to_pylist()
         return found
@@ -66,8 +66,8 @@ def _python(value: pa.Scalar) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """Decimals with digits after the point, floats that are no numbers, times (ISO 8601) and bytes (base64) as texts;
-    maps as lists of pairs."""
+    """Decimals with fractional digits, non-finite floats, times (ISO 8601) and bytes (base64) become strings, maps
+    become lists of pairs."""
     for kind, form in _CONVERSIONS:
         if isinstance(value, kind):
             return form(value)

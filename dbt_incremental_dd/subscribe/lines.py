@@ -1,4 +1,4 @@
-"""A subscription as lines of text: JSON, CSV, or a table that is read as it comes."""
+"""A subscription as lines of text: JSON, CSV, or a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMATS = ("table", "json", "csv")
 
 
 def lines(cursor: Cursor, schema: pa.Schema, form: str, *, progress: bool) -> Iterator[str]:
-    """A header where the format has one, and a line for each row, as long as they come."""
+    """The format's header, if any, then a line for each row as it arrives."""
     change = STATE if STATE in schema.names else DIFF
     names = [name for name in schema.names if name not in (TIME, change)]
     write, header = _WRITERS[form](names, change, progress=progress)

@@ -1,4 +1,4 @@
-"""What is expensive to make, kept for others as long as there is room."""
+"""A cache of values that are expensive to compute, bounded by their size."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 _OVERHEAD = 50_000
-"""Bytes that each thing is counted with besides: many small ones take more than what they hold."""
+"""Bytes that are added to each value's size, so that many small values are bounded, too."""
 
 
 class _Missing:
-    """What stands for nothing."""
+    """Distinguishes a missing value from None."""
 
 
 _MISSING = _Missing()
 
 
 class Memo:
-    """At most ``most`` bytes. What is larger, or has had to make room, is there as long as anybody holds it, and
-    belongs to all who ask for it meanwhile. Threads may share it: whoever asks for what is being made waits for it."""
+    """Keeps at most ``max_bytes`` bytes. Larger and evicted values can still be found as long as somebody else
+    references them. Thread-safe: callers that need a value that is being made wait for it."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -32,10 +32,10 @@ class Memo:
         self._making: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
         self.bytes = 0
-        """That are kept now."""
+        """The current size."""
 
     def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
-        """What belongs to the key, made where it is not there."""
+        """The key's value, made by ``make`` if it is missing. ``size``: a value's bytes."""
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:
@@ -51,7 +51,7 @@ class Memo:
             return made
 
     def find(self, key: Hashable, default: Any = None) -> Any:
-        """What belongs to the key; ``default`` where it has not been made, or is gone. Waits for nothing."""
+        """The key's value, or ``default`` if it is missing. Never waits."""
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
@@ -61,7 +61,7 @@ class Memo:
     def _keep(self, key: Hashable, made: object, size: int) -> None:
         size += _OVERHEAD
         with self._lock:
-            with contextlib.suppress(TypeError):  # lists and bytes cannot be held weakly
+            with contextlib.suppress(TypeError):  # lists and bytes cannot be referenced weakly
                 self._held[key] = made
             if size > self._max_bytes:
                 return

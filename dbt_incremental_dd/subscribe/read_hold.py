@@ -1,5 +1,5 @@
-"""An open subscription keeps the history that it has still to read: it holds ``since`` back, and says so again and
-again; one that has died is forgotten. One with a name keeps it also while it is away, and remembers where it was."""
+"""Read holds: an open subscription holds ``since`` back at its position and renews this hold; holds of dead
+subscriptions expire. A named subscription's hold lasts longer and stores its position."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from typing import Protocol
 
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.time import Time, now
-from dbt_incremental_dd.trace.holds import held_by, hold, release
+from dbt_incremental_dd.trace.holds import held_by, hold
+from dbt_incremental_dd.trace.holds import release as release_hold
 from dbt_incremental_dd.trace.layout import CollectionStore
 
 EXPIRY = 600_000
-"""Ms after which a subscription without a name that says nothing more holds nothing back."""
+"""Lifetime of an unnamed subscription's hold, in ms after its last renewal."""
 _RENEWAL = EXPIRY // 3
 _MAX_LAG = 5_000
-"""Ms that subscriptions which are kept together may be said to be behind where they are."""
+"""By how much a shared hold's stored position may lag, in ms."""
 NAMED_EXPIRY = 7 * 86_400_000
-"""Ms for which one with a name may be away."""
+"""Lifetime of a named subscription's hold, in ms."""
 
 
 class Holder(Protocol):
-    """What a subscription says of itself, so that what it has to read stays."""
+    """Holds a collection's history back for a subscription."""
 
-    def at(self, t: Time) -> None:
-        """All up to ``t`` has been read."""
+    def advance_to(self, t: Time) -> None:
+        """Everything up to ``t`` has been read."""
 
-    def forget(self) -> None:
-        """It holds nothing any more."""
+    def release(self) -> None:
+        """Ends the hold."""
 
 
 class ReadHold:
-    """What one subscription says of itself, in a file of its own."""
+    """One subscription's hold, in a file of its own."""
 
     def __init__(self, place: CollectionStore, name: str | None = None) -> None:
         self._place = place
@@ -47,17 +48,17 @@ class ReadHold:
         who = f"of {_user()} on {socket.gethostname()}, process {os.getpid()}" if name is None else name
         self._by = f"subscription {who}"
         self._written: tuple[Time, Time] | None = None
-        """Up to where it has read, and when it said so."""
+        """The position written last, and the clock's time then."""
 
     @property
     def remembered(self) -> Time | None:
-        """Up to where the subscription of this name has read; None if there has been none."""
+        """The stored position of the named subscription; None if there is none."""
         found = None if self._name is None else held_by(self._place, self._reader)
         return None if found is None else found.at
 
-    def at(self, t: Time) -> None:
-        """All up to ``t`` has been read. Where nothing may be written nothing is held; but one with a name is refused
-        (StateError)."""
+    def advance_to(self, t: Time) -> None:
+        """Everything up to ``t`` has been read. If the state root cannot be written, an unnamed subscription holds
+        nothing; a named one raises StateError."""
         clock = now()
         if self._written is not None and self._written[0] == t and clock - self._written[1] < _RENEWAL:
             return
@@ -71,15 +72,15 @@ class ReadHold:
                     "Subscribe without a name, or let this user write into `state_root`.",
                 ) from error
 
-    def forget(self) -> None:
-        """It holds nothing any more."""
+    def release(self) -> None:
+        """Ends the hold."""
         self._written = None
-        release(self._place, self._reader)
+        release_hold(self._place, self._reader)
 
 
 class SharedReadHold:
-    """What many subscriptions to one collection say of themselves, in one file: where the last of them is. They say it
-    when ``say`` is called: before one that is new or has gone back reads, and again and again after that."""
+    """One hold for many subscriptions to a collection, at the position of the last of them. ``write`` stores it: call
+    it regularly, and before a member that is new or has gone back reads."""
 
     def __init__(self, place: CollectionStore) -> None:
         self._hold = ReadHold(place)
@@ -89,11 +90,11 @@ class SharedReadHold:
         self._writing = threading.Lock()
 
     def member(self) -> Holder:
-        """For one more subscription."""
+        """A holder for one more subscription."""
         return _Member(self)
 
-    def move(self, reader: int, t: Time | None) -> None:
-        """That one is at ``t``, or gone."""
+    def set_position(self, reader: int, t: Time | None) -> None:
+        """Sets a member's position; None removes the member."""
         with self._lock:
             if t is None:
                 self._positions.pop(reader, None)
@@ -101,32 +102,33 @@ class SharedReadHold:
                 self._positions[reader] = t
 
     def write(self) -> None:
-        """Writes where the last of them is, or that there is none, unless that has been written lately."""
+        """Stores the last member's position, or removes the hold if there are no members. Skipped if it was stored
+        recently."""
         with self._writing:
             clock = now()
             with self._lock:
                 last = min(self._positions.values(), default=None)
             if last is None:
-                self._hold.forget()
+                self._hold.release()
                 self._written = None
             elif self._written is None or last < self._written[0] or clock - self._written[1] >= _MAX_LAG:
                 self._written = (last, clock)
-                self._hold.at(last)
+                self._hold.advance_to(last)
 
 
 class _Member:
     def __init__(self, shared: SharedReadHold) -> None:
         self._shared = shared
 
-    def at(self, t: Time) -> None:
-        self._shared.move(id(self), t)
+    def advance_to(self, t: Time) -> None:
+        self._shared.set_position(id(self), t)
 
-    def forget(self) -> None:
-        self._shared.move(id(self), None)
+    def release(self) -> None:
+        self._shared.set_position(id(self), None)
 
 
 def _reader(name: str) -> str:
-    """Different for different names."""
+    """A file name, unique for each subscription's name. Raises ConfigError for an empty name."""
     if not name.strip():
         raise ConfigError("a subscription's name is empty", "Give it a name, or none.")
     word = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]

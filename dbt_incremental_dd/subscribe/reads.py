@@ -1,4 +1,4 @@
-"""What subscriptions read of a collection: each for itself, or all of them together."""
+"""How subscriptions read a collection: each for itself, or all of them together."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from dbt_incremental_dd.trace.arrow_reader import changes, consolidated, content
 from dbt_incremental_dd.trace.layout import CollectionStore
 
 SHARED_BYTES = 64_000_000
-"""Of what the subscriptions to one collection keep for each other."""
+"""Bytes that the subscriptions to one collection keep for each other."""
 
 
 class Reads(Protocol):
-    """Reading one collection as subscribers get it."""
+    """Reads one collection for subscribers."""
 
     def frontiers(self) -> Frontiers:
-        """How far the collection has come."""
+        """The collection's frontiers."""
 
     def changes(self, after: Time, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table:
-        """The updates with ``after < dd_time <= up_to``, by time; ``at_once``: all summed up at ``up_to``."""
+        """The updates with ``after < dd_time <= up_to``, by time, in a subscriber's shape. ``at_once``: summed up at
+        ``up_to``."""
 
     def contents(self, t: Time, shape: Shape) -> pa.Table:
-        """What it holds as of ``t``, as updates of that time."""
+        """The contents as of ``t``, as updates of that time, in a subscriber's shape."""
 
 
 @dataclass(frozen=True)
 class DirectReads:
-    """From the files, whenever it is asked for."""
+    """Reads from the files, at every call."""
 
     place: CollectionStore
 
@@ -50,8 +51,8 @@ class DirectReads:
 
 
 class SharedReads:
-    """The same for any number of subscriptions that go by the same steps: one of them reads, and the others get what it
-    has read. What is kept is bounded by ``SHARED_BYTES``, whatever their number."""
+    """Reads for any number of subscriptions that move in the same steps: one reads, the others get the same tables.
+    ``SHARED_BYTES`` bounds what is kept for all of them."""
 
     def __init__(self, place: CollectionStore) -> None:
         self.place = place
@@ -60,7 +61,7 @@ class SharedReads:
         self._seen = self._direct.frontiers()
 
     def refresh(self) -> bool:
-        """Takes the next step, to where the collection is now; whether there was one to take."""
+        """Moves to the collection's current frontier. Returns whether it has advanced."""
         found = self._direct.frontiers()
         has_come_further, self._seen = found.upper > self._seen.upper, found
         return has_come_further
@@ -78,13 +79,13 @@ class SharedReads:
         return self.memo.get((None, t, False, shape), lambda: self._direct.contents(t, shape), _bytes)
 
     def cached(self, after: Time | None, up_to: Time, shape: Shape, *, at_once: bool) -> pa.Table | None:
-        """What ``changes``, or with ``after`` None ``contents``, has read for another subscription and would give at
-        once; None if it would have to read."""
+        """The table that ``changes`` (or ``contents``, if ``after`` is None) would return, if it has been read already;
+        otherwise None."""
         return self.memo.find((after, up_to, at_once, shape))
 
 
 def _at(counted: pa.Table, t: Time) -> pa.Table:
-    """Rows with counts in dd_diff as updates of one time."""
+    """Rows with counts in dd_diff, as updates of time ``t``."""
     times = pa.array([t] * counted.num_rows, pa.int64())
     return counted.add_column(counted.num_columns - 1, TIME, times)
 

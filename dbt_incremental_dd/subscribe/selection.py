@@ -1,4 +1,4 @@
-"""A filter and a projection of one collection, which changes pass through on their way to a subscriber.
+"""A filter and a projection, through which a collection's changes pass on their way to a subscriber.
 
 Both are linear: the selection of a change is the change of the selection, so nothing else has to be read.
 """
@@ -25,13 +25,13 @@ _REMEDY = (
 )
 _ROWS = "dd_rows"
 SECONDS = 60.0
-"""For computing it over one batch of changes."""
+"""Time limit for applying it to one batch of changes."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """``sql``: one SELECT over one collection, in DuckDB's words. Raises QueryError if it is anything else, or is
-    not the same whenever it is computed."""
+    """``sql``: one SELECT over one collection, in DuckDB's dialect. Raises QueryError if it is anything else, or not
+    deterministic."""
 
     sql: str
 
@@ -52,16 +52,16 @@ class Selection:
 
     @property
     def collection(self) -> str:
-        """The name that it gives its collection, with its schema where it has one."""
+        """The collection's name as written, with its schema if there is one."""
         table = self._select.find(exp.Table)
         assert table is not None
         return ".".join(part.name for part in table.parts)
 
     def apply(self, updates: pa.Table) -> pa.Table:
-        """The changes of what is selected, by time. ``updates``: visible columns, dd_time, dd_diff. Raises QueryError
-        if DuckDB cannot compute it."""
+        """The selection of updates, by time. ``updates``: visible columns, dd_time, dd_diff. Raises QueryError if
+        DuckDB cannot compute it."""
         sql = self._over(tuple(updates.column_names))
-        # What is computed is what DuckDB reads, not what was read to make it.
+        # DuckDB's own reading of the generated text is what counts.
         if parse_select(sql).tables != (("", _ROWS),):
             raise QueryError("a subscription is to one collection", _REMEDY)
         run = StatementRun(_watchdog(), SECONDS)
@@ -77,7 +77,7 @@ class Selection:
         return found.set_column(found.num_columns - 1, DIFF, found[DIFF].cast(pa.int64()))
 
     def _over(self, names: tuple[str, ...]) -> str:
-        """The statement over a table of updates: equal rows of one time are one, and what cancels out is none."""
+        """The statement over a table of updates. Equal rows of one time are summed up; zero sums are dropped."""
         select = self._select.copy()
         table = select.find(exp.Table)
         assert table is not None
@@ -113,7 +113,7 @@ class Selection:
                 raise QueryError("a subscription has no * without some of the columns", "Name the columns.")
         for function in select.find_all(exp.Func):
             name = function.sql(dialect="duckdb").partition("(")[0].strip().lower()
-            if name in _changing():
+            if name in _not_deterministic():
                 raise QueryError(f"{name} is not the same whenever it is computed", "Leave it out.")
 
 
@@ -128,8 +128,8 @@ def _name(selected: exp.Expr) -> str:
 
 
 @cache
-def _changing() -> frozenset[str]:
-    """Functions whose results change by themselves, as DuckDB says, and aggregates."""
+def _not_deterministic() -> frozenset[str]:
+    """Functions that DuckDB reports as not deterministic, aggregates and table functions."""
     with confined() as connection:
         found = connection.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() "

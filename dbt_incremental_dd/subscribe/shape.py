@@ -1,4 +1,4 @@
-"""What a subscriber gets of a collection's updates."""
+"""The shape in which a subscriber gets a collection's updates."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ UPSERT, DELETE, KEY_VIOLATION = "upsert", "delete", "key_violation"
 
 @dataclass(frozen=True)
 class Shape:
-    """All columns, or a ``selection``; as diffs, or with a ``key`` as what has become of each key.
+    """All columns, or a ``selection``; as diffs, or with a ``key`` as each key's new state.
 
-    With a key, dd_state takes dd_diff's place, and the key's columns come first: ``upsert`` with the row that the key
-    has now, ``delete``, or ``key_violation`` where the change alone shows more rows than one; as Materialize's
-    ENVELOPE UPSERT does it.
+    With a key, dd_state replaces dd_diff, and the key's columns come first: ``upsert`` with the key's new row,
+    ``delete``, or ``key_violation`` if the change alone shows several rows; like Materialize's ENVELOPE UPSERT.
     """
 
     selection: Selection | None = None
     key: tuple[str, ...] = ()
 
     def apply(self, updates: pa.Table) -> pa.Table:
-        """``updates``: visible columns, dd_time, dd_diff. Raises QueryError if the selection cannot be computed, and
-        ConfigError where a column of the key is not among what is selected."""
+        """The updates in this shape. ``updates``: visible columns, dd_time, dd_diff. Raises QueryError if the selection
+        cannot be computed, ConfigError if a key column is not selected."""
         selected = updates if self.selection is None else self.selection.apply(updates)
         return _by_key(selected, self.key) if self.key else selected
 

@@ -1,7 +1,7 @@
-"""A subscription to one collection: what it held at a time, then its updates, each time whole and in order.
+"""A subscription to one collection: its contents as of a time, then its updates in order, each time complete.
 
-The meaning of the options is that of Materialize's SUBSCRIBE: AS OF is inclusive, without SNAPSHOT exclusive; UP TO is
-exclusive; the snapshot's rows have the time of AS OF.
+The options mean the same as those of Materialize's SUBSCRIBE: AS OF is inclusive, or exclusive without SNAPSHOT; UP TO
+is exclusive; the snapshot's rows have the time of AS OF.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from dbt_incremental_dd.trace.arrow_reader import updates_schema
 from dbt_incremental_dd.trace.layout import CollectionStore
 
 POLL = 0.05
-"""Seconds between looks at a log on which nothing happens; a look costs a file's status."""
+"""Interval at which a quiet log is polled; a poll reads one file's status."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """``as_of``: where it begins (default: the latest final time); ``up_to``: before which it ends. Both in ms."""
+    """``as_of``: where the subscription starts (default: the latest final time). ``up_to``: where it ends, exclusive.
+    Both in ms."""
 
     as_of: Time | None = None
     snapshot: bool = True
@@ -39,8 +40,8 @@ class Start:
 
 @dataclass(frozen=True)
 class Step:
-    """What is to be read next: the updates with ``after < dd_time <= up_to``, all summed up at ``up_to`` with
-    ``at_once``; or the contents as of ``up_to``, where ``after`` is None."""
+    """The next read: the updates with ``after < dd_time <= up_to``, summed up at ``up_to`` if ``at_once``; or the
+    contents as of ``up_to`` if ``after`` is None."""
 
     after: Time | None
     up_to: Time
@@ -49,9 +50,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Batch:
-    """Updates in non-decreasing time: the visible columns, dd_time, dd_diff (or what the subscription's shape makes of
-    them). All below ``upper`` has been delivered with it, and all it holds is above ``after``; a snapshot is above
-    nothing."""
+    """Updates in non-decreasing time: the visible columns, dd_time and dd_diff, in the subscription's shape. They are
+    all updates above ``after`` and below ``upper`` (ms); a snapshot's ``after`` is None."""
 
     updates: pa.Table
     upper: Time
@@ -59,21 +59,22 @@ class Batch:
 
     @property
     def timestamp(self) -> Time:
-        """The time that it brings its reader to, and from where another subscription goes on without a snapshot."""
+        """The time (ms) up to which the subscriber has everything. Another subscription can continue from it without a
+        snapshot."""
         return self.upper - 1
 
     @property
     def inserted(self) -> pa.Table:
-        """The updates that add rows; not of a subscription by key."""
+        """The updates that add rows; not for a subscription with a key."""
         return self.updates.filter(pc.greater(self.updates[DIFF], 0))
 
     @property
     def deleted(self) -> pa.Table:
-        """The updates that take rows away, with negative dd_diff; not of a subscription by key."""
+        """The updates that remove rows, with negative dd_diff; not for a subscription with a key."""
         return self.updates.filter(pc.less(self.updates[DIFF], 0))
 
     def times(self) -> Iterator[Batch]:
-        """A batch for each time that it has updates of, and one without updates where it goes further than that."""
+        """A batch for each time that has updates, and an empty one if the batch advances beyond the last of them."""
         updates, after, begin = self.updates, self.after, 0
         ends = pc.run_end_encode(updates[TIME].combine_chunks()).run_ends.to_pylist() if updates.num_rows else []
         for end in ends:
@@ -86,13 +87,13 @@ class Batch:
 
 @dataclass
 class Subscription:
-    """Follows a collection, and holds its history back from compaction as long as it is open.
+    """Follows a collection, and holds its history back from compaction while it is open.
 
-    With a ``name`` it goes on where the subscription of this name was: behind the batches that had been dealt with when
-    the next one was asked for, or when it was closed. It holds history back while it is away.
+    With a ``name`` it continues the subscription of this name, after the batches that were processed when it requested
+    the next one or was closed. A named subscription holds history back while it is away.
 
-    Raises FrontierError, naming ``since``, if what it needs has been let go; ConfigError for options that contradict
-    each other.
+    Raises FrontierError, naming ``since``, if the history that it needs has been compacted; ConfigError for
+    contradicting options.
     """
 
     place: CollectionStore
@@ -100,9 +101,9 @@ class Subscription:
     shape: Shape = field(default_factory=Shape)
     name: str | None = None
     reads: Reads | None = None
-    """By default its own, from the files."""
+    """By default, it reads from the files for itself."""
     holder: Holder | None = None
-    """By default its own; not with a name."""
+    """By default, it has a hold of its own. Not allowed with a name."""
 
     def __post_init__(self) -> None:
         start = self.start
@@ -112,7 +113,7 @@ class Subscription:
         remembered = self._named.remembered if self._named and start.as_of is None else None
         begin_at = remembered if remembered is not None else start.as_of
         self._at: Time = frontiers.last if begin_at is None else begin_at
-        """Below it, and at it once it has begun, everything has been delivered."""
+        """Everything below this time has been delivered, and once it has begun also everything at it."""
         self._has_begun = not start.snapshot or remembered is not None
         if start.up_to is not None and start.up_to <= self._at:
             raise ConfigError(
@@ -122,14 +123,14 @@ class Subscription:
             )
         if self._at < frontiers.upper:
             frontiers.require(self._at, self.place.name)
-        # What a name remembers is where to go on without a snapshot.
+        # A name stores a position from which to continue without a snapshot.
         own = self.holder or ReadHold(self.place)
         self._hold: Holder = self._named if self._named and self._has_begun else own
-        self._hold.at(self._at)
+        self._hold.advance_to(self._at)
 
     @property
     def at(self) -> Time:
-        """The latest time up to which all has been delivered, once something has."""
+        """The latest time (ms) up to which everything has been delivered, once it has begun."""
         return self._at
 
     @cached_property
@@ -148,14 +149,14 @@ class Subscription:
         return self._has_begun and self.start.up_to is not None and self._at >= self.start.up_to - 1
 
     def poll(self, *, at_once: bool = False) -> Batch | None:
-        """What is new; None if nothing is. Whoever asks has dealt with all that came before. ``at_once``: updates
-        of several times come summed up at the last of them."""
+        """The next batch; None if nothing is new. A call confirms that all earlier batches have been processed.
+        ``at_once``: sums updates of several times up at the last one."""
         step = self.next_step(at_once=at_once)
         return None if step is None else self.delivered(step, self.read(step))
 
     def next_step(self, *, at_once: bool = False) -> Step | None:
-        """What has to be read for the next batch; None if nothing is new. Whoever asks has dealt with all that came
-        before."""
+        """The read for the next batch; None if nothing is new. A call confirms that all earlier batches have been
+        processed."""
         if self.has_ended:
             self.close()
             return None
@@ -168,42 +169,43 @@ class Subscription:
         return Step(self._at, last, at_once) if last > self._at else None
 
     def read(self, step: Step) -> pa.Table:
-        """What a step reads; nothing else moves. Raises FrontierError if that has been let go."""
+        """Reads a step, without moving the subscription. Raises FrontierError if the updates have been compacted."""
         if step.after is None:
             return self._reads.contents(step.up_to, self.shape)
         return self._reads.changes(step.after, step.up_to, self.shape, at_once=step.at_once)
 
     def delivered(self, step: Step, updates: pa.Table) -> Batch:
-        """The batch of a step, with what has been read for it."""
+        """The batch of a step whose updates have been read. Moves the subscription."""
         self._has_begun, self._at = True, step.up_to
         return Batch(updates, step.up_to + 1, step.after)
 
     def _update_hold(self) -> None:
-        """History is held from where it is, with its name once it has begun."""
+        """Holds history from the current position on, by name once it has begun."""
         if self._named and self._has_begun and self._hold is not self._named:
-            self._named.at(self._at)
-            self._hold.forget()
+            self._named.advance_to(self._at)
+            self._hold.release()
             self._hold = self._named
-        self._hold.at(self._at)
+        self._hold.advance_to(self._at)
 
     def close(self) -> None:
-        """It reads no more, has dealt with what it has read, and holds no history back unless it has a name. A closed
-        one may go on, as long as history is there."""
+        """Confirms all batches and ends the hold, except a named one. A closed subscription can be continued as long as
+        the history is there."""
         if self._has_begun and self._named:
             self._update_hold()
         self._release_hold()
 
     def _release_hold(self) -> None:
-        """It reads no more; one with a name comes back to what it may not have dealt with."""
+        """Ends the hold, except a named one, without confirming the last batch."""
         if self._hold is not self._named:
-            self._hold.forget()
+            self._hold.release()
 
     def forget(self) -> None:
-        """It reads no more, and if it has a name will not come back."""
-        self._hold.forget()
+        """Ends the hold, also a named one, which cannot be continued then."""
+        self._hold.release()
 
     def wait(self, timeout: float | None = None) -> Batch | None:
-        """The next batch; None if the subscription has ended, or none has come within ``timeout`` seconds."""
+        """The next batch. Returns None if the subscription has ended, or if none comes within ``timeout`` seconds
+        (None: no limit)."""
         deadline = None if timeout is None else clock.monotonic() + timeout
         while not self.has_ended:
             batch = self.poll()

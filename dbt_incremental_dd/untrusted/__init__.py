@@ -1,1 +1,1 @@
-"""SQL that others have written: what of it is computed, and how much it may take."""
+"""SQL written by others: which statements are allowed, and what they may consume."""

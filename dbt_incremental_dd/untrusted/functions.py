@@ -1,7 +1,7 @@
-"""The functions of DuckDB that a statement of others may call: those whose results come from their arguments alone,
-from the clock or from chance. None of them reads a file, a setting, the environment or a table that it is told by name.
+"""The DuckDB functions that a statement written by others may call: their results depend on their arguments, the clock
+or chance only. None of them reads a file, a setting, the environment, or a table given by name.
 
-A function of a newer DuckDB is refused until it is listed here.
+Functions of newer DuckDB versions are refused until they are listed here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ ALLOWED = frozenset(
         [_NUMBERS, _TEXTS, _TIMES, _NESTED, _GEOMETRY, _AGGREGATES, _WINDOWS, _OPERATORS, "unnest count_star"]
     ).split()
 )
-"""In expressions; in small letters."""
+"""Allowed in expressions; in lower case."""
 TABLES = frozenset(
     [
         "generate_series",
@@ -115,13 +115,13 @@ TABLES = frozenset(
         "unnest",
     ]
 )
-"""In FROM."""
+"""Allowed in FROM."""
 
 _REFUSED_FAMILIES = re.compile(
     r"__\w+|(icu_)?collate_\w+|(duckdb|pragma|pg|read|parquet|enable|disable|has|python|test|truncate)_\w+"
     r"|\w+_external_resource(_\w+)?|\w+_scan(_\w+)?"
 )
-"""Those of the optimizer; those that read files, settings or the catalog, or write anything."""
+"""The optimizer's functions, and those that read files, settings or the catalog, or write anything."""
 _REFUSED_TABLES = frozenset(
     {
         "add_grammar_extension",
@@ -139,7 +139,7 @@ _REFUSED_TABLES = frozenset(
 
 
 def is_refused(name: str) -> bool:
-    """Whether it is known, and refused for what it does."""
+    """Whether the function is known and refused."""
     return name in _REFUSED_WORDS or name in _REFUSED_TABLES or bool(_REFUSED_FAMILIES.fullmatch(name))
 
 

@@ -1,4 +1,4 @@
-"""How much the statements of one engine may take, and the end of those that take more."""
+"""Limits of the statements of one engine, and their enforcement."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dbt_incremental_dd.core.errors import ConfigError, QueryCanceled
 
 MIB = 1 << 20
 _CHECK_SECONDS = 0.05
-"""Seconds between looks at what is being computed."""
+"""Interval at which running statements are checked."""
 _MEMORY_SHARE = 4
-"""One part in so many of the machine's memory, by default."""
+"""The default limit is the machine's memory divided by this."""
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": MIB, "G": 1 << 30, "T": 1 << 40}
 BY_CLIENT = "canceling statement due to user request"
 BY_TIMEOUT = "canceling statement due to statement timeout"
@@ -24,7 +24,7 @@ BY_MEMORY = "out of memory: the statements of all clients take more than the ser
 
 
 def machine_memory() -> int:
-    """Bytes of the machine, or of the control group that this process is in."""
+    """Bytes of memory of the machine, or of this process's control group."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -36,7 +36,7 @@ def machine_memory() -> int:
 
 
 def parse_memory(text: str) -> int:
-    """Bytes of ``512MB``, ``4GiB`` or ``25%`` of the machine. Raises ConfigError for what is none of these."""
+    """Bytes of ``512MB``, ``4GiB`` or ``25%`` of the machine's memory. Raises ConfigError for anything else."""
     plain = text.strip().upper().removesuffix("IB").removesuffix("B")
     number, unit = (plain[:-1], plain[-1:]) if plain[-1:] in ("K", "M", "G", "T", "%") else (plain, "")
     try:
@@ -51,8 +51,8 @@ def parse_memory(text: str) -> int:
 @dataclass(frozen=True)
 class Limits:
     """``memory``: bytes for all statements together, by default a quarter of the machine's. ``seconds``: for computing
-    one statement, None for any number; time that its client takes to read is not counted. ``at_once``: statements that
-    a server computes at a time; ``waiting``: those that wait for their turn, beyond which more are refused."""
+    one statement, not counting the time its client takes to read; None: no limit. ``at_once``: statements that a server
+    computes at a time. ``waiting``: statements that may wait; more are refused."""
 
     memory: int | None = None
     seconds: float | None = 60.0
@@ -61,36 +61,37 @@ class Limits:
 
     @property
     def bytes(self) -> int:
-        """The memory."""
+        """The memory limit in bytes."""
         return max(machine_memory() // _MEMORY_SHARE, 16 * MIB) if self.memory is None else self.memory
 
 
 class Interruptible(Protocol):
-    """What DuckDB computes with."""
+    """A DuckDB connection or cursor."""
 
     def interrupt(self) -> None:
-        """Ends what is being computed, with an error."""
+        """Interrupts the computation, which then raises an error."""
 
 
 class StatementRun:
-    """One statement. ``interrupt`` may come from any thread, at any time."""
+    """The run of one statement. ``interrupt`` may be called from any thread, at any time."""
 
     def __init__(self, watchdog: Watchdog, seconds: float | None) -> None:
         self._watchdog = watchdog
         self.left = seconds
         self.reason: str | None = None
-        """Why it has been interrupted, once it has."""
+        """Why it was interrupted; None if it was not."""
         self.cursor: Interruptible | None = None
 
     def interrupt(self, reason: str = BY_CLIENT) -> None:
-        """It computes no more."""
+        """Interrupts the statement, now or when it next computes."""
         self.reason = self.reason or reason
         if self.cursor is not None:
             self.cursor.interrupt()
 
     @contextmanager
     def computing(self, cursor: Interruptible) -> Iterator[None]:
-        """A block in which ``cursor`` computes for it. Raises QueryCanceled if it was interrupted before."""
+        """A block in which ``cursor`` computes for the statement. Raises QueryCanceled if it has been interrupted
+        before."""
         self.cursor = cursor
         self._require()
         begin = time.monotonic()
@@ -110,8 +111,8 @@ class StatementRun:
 
 
 class Watchdog:
-    """Interrupts statements that compute for too long; and all of them where the process has grown by more than twice
-    ``memory`` bytes: not all that DuckDB takes is counted by its own limit."""
+    """Interrupts statements that exceed their time; and all statements if the process grows by more than twice
+    ``memory`` bytes, because DuckDB's own limit does not count all that it allocates."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
@@ -122,7 +123,7 @@ class Watchdog:
 
     @contextmanager
     def over(self, run: StatementRun) -> Iterator[None]:
-        """As long as the block runs."""
+        """Watches the run while the block runs."""
         with self._changed:
             if not self._runs:
                 self._baseline = _resident()
@@ -160,7 +161,7 @@ class Watchdog:
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has; 0 if the system does not say."""
+    """This process's resident memory in bytes; 0 if the system does not report it."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

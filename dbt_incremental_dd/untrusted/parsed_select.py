@@ -1,5 +1,4 @@
-"""A SELECT as DuckDB parses it. It is read only if each part of its syntax tree is one that reads: what is not known to
-be harmless is refused."""
+"""A SELECT as DuckDB parses it. It is allowed only if every part of its syntax tree is known to be harmless."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ from dbt_incremental_dd.untrusted.functions import ALLOWED, TABLES, is_refused
 from dbt_incremental_dd.untrusted.sized import FORMATS, SIZED
 
 MAX_CHARACTERS = 256 * 1024
-"""Characters of a statement."""
+"""Maximum length of a statement."""
 
 MAX_DEPTH = 64
-"""Brackets within brackets, those in texts and comments as well: DuckDB's parser takes cubic time for many that are not
-closed, and cannot be interrupted."""
+"""Maximum depth of brackets, including those in strings and comments. DuckDB's parser takes cubic time for unclosed
+brackets, and cannot be interrupted."""
 
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _REFERENCES = {
@@ -38,15 +37,15 @@ _EXPRESSIONS = {
 }
 _SHOWN = {"tables", "schemas", "databases", "__show_tables_expanded"}
 _BUILT_IN = {"main", "memory", "system", "temp", "pg_catalog", "information_schema"}
-"""Catalogs and schemas in which DuckDB's own functions are."""
+"""Catalogs and schemas that contain DuckDB's own functions."""
 _DESCRIBED = {("information_schema", name) for name in ("tables", "columns", "schemata")}
 _WIDE = re.compile(r"\d{5}|\*|\{[^}]*\{")
 
 
 @dataclass(frozen=True)
 class ParsedSelect:
-    """``tables``: schema (empty if none is given) and name of each stored table that it names, in small letters.
-    ``defined``: names that it gives to its own subqueries."""
+    """``tables``: schema (empty if none is given) and name of each stored table that it reads, in lower case.
+    ``defined``: names of its CTEs."""
 
     tables: tuple[tuple[str, str], ...]
     defined: frozenset[str]
@@ -54,7 +53,8 @@ class ParsedSelect:
 
 @lru_cache(256)
 def parse_select(sql: str, functions: frozenset[str] = frozenset()) -> ParsedSelect:
-    """``functions``: others that it may call besides. Raises QueryError for anything but one SELECT that only reads."""
+    """Parses a statement. ``functions``: further functions that it may call. Raises QueryError unless it is one
+    read-only SELECT."""
     if len(sql) > MAX_CHARACTERS:
         raise QueryError(f"the statement has {len(sql)} characters, more than {MAX_CHARACTERS}", "Send it in parts.")
     if _depth(sql) > MAX_DEPTH:
@@ -91,17 +91,17 @@ def _tree(sql: str) -> Any:
 
 
 class _Walk:
-    """Over one tree."""
+    """Checks one syntax tree."""
 
     def __init__(self, functions: frozenset[str]) -> None:
         self._allowed = ALLOWED | functions
         self._tables: list[tuple[str, str]] = []
         self._defined: set[str] = set()
         self._in_from: set[int] = set()
-        """Function nodes of FROM, which are seen after what they stand in."""
+        """Function nodes in FROM, which the walk visits again after their parents."""
 
     def reading(self, tree: Any) -> ParsedSelect:
-        """Raises QueryError for a part that is not known to read only."""
+        """The tables that the tree reads. Raises QueryError for a part that is not known to be read-only."""
         for node in _nodes(tree):
             self._require(node)
         own = [(schema, name) for schema, name in self._tables if (schema, name) not in _DESCRIBED]
@@ -164,7 +164,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_narrow(node: dict[str, Any]) -> bool:
-    """Whether a format is a constant, which asks for no great width."""
+    """Whether the format is a constant that does not request a large width."""
     arguments = node.get("arguments") or [{"expression": child} for child in node.get("children", ())]
     first = arguments[0]["expression"] if arguments else {}
     if first.get("class") != "CONSTANT":

@@ -1,25 +1,25 @@
-"""Functions that make much of little in one call, which DuckDB cannot interrupt: macros of their names refuse arguments
-that ask for too much."""
+"""Functions whose result can be much larger than their arguments. DuckDB cannot interrupt a call, so macros of the same
+names refuse arguments that request too much."""
 
 from __future__ import annotations
 
 MAX_SIZE = 100_000
-"""Characters, bytes or elements that one call may make."""
+"""Maximum number of characters, bytes or elements that one call may produce."""
 _MAX_PAIRS = 100_000
-"""Pairs of characters that one call may compare."""
+"""Maximum number of pairs of characters that one call may compare."""
 
 _DISTANCES = ("levenshtein", "editdist3", "damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity")
 _PADS = ("lpad", "rpad")
 _RANGES = ("range", "generate_series")
 _RESIZES = ("list_resize", "array_resize")
 FORMATS = frozenset({"format", "printf"})
-"""Those whose first argument says how wide their result is."""
+"""Functions whose first argument, a format, determines the width of their result."""
 SIZED = frozenset({"repeat", "bitstring", "bar", "equi_width_bins", *_DISTANCES, *_PADS, *_RANGES, *_RESIZES, *FORMATS})
-"""All of them."""
+"""All functions with macros here."""
 
 
 def macros() -> list[str]:
-    """The statements that make them, in a database that has none of their names."""
+    """Statements that create the macros in an empty database."""
     found = {
         "repeat": [_call("repeat", "x, n", f"length(x::VARCHAR)::DOUBLE * n > {MAX_SIZE}", "n")],
         "bitstring": [_call("bitstring", "x, n", f"n > {MAX_SIZE}", "n")],
@@ -48,7 +48,7 @@ def _resize(name: str) -> str:
 
 
 def _ranges(name: str) -> list[str]:
-    """Of numbers, or of times with an interval between them."""
+    """Macros for ranges of numbers, and of timestamps with an interval."""
     a, b, c = (f"try_cast({one}::VARCHAR AS DOUBLE)" for one in "abc")
     begin, end = (f"epoch_us(try_cast({one}::VARCHAR AS TIMESTAMP))::DOUBLE" for one in "ab")
     step = "epoch_us(try_cast(c::VARCHAR AS INTERVAL))"

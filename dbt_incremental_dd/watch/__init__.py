@@ -1,1 +1,2 @@
-"""Models kept up to date all the time: a warm session and manifest, and a run as soon as a source has something new."""
+"""`dbt-dd watch`: keeps models up to date with a warm session and manifest, and runs them whenever a source has
+something new."""

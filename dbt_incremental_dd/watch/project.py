@@ -15,12 +15,12 @@ from dbt_incremental_dd.trace.layout import Storage, open_storage
 
 
 class RunFailed(DifferentialError):
-    """A run in which at least one model failed, with what dbt said of each."""
+    """A run in which a model failed, with dbt's message for each."""
 
 
 @dataclass(frozen=True)
 class ModelResult:
-    """One model's part in a run."""
+    """One model's result in a run."""
 
     name: str
     rows_added: int
@@ -29,8 +29,8 @@ class ModelResult:
 
 @dataclass
 class Project:
-    """``arguments``: further ones for every command, such as a target; ``select`` and ``exclude``: of models, in dbt's
-    words."""
+    """``arguments``: added to every command, such as a target. ``select`` and ``exclude``: selectors of models, in
+    dbt's syntax."""
 
     folder: str
     profiles: str | None = None
@@ -41,7 +41,7 @@ class Project:
     _selected: frozenset[str] | None = field(default=None, init=False)
 
     def parse(self) -> None:
-        """Reads the project anew. Raises ConfigError with what dbt says is wrong with it."""
+        """Parses the project. Raises ConfigError with dbt's message if it is invalid."""
         result = self._invoke(["parse"], None)
         if not result.success:
             raise ConfigError(f"the project in {self.folder} cannot be parsed: {result.exception}")
@@ -49,7 +49,7 @@ class Project:
         self._selected = frozenset(self._listed()) if self.select or self.exclude else None
 
     def _listed(self) -> list[str]:
-        """Unique ids of the models that are selected. Raises ConfigError if there are none."""
+        """Unique ids of the selected models. Raises ConfigError if there are none."""
         selection = [word for name in ("select", "exclude") for word in _option(name, getattr(self, name))]
         how = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]
         found = self._invoke(["list", *how, *selection], self._manifest)
@@ -61,21 +61,21 @@ class Project:
         return [str(json.loads(line)["unique_id"]) for line in found.result]
 
     def sources(self) -> dict[str, SourceSpec]:
-        """What models read from outside, by unique id. Raises ConfigError for settings that cannot be honoured."""
+        """The sources that models read, by unique id. Raises ConfigError for invalid settings."""
         read = {parent for node in self._models() for parent in node.depends_on.nodes}
         nodes = {name: node for name, node in self._manifest.sources.items() if name in read}
         return {name: source_of(node.to_dict(), self.folder)[1] for name, node in nodes.items()}
 
     def affected(self, sources: Iterable[str]) -> list[str]:
-        """Selectors of all models that read these sources, whatever is between, with all that those read: so that
-        nothing downstream waits for a model that was not run."""
+        """Selectors of all models downstream of these sources, and of all that those read, so that no model waits for
+        one that was not run."""
         manifest = self._manifest
         below = _closure(sources, manifest.child_map)
         whole = _closure(below, manifest.parent_map)
         return sorted(".".join(node.fqn) for node in self._models() if node.unique_id in whole)
 
     def files(self) -> list[str]:
-        """What the project is written in: a change of one of them is a change of the project."""
+        """The project's files and folders: a change of one of them is a change of the project."""
         nodes = [*self._manifest.nodes.values(), *self._manifest.sources.values(), *self._manifest.macros.values()]
         own = {node.original_file_path for node in nodes if node.package_name == self._manifest.metadata.project_name}
         folders = {os.path.dirname(path) for path in own}
@@ -83,12 +83,12 @@ class Project:
         return [os.path.join(self.folder, name) for name in names if name]
 
     def run(self, select: Sequence[str] | None = None) -> list[ModelResult]:
-        """One `dbt run` of these models, or of all that are selected. Raises RunFailed, naming each model that failed
-        and why."""
+        """One `dbt run` of these models, or of all selected ones. Raises RunFailed, naming each model that failed and
+        why."""
         if select is None and self._selected is not None:
             select = [".".join(node.fqn) for node in self._models()]
         selection = _option("select", select or ())
-        # What relations there are is asked for where it is needed, and nobody reads the artifacts of each run.
+        # Relations are looked up when they are needed, and the artifacts of each run are not read.
         flags = ["--no-populate-cache", "--no-write-json"]
         forget_compiled(self._manifest)
         result = self._invoke(["run", *flags, *selection], self._manifest)
@@ -102,7 +102,7 @@ class Project:
         return [_result_of(one) for one in results]
 
     def storage(self) -> Storage:
-        """Where the collections are, as the profile says; known after the first run."""
+        """The collections' storage as configured in the profile; available after the first run."""
         from dbt.adapters.factory import get_adapter_by_type
 
         credentials = get_adapter_by_type("differential").config.credentials
@@ -122,7 +122,8 @@ class Project:
 
 
 def forget_compiled(manifest: Any) -> None:
-    """Makes dbt compile everything anew: it puts the text of ephemeral models into a model's once alone."""
+    """Makes dbt compile everything again. Otherwise it would not insert the text of ephemeral models into models a
+    second time."""
     for node in manifest.nodes.values():
         if getattr(node, "compiled", False):
             node.compiled, node.compiled_code = False, None
@@ -134,7 +135,7 @@ def _option(name: str, values: Sequence[str]) -> list[str]:
 
 
 def _closure(names: Iterable[str], steps: dict[str, list[str]]) -> set[str]:
-    """All that is reached, with the beginnings."""
+    """All nodes that are reachable, including the given ones."""
     found: set[str] = set()
     pending = list(names)
     while pending:

@@ -1,4 +1,4 @@
-"""Looks at the sources of projects, and runs what a change concerns."""
+"""Polls the sources of projects, and runs the models that a change affects."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.watch.project import ModelResult, Project
 
 POLL = 0.05
-"""Seconds between looks at sources on a local disk, where a look takes less than a tenth of that."""
+"""Interval at which sources on a local disk are polled; a poll takes less than a tenth of it."""
 _PROJECT_POLL_SECONDS = 2.0
-"""Seconds between looks at the project's own files."""
+"""Interval at which the project's own files are polled."""
 _RETRY_SECONDS = 15.0
-"""Seconds after which what has failed is tried again."""
+"""Interval at which failed models are run again."""
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """In seconds: ``every`` all models run also without news, for sources that only a run can look at, and for rows
-    that leave as time passes; ``compaction`` as often as history beyond the window is let go. 0: never."""
+    """Intervals in seconds; 0: never. ``every``: runs of all models even if nothing is new, for sources without a
+    change token, and for rows that leave as time passes. ``compaction``: compaction of history beyond the window."""
 
     every: float = 60.0
     compaction: float = 600.0
@@ -34,7 +34,7 @@ class Intervals:
 
 @dataclass
 class WatchedProject:
-    """One project, and what its sources looked like when its models were last run."""
+    """One project, and its sources' change tokens as of its last run."""
 
     project: Project
     report: Callable[[str], None] = print
@@ -47,14 +47,14 @@ class WatchedProject:
     _has_failed: bool = field(default=False, init=False)
 
     def begin(self) -> None:
-        """The first run, of everything. Raises what is wrong with the project."""
+        """Runs everything once. Raises errors in the project."""
         self.project.parse()
         self._sources = self.project.sources()
         self._files = _stamps(self.project.files())
         self._run((), "everything")
 
     def step(self) -> bool:
-        """Runs what there is to run; whether there was anything."""
+        """Runs what is due. Returns whether anything was."""
         if self._is_due("files", _PROJECT_POLL_SECONDS) and self._has_changed():
             return True
         changed_sources = [name for name in self._sources if self._is_new(name)]
@@ -69,8 +69,8 @@ class WatchedProject:
         return False
 
     def _run(self, changed_sources: Sequence[str], why: str) -> bool:
-        """Models on these sources, or all. What a source looks like is taken down before: what comes meanwhile is news
-        for the next run."""
+        """Runs the models on these sources, or all. Tokens are read before the run, so that what arrives meanwhile is
+        new in the next run."""
         began = clock.monotonic()
         tokens = {name: self._token(name) for name in (changed_sources or self._sources)}
         self._tokens.update(tokens)
@@ -105,7 +105,7 @@ class WatchedProject:
         return change_token(self._storage or Storage(self.project.folder), self._sources[name])
 
     def _has_changed(self) -> bool:
-        """Takes the project in anew where it has been edited."""
+        """Parses and runs the project if it has been edited. Returns whether it has."""
         files = _stamps(self.project.files())
         if files == self._files:
             return False
@@ -133,7 +133,7 @@ class WatchedProject:
         return True
 
     def _is_due(self, what: str, seconds: float) -> bool:
-        """Whether that long has gone by since it was last due; 0 seconds never."""
+        """Whether ``seconds`` have passed since it was last due; never if 0."""
         last = self._due.setdefault(what, clock.monotonic())
         if not seconds or clock.monotonic() - last < seconds:
             return False
@@ -142,7 +142,7 @@ class WatchedProject:
 
 
 def watch(projects: Sequence[WatchedProject], stop: threading.Event) -> None:
-    """Keeps them all up to date until it is told to stop. Raises what is wrong with a project at the beginning."""
+    """Keeps the projects up to date until ``stop`` is set. Raises errors in a project at the start."""
     for watched in projects:
         watched.begin()
     while not stop.is_set():
