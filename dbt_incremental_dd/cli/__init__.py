@@ -1,4 +1,4 @@
-"""``dbt-dd``, the command line."""
+"""The command line, ``dbt-dd``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 when it did what was asked, 1 when not, 2 for a wrong call, 130 where it was interrupted.
+    """Runs one command. Returns its exit status: 0 for success, 1 for failure, 2 for invalid arguments, 130 if
+    interrupted.
 
-    What a command needs is imported in here, so that it can be interrupted at any moment.
+    Commands import what they need inside this function, so that they can be interrupted at any moment.
     """
     try:
         from dbt_incremental_dd.cli.arguments import parser

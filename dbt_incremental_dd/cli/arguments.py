@@ -11,7 +11,8 @@ _ABOUT = "Look at collections, explain, verify, query, compact and vacuum them. 
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of a command's arguments: ``verb``, its own, and where the collections are, before or after the verb."""
+    """The parser of ``dbt-dd``: ``verb``, its own arguments, and the collections' location, before or after the
+    verb."""
     made = argparse.ArgumentParser(prog="dbt-dd", description=_ABOUT, parents=[_everywhere()])
     made.add_argument("--version", action="version", version=f"dbt-dd {version}")
     made.set_defaults(state_root=None, project_dir=None, profiles_dir=None, target=None)
@@ -49,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _everywhere() -> argparse.ArgumentParser:
-    """Without defaults: a verb's parser would put them over what stood before the verb. Parsers that share one share
-    their defaults, too."""
+    """Arguments without defaults: a verb's parser would overwrite values before the verb with its defaults. Parsers
+    that share a parent also share its defaults."""
     made = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     where = made.add_argument_group("where the collections are")
     where.add_argument("--project-dir", help="the dbt project (default: the current folder)")

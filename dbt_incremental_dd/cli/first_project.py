@@ -62,9 +62,9 @@ Then put another file into data/orders, and run again: only the new records are 
 
 
 def write_first_project(folder: Path) -> str:
-    """Writes the project into a new or empty folder, and says what to do next.
+    """Writes the project into a new or empty folder. Returns the next steps as text.
 
-    Raises ConfigError if something is in the folder, or its name cannot be a project's.
+    Raises ConfigError if the folder is not empty, or its name is not valid for a project.
     """
     name = folder.resolve().name.replace("-", "_")
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):

@@ -1,4 +1,4 @@
-"""The differential models of a project, as dbt's last parse has left them in ``target/manifest.json``."""
+"""The differential models of a project, from ``target/manifest.json`` of dbt's last parse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from dbt_incremental_dd.runtime.orphans import Owners
 
 
 def owners(folder: str) -> Owners | None:
-    """None if the project has not been parsed yet. Raises ConfigError, naming the file, if it cannot be read."""
+    """The project's packages and models; None if the project has not been parsed yet. Raises ConfigError, naming the
+    file, if it cannot be read."""
     file = _target(Path(folder)) / "manifest.json"
     if not file.exists():
         return None

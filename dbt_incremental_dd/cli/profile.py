@@ -1,6 +1,6 @@
-"""Where the collections are, and how Spark is reached, as the profile of a dbt project says.
+"""The collections' location and Spark's settings, from the profile of a dbt project.
 
-Plain profiles are read without dbt, whose import takes longer than most verbs; templates are rendered by dbt itself.
+Plain profiles are read without dbt, whose import takes longer than most verbs; templates are rendered by dbt.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 
 def project_of(options: argparse.Namespace) -> tuple[str, str]:
-    """The project's folder, and that of its profiles. Raises ConfigError if there is none, or its target is not
-    valid."""
+    """The folders of the project and its profiles. Raises ConfigError if there is no project, or its target is
+    invalid."""
     folder = _project_folder(options.project_dir)
     if not (folder / "dbt_project.yml").exists():
         raise _no_project(folder)
@@ -31,7 +31,7 @@ def project_of(options: argparse.Namespace) -> tuple[str, str]:
 
 
 def project_folder(options: argparse.Namespace) -> str | None:
-    """The folder of the project that a call is about; None if it is about a state root alone."""
+    """The project's folder; None if the call concerns a state root only."""
     given = (options.project_dir, options.profiles_dir, options.target)
     folder = _project_folder(options.project_dir)
     if (options.state_root is not None and given == (None, None, None)) or not (folder / "dbt_project.yml").exists():
@@ -41,7 +41,7 @@ def project_folder(options: argparse.Namespace) -> str | None:
 
 @dataclass(frozen=True)
 class Location:
-    """``storage_options`` are for the state root, ``settings`` for Spark."""
+    """A state root, its storage options, and Spark's ``settings``."""
 
     state_root: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -49,10 +49,10 @@ class Location:
 
 
 def locate(options: argparse.Namespace) -> Location:
-    """What a call means. ``--state-root`` without any other of its options needs no project.
+    """The location that the arguments name. ``--state-root`` needs no project if it stands alone.
 
-    Looked up once for a call. Raises ConfigError, naming the file, if the project, its profile or the target is not
-    there or not valid.
+    Looked up once for each call. Raises ConfigError, naming the file, if the project, its profile or the target is
+    missing or invalid.
     """
     if not hasattr(options, "location"):
         options.location = _locate(options)
@@ -103,7 +103,7 @@ def _no_project(folder: Path) -> ConfigError:
 
 
 def _project_folder(given: str | None) -> Path:
-    """As dbt finds it: the current folder, or the next one above it that is a project."""
+    """As dbt finds it: the current folder, or the nearest parent that is a project."""
     given = given or os.environ.get("DBT_PROJECT_DIR")
     if given is not None:
         return Path(given).absolute()
@@ -112,7 +112,7 @@ def _project_folder(given: str | None) -> Path:
 
 
 def _profiles_file(project: Path, given: str | None) -> Path:
-    """As dbt finds it; and in the project's own folder, where the call comes from another one."""
+    """As dbt finds it, and also in the project's own folder if that is not the current one."""
     given = given or os.environ.get("DBT_PROFILES_DIR")
     folders = [Path(given).absolute()] if given else [Path.cwd(), project, Path.home() / ".dbt"]
     for folder in folders:
@@ -144,7 +144,7 @@ def _entry(found: Any, name: Any, what: str, file: Path) -> dict[str, Any]:
 
 
 def _rendered(value: Any, file: Path) -> Any:
-    """A value with dbt's templates filled in; by dbt, unless they only name environment variables."""
+    """A value with its templates rendered: by dbt, unless they only name environment variables."""
     value = _with_variables(value)
     if not any(mark in str(value) for mark in ("{{", "{%", "{#")):
         return value
@@ -164,7 +164,7 @@ def _rendered(value: Any, file: Path) -> Any:
 
 
 def _with_variables(value: Any) -> Any:
-    """The value with what ``env_var`` says where a text is nothing else."""
+    """The value, with texts that consist of one ``env_var`` call replaced by the variable."""
     if isinstance(value, dict):
         return {key: _with_variables(entry) for key, entry in value.items()}
     found = _ENV_VAR.fullmatch(value) if isinstance(value, str) else None

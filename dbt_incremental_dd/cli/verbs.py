@@ -1,4 +1,4 @@
-"""What the verbs of ``dbt-dd`` do. Spark and dbt are imported by those that need them."""
+"""The verbs of ``dbt-dd``. Those that need Spark or dbt import them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _database(options: argparse.Namespace) -> Database:
 
 
 def _collection(options: argparse.Namespace, name: str) -> Collection:
-    """A collection by its full name, or by its last part where only one has it."""
+    """A collection by its full name, or by its last part if that is unique."""
     return _database(options).find(name)
 
 
@@ -66,7 +66,7 @@ def _print_no_collections(options: argparse.Namespace) -> int:
 
 
 def _status_row(found: Status) -> dict[str, object]:
-    """As it is printed: frontiers as times."""
+    """A status as it is printed, with frontiers as timestamps."""
     told = asdict(found)
     since = format_time(found.since) if found.since else "the beginning"
     return {"collection": told.pop("name"), **told, "since": since, "at": format_time(found.at)}
@@ -126,7 +126,7 @@ def _vacuum(options: argparse.Namespace) -> int:
 
 
 def _orphans(options: argparse.Namespace, storage: Storage) -> Iterator[str]:
-    """Reports what no model of the project owns, or removes it."""
+    """Reports the collections that no model of the project owns, or removes them."""
     from dbt_incremental_dd.cli.graph import owners
     from dbt_incremental_dd.runtime.orphans import orphans, remove_orphans
 
@@ -229,7 +229,7 @@ def _watch(options: argparse.Namespace) -> int:
 
 
 def _print_line(line: str) -> None:
-    """At once, also into a pipe."""
+    """Prints a line and flushes it."""
     print(line, flush=True)
 
 
@@ -283,4 +283,4 @@ VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "compact": _compact,
     "vacuum": _vacuum,
 }
-"""What each verb does; 0 if it did what was asked, else 1."""
+"""The function of each verb; it returns the exit status."""

@@ -1,1 +1,1 @@
-"""The words of the field as values: times, frontiers, updates, batches, schemas, errors. Standard library only."""
+"""The field's concepts as values: times, frontiers, types, schemas, data files, errors. Standard library only."""

@@ -1,4 +1,4 @@
-"""Data files of a trace, described well enough that a reader can choose them without opening them."""
+"""Data files of a trace, with what a reader needs to select them without opening them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from dbt_incremental_dd.core.time import Time
 class DataFile:
     """One immutable Parquet file of updates.
 
-    ``path`` is relative to the trace's root. ``first`` and ``last`` bound the updates' times, both inclusive.
-    ``min_diff >= 1`` says: nothing but insertions. ``bounds`` are (minimum, maximum) of columns that have them;
-    a column with NULLs has none.
+    ``path`` is relative to the trace's root. ``first`` and ``last`` bound the updates' times (ms), inclusively.
+    ``min_diff`` and ``max_diff`` bound their diffs. ``bounds`` are (minimum, maximum) of some columns without NULLs.
     """
 
     path: str
@@ -29,5 +28,5 @@ class DataFile:
 
     @property
     def inserts_only(self) -> bool:
-        """Whether every update in it is an insertion."""
+        """Whether all updates are insertions."""
         return self.min_diff >= 1

@@ -1,13 +1,13 @@
-"""Errors that users see: what is wrong, where, and what to do about it.
+"""Errors for users: what is wrong, where, and what to do.
 
-Every error names its subject (a model, source, column or file) in its message and carries a remedy.
+Every error names its subject (a model, source, column or file) in its message, and has a remedy.
 """
 
 from __future__ import annotations
 
 
 class DifferentialError(Exception):
-    """Base of all errors of this package. ``remedy`` says what the user can do."""
+    """Base class of this package's errors. ``remedy``: what the user can do."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class DifferentialError(Exception):
 
 
 class ConfigError(DifferentialError):
-    """A model's, source's or profile's configuration cannot be honoured."""
+    """The configuration of a model, source or profile is invalid or not supported."""
 
 
 class SessionError(DifferentialError):
@@ -35,31 +35,31 @@ class UnsupportedSQL(DifferentialError):
 
 
 class SourceError(DifferentialError):
-    """A source's records, files or relation cannot be read as its envelope says."""
+    """A source's records, files or relation cannot be read as configured."""
 
 
 class SinkError(DifferentialError):
-    """A collection's changes cannot be written to where they are published."""
+    """A collection's changes cannot be written to a sink."""
 
 
 class FrontierError(DifferentialError):
-    """A time lies outside the frontiers that a request needs, or a frontier would go back."""
+    """A time is outside of a collection's frontiers, or a frontier would go back."""
 
 
 class CommitConflict(DifferentialError):
-    """Another writer has moved the same frontier first; nothing of this commit is visible."""
+    """Another writer has advanced the same frontier first; nothing of this commit is visible."""
 
 
 class QueryError(DifferentialError):
-    """A model's SQL fails on the data that there is: a cast, a division, a function of the user's."""
+    """SQL fails on the data, for example in a cast, a division or a user's function, or a statement is invalid."""
 
 
 class ContractError(DifferentialError):
-    """A model's rows would violate a constraint of its contract."""
+    """A model's rows violate a constraint of its contract."""
 
 
 class ColumnsError(DifferentialError):
-    """A model's columns are not those of its contract: pairs of name and type, ``declared`` and ``found``."""
+    """A model's columns differ from its contract: pairs of name and type, ``declared`` and ``found``."""
 
     def __init__(self, message: str, declared: list[tuple[str, str]], found: list[tuple[str, str]]) -> None:
         super().__init__(message, "Correct the SQL, or the columns in the contract.")
@@ -68,16 +68,16 @@ class ColumnsError(DifferentialError):
 
 
 class QueryCanceled(QueryError):
-    """A statement has been ended before it was done: by its client, its time limit, or for want of memory."""
+    """A statement was interrupted: by its client, its time limit, or for lack of memory."""
 
 
 class ServerBusy(DifferentialError):
-    """A server computes and keeps waiting as many statements as it may."""
+    """A server already runs and queues as many statements as it may."""
 
 
 class RecursionLimit(DifferentialError):
-    """A recursive model does not come to a fixed point in as many iterations as it may take."""
+    """A recursive model does not reach a fixed point within its limit of iterations."""
 
 
 class StateError(DifferentialError):
-    """What is stored under ``state_root`` is missing, damaged, or not writable."""
+    """What is stored under ``state_root`` is missing, damaged or not writable."""

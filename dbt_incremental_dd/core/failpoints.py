@@ -1,8 +1,8 @@
-"""Points at which what is stored changes, by name, so that a test can end the process there.
+"""Failpoints: named points at which stored state changes, where tests can kill the process.
 
-``DD_STOP_AT=commit: before`` ends the process at that point as SIGKILL does, ``DD_STOP_AT=commit: before#3`` when it
-comes there for the third time; ``DD_POINTS=<file>`` notes each point that is reached, a line each. Without them a
-point costs one comparison.
+``DD_STOP_AT=commit: before`` kills the process (SIGKILL) at that point, ``DD_STOP_AT=commit: before#3`` when it is
+reached for the third time. ``DD_POINTS=<file>`` appends the name of each point reached to the file. Otherwise a point
+costs one comparison.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 
 def reached(name: str) -> None:
-    """Says that the process is at the point called ``name``."""
+    """Marks the failpoint ``name`` in the code."""
     if _watcher is not None:
         _watcher(name)
 
 
 def watch(stop_at: str = "", noted_in: str = "") -> None:
-    """From now on ends the process at that point, and notes points in that file; neither where both are empty."""
+    """Kills the process at ``stop_at`` and records points in ``noted_in`` from now on; neither if both are empty."""
     global _watcher
     _watcher = _watching(stop_at, noted_in) if stop_at or noted_in else None
 

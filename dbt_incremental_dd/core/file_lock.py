@@ -1,4 +1,4 @@
-"""A lock on a file: the operating system's, so that it is gone with its process, however that ends."""
+"""A file lock of the operating system, which is released when its process ends, however that happens."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
 
 def acquire(path: str, longest_wait: float, waiting: Callable[[str], None], is_free: Callable[[], bool]) -> int:
-    """A descriptor that has the lock until it is closed. Other descriptors wait, of the same process too.
+    """Returns a descriptor that has the lock until it is closed. Other descriptors wait, also those of the same
+    process.
 
-    ``waiting`` is told the holder's process once, where it takes more than two seconds; ``is_free``: what must hold
-    besides. Raises TimeoutError with the holder's process after ``longest_wait`` (seconds).
+    ``waiting`` is called once with the holder's process id if it takes more than two seconds. ``is_free`` must hold as
+    well. Raises TimeoutError with the holder's process id after ``longest_wait`` seconds.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -56,7 +57,7 @@ def _try(descriptor: int) -> bool:
 
 
 def is_locked_by_another(path: str) -> bool:
-    """Whether another process has locked a file in POSIX's way, as Java does."""
+    """Whether another process has locked a file by POSIX's ``lockf``, as Java does."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except OSError:

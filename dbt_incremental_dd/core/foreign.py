@@ -1,4 +1,4 @@
-"""Errors of others: Spark's, Arrow's, the disk's; what they say, in a line."""
+"""Errors of libraries and the operating system, summarized in a line."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _FILE = re.compile(r"(?:reading|read) (?:the )?(?:Parquet )?file:? '?(?:file:)?/
 _CALL = "An error occurred while calling "
 _LONGEST = 300
 _ENDED = ("Answer from Java side is empty", "Error while sending or receiving", "obtaining a new communication channel")
-"""What Py4J says of a JVM that is gone."""
+"""What Py4J's errors contain if the JVM is gone."""
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Whether the disk or a library has failed, and not this package or what Python raises for its mistakes."""
+    """Whether an error comes from the operating system or a library, and is not a bug in this package."""
     package = type(error).__module__.split(".")[0]
     return isinstance(error, OSError) or package not in (__name__.split(".")[0], *sys.stdlib_module_names)
 
 
 def reason(error: BaseException) -> str:
-    """The error's own words, without a stack: the deepest cause's where several are told."""
+    """The error's message without a stack: that of the innermost cause if there are several."""
     if isinstance(error, ConnectionRefusedError | ConnectionResetError) or any(text in str(error) for text in _ENDED):
         return (
             "Spark's JVM has ended, perhaps for want of memory: see spark.log, and spark.driver.memory in the profile"
@@ -32,6 +32,6 @@ def reason(error: BaseException) -> str:
 
 
 def file_of(error: BaseException) -> str | None:
-    """The file that could not be read, where the error names one."""
+    """The path of the file that could not be read, if the error names one."""
     found = _FILE.search(str(error))
     return found[1] if found else None

@@ -1,4 +1,4 @@
-"""Frontiers of a collection: it can be read exactly at the times ``since <= t < upper``."""
+"""A collection's frontiers: it can be read exactly as of the times ``since <= t < upper``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dbt_incremental_dd.core.time import Time, format_time
 
 @dataclass(frozen=True)
 class Frontiers:
-    """Times below ``upper`` are final; times below ``since`` have been compacted together."""
+    """Times below ``upper`` are final; times below ``since`` have been compacted into one. Both in ms."""
 
     since: Time
     upper: Time
 
     @property
     def last(self) -> Time:
-        """The latest time that is final."""
+        """The latest final time."""
         return self.upper - 1
 
     def readable(self, t: Time) -> bool:

@@ -1,7 +1,7 @@
-"""Manifests: what a commit says of its collection, beside its files and frontiers.
+"""Manifests: a commit's description of its collection, beside its files and frontiers.
 
-Versions add entries. One that an older version did not write has its default when it is read, and is not written by
-whoever rewrites the manifest, unless it has changed. Entries that this version does not know are kept as they are.
+Versions of this package add entries. An entry that an older version did not write has its default when it is read, and
+is written back only if it has changed. Unknown entries are kept.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from dbt_incremental_dd.core.time import Time
 
 FORMAT_VERSION = 1
 DEFAULT_RETAIN = 86_400_000
-"""Ms of history that a collection keeps where nothing else is said."""
+"""Default of ``retain_history``, in ms."""
 
 RunKind = Literal["build", "delta", "recompute"]
 
 
 class RecordedRun(NamedTuple):
-    """One run: updates that were new to it, all updates of its inputs then, and seconds up to its commit."""
+    """One run: its kind, the number of updates new to it, the number of all updates of its inputs, and the seconds up
+    to its commit."""
 
     kind: RunKind
     changed: int
@@ -31,7 +32,7 @@ class RecordedRun(NamedTuple):
 
     @staticmethod
     def from_json(kind: RunKind | bool, changed: int, total: int, seconds: float) -> RecordedRun:  # noqa: FBT001
-        """Former versions wrote whether the run was a build."""
+        """Former versions stored whether the run was a build."""
         if isinstance(kind, bool):
             kind = "build" if kind else "delta"
         return RecordedRun(kind, changed, total, seconds)
@@ -39,7 +40,7 @@ class RecordedRun(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordedChange:
-    """What a commit of rows did; ``input_rows`` is None if it is not known."""
+    """The effect of a commit of rows; ``input_rows`` is None if unknown."""
 
     strategy: str
     input_rows: int | None
@@ -50,8 +51,8 @@ class RecordedChange:
 
 @dataclass(frozen=True)
 class StoredPosition:
-    """The moment that the contents of the version stamped ``at`` show, and the latest time read of each input that is
-    at another one."""
+    """The moment that the contents of the version stamped ``at`` show, and the latest time read of each input that was
+    read at another one."""
 
     at: Time
     as_of: Time
@@ -60,14 +61,14 @@ class StoredPosition:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What all kinds of collections have in common.
+    """The entries that all kinds of collections share.
 
-    ``schema``: the visible columns. ``rows``: after the commit, with their multiplicity; None if that is not known.
+    ``schema``: the visible columns. ``rows``: their number after the commit, with multiplicity; None if unknown.
     ``retain_history``: ms. ``inner``: the version of each state that belongs to the commit. ``sorted_by``: the columns
     by which the trace's files are sorted.
 
-    An entry that is None is not written, except ``rows``. ``unsaid``: those that are not written as long as they have
-    their defaults. ``others``: entries that this version does not know.
+    An entry that is None is not written, except ``rows``. ``unsaid``: entries that are written only if they differ from
+    their defaults. ``others``: unknown entries.
     """
 
     kind: str = ""
@@ -82,7 +83,8 @@ class Manifest:
 
     @staticmethod
     def from_json(entries: Mapping[str, Any]) -> Manifest:
-        """The manifest of the kind that it names. Raises ValueError if an entry is not what this version writes."""
+        """A manifest of the kind that its entries name. Raises ValueError if an entry has not the form that this
+        version writes."""
         wrong = flaw(entries)
         if wrong is not None:
             raise ValueError(f"its entry {wrong} is none of this version's")
@@ -93,7 +95,7 @@ class Manifest:
         return kind(**said, unsaid=names - said.keys(), others=others)
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
+        """The manifest as it is stored."""
         defaults = type(self)()
         said = {name: getattr(self, name) for name in self.entries()}
         written = {
@@ -105,18 +107,18 @@ class Manifest:
 
     @classmethod
     def entries(cls) -> frozenset[str]:
-        """The names of the entries that this kind has."""
+        """The names of this kind's entries."""
         return frozenset(one.name for one in fields(cls)) - {"unsaid", "others"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelManifest(Manifest):
-    """Of a model. ``inputs``: the collection of each relation in the SQL. ``unique_id``: dbt's.
+    """A model's manifest. ``inputs``: the collection of each relation in the SQL. ``unique_id``: dbt's.
 
-    ``position`` is None if all inputs have been read up to the model's own time. ``temporal``: rows may change
-    without a change of an input. ``runs``: the latest of each kind, oldest first. ``can_recompute``: whether the query
-    may be run as one, None if that is not known; ``has_ties``: it leaves ties open; ``behind``: the last run has
-    left states behind. ``contract``: that which the rows keep to, empty if they keep to none.
+    ``position`` is None if all inputs have been read up to the model's own time. ``temporal``: rows may change without
+    a change of an input. ``runs``: the latest ones of each kind, oldest first. ``can_recompute``: whether Spark can run
+    the query as one; None if unknown. ``has_ties``: the query leaves ties open. ``behind``: the last run has not
+    updated all states. ``contract``: the contract that the rows satisfy; empty if there is none.
     """
 
     kind: str = "model"
@@ -138,7 +140,7 @@ class ModelManifest(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceManifest(Manifest):
-    """Of a source. ``records``: the columns of its records. ``progress``: what its connector has read."""
+    """A source's manifest. ``records``: the columns of its records. ``progress``: its connector's position."""
 
     kind: str = "source"
     envelope: str = ""
@@ -149,12 +151,12 @@ class SourceManifest(Manifest):
 
 
 def kind_of(manifest: Manifest | None) -> str:
-    """What a collection is, in messages."""
+    """The kind of a collection, for messages."""
     return (manifest.kind if manifest is not None else "") or "collection"
 
 
 def rows_after(before: Manifest | None, added: int, removed: int) -> int | None:
-    """How many rows there are after a change; ``before`` is None if there was nothing."""
+    """The number of rows after a change; None if unknown. ``before``: None if nothing was stored."""
     rows = before.rows if before is not None else 0
     return None if rows is None else rows + added - removed
 
@@ -170,11 +172,11 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "fallbacks": tuple,
     "runs": lambda runs: tuple(RecordedRun.from_json(*run) for run in runs),
 }
-"""How entries are read that are not stored as they are."""
+"""Readers of the entries that are not stored as they are."""
 
 
 def _plain(value: Any) -> Any:
-    """An entry as JSON has it."""
+    """An entry as a JSON value."""
     if isinstance(value, Schema):
         return value.to_json()
     if isinstance(value, RecordedChange | StoredPosition):

@@ -1,5 +1,4 @@
-"""The form of manifests. What is stored may have been written by anybody who can write the state root, so that it is
-checked before anything is made of it."""
+"""Checks the form of manifests: anybody who can write to the state root may have written them."""
 
 from __future__ import annotations
 
@@ -10,7 +9,8 @@ from dbt_incremental_dd.core.schema import Schema
 
 
 def flaw(manifest: Mapping[str, Any]) -> str | None:
-    """The first entry that is not what this version writes; None if all are. Unknown entries are left alone."""
+    """The first entry that has not the form that this version writes; None if there is none. Unknown entries are
+    ignored."""
     return next((key for key, is_right in _FORMS.items() if key in manifest and not is_right(manifest[key])), None)
 
 
@@ -31,7 +31,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_known(value: Any) -> bool:
-    """A count, or None if it is not known."""
+    """A count, or None if unknown."""
     return value is None or _is_count(value)
 
 

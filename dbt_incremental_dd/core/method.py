@@ -1,4 +1,4 @@
-"""The ways to reach Spark that a profile may name."""
+"""The methods to reach Spark that a profile may name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 
 
 def require_method(method: object) -> None:
-    """Raises ConfigError for a ``method`` of dbt-spark's by which only statements can be sent to a server."""
+    """Raises ConfigError for a dbt-spark ``method`` that only sends statements to a server."""
     if method in (None, "session"):
         return
     raise ConfigError(

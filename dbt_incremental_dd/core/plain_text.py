@@ -1,4 +1,4 @@
-"""Texts that mean the same value to every reader: what Spark makes of any other is for Spark to say."""
+"""Plain texts: those that mean the same value to every reader. All others are left to Spark."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Parser = Callable[[str], Any]
 
 
 class Unclear(ValueError):
-    """A text is one that Spark has to make a value of."""
+    """A text is not plain, so that only Spark can parse it."""
 
 
 _FIRST_YEAR = 1600
-"""Before, calendars differ."""
+"""Calendars differ before."""
 _DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
 _WITH_ZONE = re.compile(rf"{_DAY}[T ]{_TIME}(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)", re.ASCII)
@@ -45,7 +45,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def parser_of(dtype: Type) -> Parser | None:
-    """What makes a value of the type of a plain text; None of a type of which no text is plain."""
+    """The parser of a type's plain texts; None if the type has none."""
     if isinstance(dtype, Decimal):
         return _decimal(dtype)
     if dtype in _BITS:
@@ -54,7 +54,8 @@ def parser_of(dtype: Type) -> Parser | None:
 
 
 def pattern_of(dtype: Type) -> str | None:
-    """A regular expression of whole plain texts, but for the range of their values; None if there is none."""
+    """A regular expression that matches a type's plain texts, apart from the range of their values; None if there is
+    none."""
     if isinstance(dtype, Decimal):
         return _decimal_pattern(dtype)
     return _WHOLE.pattern if dtype in _BITS else _PATTERNS.get(dtype)

@@ -18,7 +18,7 @@ _RESERVED = re.compile(r"dd_\w*", re.IGNORECASE)
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a column of a source or a model cannot have this name: words that begin with ``dd_``, in any case."""
+    """Whether a name is reserved: it begins with ``dd_``, in any case. Columns of sources and models cannot have it."""
     return _RESERVED.fullmatch(name) is not None
 
 
@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """Columns in order; names are distinct without regard to case."""
+    """Ordered columns; names are distinct, case-insensitively."""
 
     columns: tuple[Column, ...]
 
@@ -51,7 +51,7 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     def find(self, name: str) -> Column | None:
-        """The column of that name, without regard to case."""
+        """The column of that name, case-insensitively; None if there is none."""
         return next((c for c in self.columns if c.name.lower() == name.lower()), None)
 
     def select(self, names: tuple[str, ...]) -> Schema:

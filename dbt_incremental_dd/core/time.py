@@ -11,10 +11,10 @@ from dbt_incremental_dd.core.errors import ConfigError
 Time = int
 
 BEGINNING: Time = -1
-"""Below every time at which an update can happen: every collection is empty as of it."""
+"""A time before all updates: every collection is empty as of it."""
 
 END: Time = 253_402_300_799_999
-"""The last one that an ISO 8601 timestamp can name: the end of the year 9999."""
+"""The last time that an ISO 8601 timestamp can express: the end of the year 9999."""
 
 _UNITS = {
     "ms": 1,
@@ -32,14 +32,14 @@ _UNITS = {
 
 
 def now() -> Time:
-    """The clock's time in ms."""
+    """The clock's time in ms since 1970."""
     return int(_clock.time() * 1000)
 
 
 def parse_time(text: str | int | float | datetime) -> Time:
-    """A time from epoch milliseconds, an ISO 8601 date or timestamp (UTC where it names no zone).
+    """A time (ms) from milliseconds since 1970, or an ISO 8601 date or timestamp (UTC unless it names a zone).
 
-    Raises ConfigError if the text is none of these or lies before 1970 or behind the year 9999.
+    Raises ConfigError if the text is none of these, before 1970 or after the year 9999.
     """
     if isinstance(text, bool):
         raise ConfigError(f"{text!r} is not a time", _TIME_HELP)
@@ -57,7 +57,7 @@ def parse_time(text: str | int | float | datetime) -> Time:
 
 
 def _within(ms: str | float, text: object) -> Time:
-    """Raises ConfigError if it is no time that an ISO timestamp can name."""
+    """Raises ConfigError if no ISO timestamp can express the time."""
     try:
         t = int(ms)
     except (ValueError, OverflowError):
@@ -78,7 +78,7 @@ _TIME_HELP = "Write an ISO 8601 timestamp such as 2013-06-01T00:00:00Z, or milli
 
 
 def format_time(t: Time) -> str:
-    """``2013-06-01 00:00:00``, with milliseconds only where there are any; UTC. Behind the year 9999 a number of ms."""
+    """``2013-06-01 00:00:00``, with milliseconds if there are any, in UTC. After the year 9999, a number of ms."""
     if t < 0:
         return "the beginning"
     if t > END:
@@ -89,7 +89,8 @@ def format_time(t: Time) -> str:
 
 
 def parse_duration(text: str | int) -> int:
-    """Milliseconds of ``'1 day'``, ``'90 minutes'``, ``'36h'``, or a plain number of ms."""
+    """Milliseconds of ``'1 day'``, ``'90 minutes'``, ``'36h'``, or of a number of ms. Raises ConfigError for anything
+    else."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+?)s?\s*", str(text))

@@ -32,7 +32,7 @@ class Type(metaclass=_HashConsed):
 
     @cached_property
     def text(self) -> str:
-        """The type as it is stored."""
+        """The stored form of the type."""
         return _text(self.json)
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Type(metaclass=_HashConsed):
 
 @dataclass(frozen=True, eq=False)
 class Atomic(Type):
-    """A type without parts, by its name: ``long``, ``char(3)``, ``interval day to second``, ``variant``."""
+    """A type without parameters that are types: ``long``, ``char(3)``, ``interval day to second``, ``variant``."""
 
     name: str
 
@@ -55,7 +55,7 @@ class Atomic(Type):
 
 @dataclass(frozen=True, eq=False)
 class Decimal(Type):
-    """Numbers of ``precision`` digits, ``scale`` of them after the point."""
+    """Numbers of ``precision`` digits, ``scale`` of which follow the point."""
 
     precision: int
     scale: int
@@ -97,7 +97,7 @@ class Map(Type):
 
 @dataclass(frozen=True)
 class Field:
-    """``metadata`` is the text of a JSON object, with sorted keys and no spaces."""
+    """``metadata`` is a JSON object as text, with sorted keys and no spaces."""
 
     name: str
     type: Type
@@ -134,7 +134,7 @@ _DECIMAL = re.compile(r"decimal\((\d+), ?(-?\d+)\)", re.ASCII)
 
 
 def parse(text: str) -> Type:
-    """The type of a stored text. Raises ValueError if it is not one of Spark's own: names of types become SQL, and a
+    """The type of a stored text. Raises ValueError unless it is one of Spark's own: types' names become SQL, and a
     user-defined type names code to load."""
     return _nested(text) if text.startswith("{") else _simple(text)
 

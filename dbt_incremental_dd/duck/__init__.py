@@ -1,1 +1,1 @@
-"""DuckDB: its connections, and its SQL."""
+"""DuckDB: connections, and SQL texts."""

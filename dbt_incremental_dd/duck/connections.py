@@ -1,5 +1,5 @@
-"""The process's own DuckDBs, in memory: one reads Parquet files by keys, and computes window functions; the other
-computes what users ask for. DuckDB is imported when one of them is first needed."""
+"""The process's in-memory DuckDBs: one reads Parquet files by key and computes window functions, the other one computes
+users' SQL. DuckDB is imported when the first one is needed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def error() -> type[Exception]:
-    """What DuckDB raises."""
+    """The base class of DuckDB's errors."""
     import duckdb
 
     return duckdb.Error
 
 
 def database() -> duckdb.DuckDBPyConnection:
-    """A cursor, to be closed by whoever asks for it."""
+    """A cursor. The caller closes it."""
     return _database().cursor()
 
 
 def confined() -> duckdb.DuckDBPyConnection:
-    """A cursor of another one, which reaches no file: for SQL that others have written. To be closed as well."""
+    """A cursor of a DuckDB that cannot access files, for SQL written by others. The caller closes it."""
     return _confined().cursor()
 
 
@@ -54,6 +54,6 @@ def _database() -> duckdb.DuckDBPyConnection:
     )
 
 
-# Connections that outlive the module are complained of at the interpreter's end.
+# DuckDB warns of connections that outlive the module at the interpreter's end.
 for _held in (_confined, _database):
     atexit.register(_held.cache_clear)

@@ -1,4 +1,4 @@
-"""Spark's types, names and texts in DuckDB's SQL."""
+"""Spark's types, names and strings in DuckDB's SQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPES = {
 
 
 def duckdb_type(type: spark.Type) -> str:
-    """The type in a CAST."""
+    """The DuckDB type, as written in a CAST."""
     match type:
         case spark.Array():
             return f"{duckdb_type(type.element)}[]"
@@ -32,16 +32,16 @@ def duckdb_type(type: spark.Type) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name as SQL quotes it."""
+    """A quoted identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def relation_name(collection: str) -> str:
-    """A collection as SQL names it: what follows the last dot is its identifier."""
+    """A collection's quoted name: the part after the last dot is the identifier, the part before it the schema."""
     schema, _, name = collection.rpartition(".")
     return f"{identifier(schema)}.{identifier(name)}" if schema else identifier(name)
 
 
 def literal(text: str) -> str:
-    """A text as SQL quotes it."""
+    """A quoted string literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,9 +1,10 @@
 """Checksums of whole data files, in their names: ``<stem>.<CRC-32 of the file, 8 hexadecimal digits>.parquet``.
 
 Pages have checksums of their own (Parquet format, "Checksumming"), which Arrow and Spark verify. Page headers and
-footers have none: one bit of them can change values, or end the process inside Arrow. DuckDB verifies nothing. So a
-file is checked whole before its first read in a process, as long as that is cheap; single pages are verified with their
-headers by the index of pages; ``dbt-dd verify --files`` checks all files. Only files on a local disk are named so.
+footers have none: one changed bit can alter values, or crash the process inside Arrow. DuckDB verifies nothing.
+Therefore a file is checked whole before its first read in a process, as long as that is cheap; single pages are
+verified with their headers by the page index; ``dbt-dd verify --files`` checks all files. Only files on a local disk
+have such names.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _CHUNK = 1 << 20
 
 
 def name_by_checksum(path: str) -> str:
-    """Renames a local Parquet file; its new path."""
+    """Renames a local Parquet file. Returns its new path."""
     named = f"{path.removesuffix('.parquet')}.{_checksum(path)}.parquet"
     os.rename(path, named)
     return named
 
 
 def flaw(filesystem: pafs.FileSystem, path: str) -> str | None:
-    """What is wrong with a data file, which is read whole; None if nothing is."""
+    """What is wrong with a data file; None if nothing is. Reads the file whole."""
     named = _NAMED.search(path) if isinstance(filesystem, pafs.LocalFileSystem) else None
     try:
         if named:
@@ -47,8 +48,8 @@ def flaw(filesystem: pafs.FileSystem, path: str) -> str | None:
 
 
 def require_intact(paths: Iterable[str]) -> None:
-    """Raises OSError, naming the file, if one is not what was written. Each local file is read whole once in a process,
-    those beyond ``thresholds.CHECKED_BYTES`` in one call are not."""
+    """Raises OSError, naming the file, if one is not as it was written. Each local file is read once in a process;
+    files beyond ``thresholds.CHECKED_BYTES`` in one call are not checked."""
     left = thresholds.CHECKED_BYTES
     for path in paths:
         named = _NAMED.search(path)
@@ -63,7 +64,7 @@ def require_intact(paths: Iterable[str]) -> None:
 
 @lru_cache(maxsize=65_536)
 def _checked(path: str) -> str:
-    """The checksum as of when the file was first read: files never change."""
+    """The checksum at the first read: files never change."""
     return _checksum(path)
 
 

@@ -1,7 +1,7 @@
-"""Finding the rows of some keys in sorted files: only the pages that may hold them are read.
+"""Finds the rows of some keys in sorted files by reading only the pages that may hold them.
 
-Arrow and DuckDB read whole column chunks. So the wanted pages, as they are, are put together to a Parquet file in
-memory, which Arrow decodes: a page is complete in itself, but for its chunk's dictionary, which comes along.
+Arrow and DuckDB read whole column chunks. Therefore the pages are copied unchanged into a Parquet file in memory, which
+Arrow decodes. Apart from its chunk's dictionary, which is copied along, a page is self-contained.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex, Values,
 from dbt_incremental_dd.parquet.thrift import I64, STRUCT, Encoded, Fields, Items, Number, encode, with_longs
 
 _LOG = logging.getLogger(__name__)
-"""Tells what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
+"""Logs what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
 _MAGIC = b"PAR1"
 _LARGEST_SHARE = 0.5
-"""Of a file's pages; a file of which more are wanted is better read as whole chunks."""
+"""Of a file's pages. Files of which more are needed are read by whole chunks."""
 _MANY = 5_000
 _LARGEST_SHARE_OF_MANY = 0.08
-"""Of so many pages and more: DuckDB, which reads whole chunks in several threads, takes less time beyond that."""
+"""Of at least ``_MANY`` pages. Beyond it DuckDB is quicker, which reads whole chunks in several threads."""
 
 
 def probe_pages(
     filesystem: pafs.FileSystem, paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
 ) -> tuple[list[pa.Table], list[str]]:
-    """Rows whose columns have one of the values each, of the files that have an index; and the other files.
+    """The matching rows of the files that have an index, and the paths of the others. A row matches if each key column
+    has one of its values.
 
-    Raises OSError for a page that is not what was written.
+    Raises OSError for a page that is not as it was written.
     """
     if not isinstance(filesystem, pafs.LocalFileSystem) or not keys:
         return [], list(paths)
@@ -47,7 +48,7 @@ def probe_pages(
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         if "checksum" in str(error).lower():
             raise
-        # A damaged index; the file itself may be whole.
+        # The index is damaged; the file itself may be intact.
         return [], list(paths)
 
 
@@ -82,7 +83,7 @@ def _filtered(table: pa.Table, wanted: Mapping[str, pa.Array]) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Pages:
-    """Rows of a file's index that are pages to be read."""
+    """The pages to read of one file, as rows of its index."""
 
     index: PageIndex
     fields: tuple[FileColumn, ...]
@@ -90,7 +91,7 @@ class _Pages:
 
 
 def _among(path: str, names: Sequence[str], wanted: Mapping[str, pa.Array]) -> _Pages | None:
-    """None if the file has no index, no such columns, or where most of it would be read."""
+    """The pages to read; None if the file has no index, lacks a column, or would have to be read for the most part."""
     index = open_pages(path)
     name = None if index is None else next((name for name in wanted if index.is_sorted_by(name)), None)
     if index is None or name is None:
@@ -106,20 +107,20 @@ def _among(path: str, names: Sequence[str], wanted: Mapping[str, pa.Array]) -> _
 
 
 def _may_hold(firsts: Values, values: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """For each row but the last, whether one of the values lies between its first value and the next one's."""
+    """For each row but the last, whether one of the values lies between its first value and the next row's."""
     return np.searchsorted(values, firsts[1:], "right") > np.searchsorted(values, firsts[:-1], "left")
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A leaf column of a file's bytes, with its part of the index."""
+    """A leaf column of a file, with its part of the index."""
 
     source: memoryview
     places: np.ndarray[Any, np.dtype[np.int64]]
     checksums: np.ndarray[Any, np.dtype[np.uint32]] | None
 
     def pages(self, first: int, end: int) -> memoryview:
-        """Neighbouring rows of the index. Raises OSError for one that is not what was written."""
+        """Adjacent pages. Raises OSError for one that is not as it was written."""
         places = self.places[first : end + 1].tolist()
         if self.checksums is not None:
             for (start, stop), known in zip(pairwise(places), self.checksums[first:end].tolist(), strict=True):
@@ -130,7 +131,7 @@ class _Column:
 
 @dataclass
 class _PageFile:
-    """A Parquet file in memory, with a row group for each one that a page is taken from."""
+    """A Parquet file in memory, with a row group for each one that pages were copied from."""
 
     fields: tuple[FileColumn, ...]
     parts: list[bytes | memoryview] = field(default_factory=lambda: [_MAGIC])
@@ -140,7 +141,7 @@ class _PageFile:
     read_bytes: int = 0
 
     def add(self, path: str, found: _Pages) -> None:
-        """The pages of one file."""
+        """Adds the pages of one file."""
         before = self.size
         with open(path, "rb") as file:
             source = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -168,7 +169,7 @@ class _PageFile:
         self.rows += rows
 
     def _copy(self, column: _Column, ranges: Iterable[tuple[int, int]]) -> int:
-        """Appends pages; returns where they begin."""
+        """Appends pages. Returns the offset of the first one."""
         at = self.size
         for first, end in ranges:
             pages = column.pages(first, end)
@@ -178,7 +179,7 @@ class _PageFile:
         return at
 
     def table(self) -> pa.Table:
-        """All its rows."""
+        """All rows of the file."""
         root: Fields = {4: b"schema", 5: Number(len(self.fields))}
         schema = Items(STRUCT, [root, *(element for part in self.fields for element in part.schema)])
         footer = encode({1: Number(1), 2: schema, 3: Number(self.rows, I64), 4: Items(STRUCT, self.groups)})
@@ -188,8 +189,8 @@ class _PageFile:
 
 
 def _chunk(same: bytes, rows: int, dictionary: int, data: int, end: int) -> Encoded:
-    """The description of a column chunk; its dictionary, where there is one, is before its pages."""
+    """The description of a column chunk. Its dictionary, if there is one, precedes its pages."""
     size = end - dictionary
     places = [(9, data), (11, dictionary)] if data > dictionary else [(9, data)]
-    # The chunk's last field is the description of its column, which ends with it.
+    # The chunk's last field describes its column, and ends with it.
     return Encoded(with_longs(same, 4, [(5, rows), (6, size), (7, size), *places]) + b"\0")

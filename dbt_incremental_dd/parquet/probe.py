@@ -1,7 +1,7 @@
-"""Finding the few rows of some keys among many: files filtered on the driver, by a reader that filters first.
+"""Finds few rows by their keys among many on the driver.
 
-Arrow reads every wanted column of a row group before it looks at the keys; DuckDB reads the keys, and of the other
-columns only what they select. Values are the same; what it might read otherwise is left to Arrow.
+Arrow reads every requested column of a row group before it filters; DuckDB reads the key columns first, and of the
+others only the matching rows. The values are the same; files that DuckDB might read differently are left to Arrow.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ _GLOB = frozenset("*?[]{}\\")
 def probe(
     filesystem: pafs.FileSystem, paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
-    """The rows of Parquet files whose columns have one of the values each; None if Arrow has to read them.
+    """The rows of Parquet files in which each key column has one of its values; None if Arrow has to read the files.
 
-    Raises OSError for a file that is not what was written, as far as ``require_intact`` looks."""
+    Raises OSError for a file that is not as it was written, as far as ``require_intact`` checks.
+    """
     if not isinstance(filesystem, pafs.LocalFileSystem) or not keys or _GLOB & set("".join(paths)):
         return None
     require_intact(paths)
     try:
         return _found(paths, columns, keys)
-    except (error(), pa.ArrowException):  # a column that no file has, bytes that are no text
+    except (error(), pa.ArrowException):  # a column that no file has, or bytes that are no UTF-8
         return None
 
 

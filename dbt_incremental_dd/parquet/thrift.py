@@ -1,7 +1,7 @@
 """Thrift's compact protocol, as far as Parquet's footers and page indexes need it, without their definitions.
 
-Source: apache/thrift, doc/specs/thrift-compact-protocol.md. A struct is a mapping from field numbers to values; what a
-field means, its reader knows. What was read is written again with the same types.
+Source: apache/thrift, doc/specs/thrift-compact-protocol.md. A struct is a mapping from field numbers to values, which
+the caller interprets. Values keep their types, so that they can be written again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 Fields = dict[int, Any]
-"""A struct: whole numbers are ``Number``, lists are ``Items``; other values are bool, float, bytes, ``Fields`` or
+"""A struct. Integers are ``Number``, lists are ``Items``; other values are bool, float, bytes, ``Fields`` or
 ``Encoded``."""
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET = 1, 2, 3, 7, 8, 9, 10
@@ -23,7 +23,7 @@ I32, I64, STRUCT = 5, 6, 12
 
 
 class Number(int):
-    """A whole number with its type: a byte's, I16, ``I32`` or ``I64``."""
+    """An integer with its Thrift type: byte, I16, ``I32`` or ``I64``."""
 
     kind: int
 
@@ -35,7 +35,7 @@ class Number(int):
 
 @dataclass(frozen=True)
 class Items:
-    """A list's elements and their type."""
+    """A list's values and their type."""
 
     kind: int
     values: list[Any]
@@ -43,25 +43,26 @@ class Items:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A struct's bytes."""
+    """A struct that is encoded already."""
 
     data: bytes
 
 
 def decode(data: bytes, start: int = 0) -> tuple[Fields, int]:
-    """A struct, and where it ends. Raises ValueError or IndexError if the bytes are none."""
+    """A struct, and the position after it. Raises ValueError or IndexError if the bytes are malformed."""
     return _CompactReader(data, start).read()
 
 
 def encode(fields: Fields) -> bytes:
-    """The bytes of a struct."""
+    """A struct, encoded."""
     out = bytearray()
     _write_struct(out, fields)
     return bytes(out)
 
 
 def with_longs(start: bytes, last: int, numbers: Iterable[tuple[int, int]]) -> bytes:
-    """A struct's bytes: those of its first fields, of which ``last`` is the last, and of further ones, all I64."""
+    """An encoded struct: the bytes of its first fields, the last of which has the number ``last``, and further I64
+    fields."""
     out = bytearray(start)
     for field, value in numbers:
         out.append((field - last) << 4 | I64)
@@ -72,8 +73,8 @@ def with_longs(start: bytes, last: int, numbers: Iterable[tuple[int, int]]) -> b
 
 
 def decode_numbers(data: bytes, heads: bytes) -> npt.NDArray[np.int64] | None:
-    """A struct's first field, a list of structs of whole numbers, as an array of one row each; the same as ``decode``
-    says, at once. ``heads`` are the bytes before the numbers; None if the structs have others."""
+    """A struct's first field, a list of structs of integers, as an array with a row for each struct; like ``decode``,
+    but vectorized. ``heads``: the field headers before the numbers. Returns None if the structs have other fields."""
     width, size, at = 2 * len(heads) + 1, data[1] >> 4, 2
     if size == 15:
         size = 0

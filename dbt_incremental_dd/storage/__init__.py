@@ -1,1 +1,1 @@
-"""Files wherever they are: local disks and object storage, made durable."""
+"""Files on local disks and in object storage, and their durability."""

@@ -1,11 +1,11 @@
-"""Durability on a local disk: what a commit names is synced before it, and the commit itself before it is reported.
+"""Durability on a local disk: files are synced before the commit that names them, and the commit before it is reported.
 
-Writers note what they have written; ``settle`` syncs all that was noted, the files before their folders, several at a
-time. A collection's commit settles twice: before its log entry is visible, and after. The commits of its inner traces
-only note: they count when the collection's own commit names them.
+Writers note what they have written; ``settle`` syncs all noted files and then their folders, several at a time. A
+collection's commit settles twice: before its log entry becomes visible, and after. Commits of its inner traces only
+note, because they count once the collection's own commit names them.
 
-In object storage an object is durable when its request is answered; nothing is done there.
-``DBT_DD_DURABLE=0`` turns syncing off: after a power cut the last commits may then be missing or damaged.
+An object in object storage is durable once it is written, so nothing is done there. ``DBT_DD_DURABLE=0`` turns syncing
+off: the last commits may then be missing or damaged after a power cut.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from dbt_incremental_dd.storage.object_store import is_remote
 
 _AT_ONCE = 8
 _DEEPEST = 7
-"""Folders between a file and the state root, at most."""
+"""Maximum number of folders between a file and the state root."""
 _TOP = "collections"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EISDIR)
-"""What a file system answers that does not sync folders."""
+"""Errors of file systems that cannot sync folders."""
 enabled = os.environ.get("DBT_DD_DURABLE", "1") != "0"
 
 _noted: set[str] = set()
 _linked: set[tuple[str, int]] = set()
-"""Folders, with their inodes, whose entry in the folder above is on the disk."""
+"""Folders, with their inodes, whose entry in the parent folder is synced."""
 _noting, _settling = threading.Lock(), threading.Lock()
 
 
 def note(*paths: str) -> None:
-    """Files of a local disk that were written, for the next ``settle`` to sync."""
+    """Registers local files that were written, for the next ``settle``."""
     if enabled:
         with _noting:
             _noted.update(path for path in paths if not is_remote(path))
 
 
 def settle() -> None:
-    """Syncs all that was noted, and waits for who is doing so. Raises OSError if the disk cannot."""
+    """Syncs all noted files, and waits for a ``settle`` in progress. Raises OSError if syncing fails."""
     with _settling:
         with _noting:
             paths = sorted(_noted)
@@ -60,7 +60,7 @@ def settle() -> None:
 
 
 def sync_file(path: str) -> None:
-    """A file that is gone needs no syncing."""
+    """Syncs a file. Does nothing if it is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -72,7 +72,7 @@ def sync_file(path: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """The folder's entries: which files it has."""
+    """Syncs the entries of a folder."""
     try:
         sync_file(path)
     except OSError as error:
@@ -81,7 +81,7 @@ def sync_folder(path: str) -> None:
 
 
 def _new_folders(folder: str) -> Iterator[tuple[str, int]]:
-    """A folder, and those above it up to the state root, whose own entry may not be on the disk; with their inodes."""
+    """A folder and its parents up to the state root whose own entries may not be synced, with their inodes."""
     for _ in range(_DEEPEST):
         try:
             link = folder, os.stat(folder).st_ino

@@ -1,7 +1,7 @@
-"""A trace's files once more, as hard links in one folder, for readers that know no log: what is linked there shows.
+"""Hard links to a trace's files in one folder, for readers that do not know its log: what is linked is visible.
 
-One file more shows at once and whole. Any other change needs a new folder, which readers are then pointed at. Each
-folder holds a mark, by whose time on disk a copy of the folder, such as one restored from a backup, is told apart.
+Adding one file is atomic. Any other change needs a new folder, to which readers are then redirected. Each folder holds
+a mark, whose time on disk distinguishes it from a copy, such as one restored from a backup.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.failpoints import reached
 
 STILL_READ = 600.0
-"""Seconds that a folder stays after it was last changed."""
+"""Seconds for which a folder stays after its last change."""
 _MARK = ".made"
 
 
 def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
-    """Makes the folder show the files under ``root``; False if that is not one link more, or none.
+    """Makes the folder show the files under ``root``. Returns False, and changes nothing, if that takes more than one
+    new link.
 
-    ``folder`` and ``root`` are paths of a local disk. Nothing is changed where it answers False.
+    ``folder`` and ``root`` are paths of a local disk.
     """
     wanted = {_name(file): file for file in files}
     try:
@@ -56,8 +57,8 @@ def made(folder: str) -> int:
 
 
 def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
-    """Makes a new folder that shows the files, and gives its number; 0 if the disk has no hard links, or where
-    somebody else is making one."""
+    """Creates a new folder that shows the files. Returns its number; 0 if the disk has no hard links, or another
+    process is creating it."""
     number = max(_numbers(folders), default=0) + 1
     try:
         os.makedirs(f"{folders}/{number}")
@@ -77,7 +78,7 @@ def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
 
 
 def forget(folders: str, kept: Iterable[int]) -> None:
-    """Removes the folders that are shown no more, but for new ones, which somebody may still read."""
+    """Removes folders that are not shown any more, except recent ones, which may still be read."""
     for old in _numbers(folders) - set(kept):
         try:
             age = time.time() - os.stat(f"{folders}/{old}").st_mtime

@@ -1,7 +1,7 @@
-"""State roots in object storage: one set of options, with delta-rs's names, for delta-rs, for pyarrow and for Spark.
+"""State roots in object storage: one set of options, with delta-rs's names, for delta-rs, pyarrow and Spark.
 
-What is not given is taken from the environment, under the same names, as delta-rs does. Other stores than S3 are
-reached by pyarrow and Spark with what their own environment and settings say.
+Missing options come from environment variables of the same names, as in delta-rs. For stores other than S3, pyarrow and
+Spark use their own environment and settings.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _ENDPOINT, _REGION = "AWS_ENDPOINT_URL", "AWS_REGION"
 _OTHER_NAMES = {"AWS_ENDPOINT": _ENDPOINT, "AWS_DEFAULT_REGION": _REGION, "AWS_TOKEN": _TOKEN}
 _UNSAFE = "AWS_S3_ALLOW_UNSAFE_RENAME"
 MISSING_CLASS = "org.apache.hadoop.fs.s3a.S3AFileSystem"
-"""What Spark names where it has no hadoop-aws."""
+"""Named by Spark's error if hadoop-aws is missing."""
 
 
 def is_remote(uri: str) -> bool:
-    """Whether a path is one of a store, and not of a local disk."""
+    """Whether a path is in object storage."""
     return "://" in uri
 
 
 def filesystem_of(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
-    """pyarrow's file system for a path, and the path in its terms."""
+    """pyarrow's file system for a URI, and the path within it."""
     if not is_remote(uri):
         return pafs.LocalFileSystem(), uri
     parts = urlsplit(uri)
@@ -41,18 +41,18 @@ def filesystem_of(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem
 
 
 def make_folder(filesystem: pafs.FileSystem, path: str) -> None:
-    """Makes a folder with those above it; object storage has none."""
+    """Creates a folder and its parents; object storage has no folders."""
     if not isinstance(filesystem, pafs.S3FileSystem):
         filesystem.create_dir(path, recursive=True)
 
 
 def spark_uri(uri: str) -> str:
-    """The path as Spark has it: Hadoop's file system for S3 has a scheme of its own."""
+    """The path for Spark, whose file system for S3 has the scheme ``s3a``."""
     return f"s3a://{uri.removeprefix('s3://')}" if uri.startswith("s3://") else uri
 
 
 def hadoop_settings(root: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Hadoop's settings for what the options say, as far as they say anything."""
+    """Hadoop's settings that correspond to the options."""
     if not is_remote(root) or urlsplit(root).scheme not in _S3:
         return {}
     given = _settled(options)
@@ -70,7 +70,7 @@ def hadoop_settings(root: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_safe(root: str, options: Mapping[str, str]) -> None:
-    """Raises ConfigError if the options let one of two commits get lost."""
+    """Raises ConfigError if the options allow concurrent commits to overwrite each other."""
     if is_remote(root) and _is_true(_settled(options).get(_UNSAFE)):
         raise ConfigError(
             f"{_UNSAFE} lets two runs overwrite each other's commits",
@@ -79,7 +79,7 @@ def require_safe(root: str, options: Mapping[str, str]) -> None:
 
 
 def _settled(options: Mapping[str, str]) -> dict[str, str]:
-    """The options under one name each, with those of the environment beneath."""
+    """The options under canonical names, completed by environment variables."""
     found: dict[str, str] = {}
     for source in (os.environ, options):
         for name, value in source.items():
@@ -92,7 +92,7 @@ def _settled(options: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=16)
 def _s3(settled: tuple[tuple[str, str], ...]) -> pafs.S3FileSystem:
-    """One for all that have the same options: it keeps connections."""
+    """One file system for all uses of the same options, because it keeps connections."""
     given = dict(settled)
     endpoint = given.get(_ENDPOINT)
     return pafs.S3FileSystem(
@@ -102,7 +102,7 @@ def _s3(settled: tuple[tuple[str, str], ...]) -> pafs.S3FileSystem:
         region=given.get(_REGION),
         endpoint_override=endpoint,
         force_virtual_addressing=_is_virtual(given),
-        allow_delayed_open=True,  # small files are written by one request
+        allow_delayed_open=True,  # writes small files with one request
     )
 
 
