@@ -1,5 +1,5 @@
-"""For an Airflow whose plugins folder this is: there plugins are found in modules, and the package beside this one is
-imported from the folder."""
+"""For an Airflow installation whose plugins folder is this one: Airflow loads modules from it, and this module imports
+the package beside it."""
 
 from airflow_differential.plugin import DifferentialPlugin
 

@@ -1,6 +1,6 @@
-"""Airflow for differential models: sensors advance frontiers, operators run and compact, assets tell others.
+"""Airflow for differential models: sensors advance frontiers, operators run and compact models, assets report changes.
 
-Nothing here needs Spark or dbt when it is imported; what reads collections imports the engine when it runs.
+Importing this package needs neither Spark nor dbt; what reads collections imports the engine when it runs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def get_provider_info() -> dict[str, Any]:
-    """What Airflow's list of providers shows."""
+    """The provider's entry in Airflow's list."""
     return {
         "package-name": "dbt-incremental-dd",
         "name": "Differential models",

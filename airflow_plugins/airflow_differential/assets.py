@@ -1,4 +1,4 @@
-"""Collections as Airflow's assets: tasks that advance one have it as an outlet, and other DAGs are scheduled on it."""
+"""Collections as Airflow assets: outlets of the tasks that advance them, on which other DAGs can be scheduled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def asset(collection: str) -> Asset:
 
 
 def watched(collection: str, state_root: str, poke_interval: float = 5.0) -> Asset:
-    """The asset, and a watcher that tells each time that the collection's frontier has moved, whoever has moved it."""
+    """The asset, with a watcher that reports each advance of the collection's frontier, whoever made it."""
     found = asset(collection)
     trigger = FrontierEventTrigger(state_root=state_root, collection=found.name, poke_interval=poke_interval)
     found.watchers = [AssetWatcher(name=f"frontier of {found.name}", trigger=trigger)]

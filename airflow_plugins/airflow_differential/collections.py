@@ -1,4 +1,4 @@
-"""Collections, as Airflow's parts see them: read from their logs, in milliseconds, without Spark."""
+"""Collections for Airflow's components, read from their logs without Spark. Times are in ms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def database(state_root: str) -> Database:
-    """The collections under a state root. Raises ImportError, saying what to install, if the engine is not there."""
+    """The collections under a state root. Raises ImportError, stating what to install, if the engine is missing."""
     try:
         import dbt_incremental_dd
     except ImportError as error:
@@ -19,7 +19,7 @@ def database(state_root: str) -> Database:
 
 
 def upper(state_root: str, name: str) -> int:
-    """A collection's frontier: times below it are final. 0 if it has never been stored."""
+    """A collection's frontier (ms): times below it are final. 0 if it has never been stored."""
     from dbt_incremental_dd.core.errors import StateError
 
     try:
@@ -29,7 +29,7 @@ def upper(state_root: str, name: str) -> int:
 
 
 def reclaimable(state_root: str, name: str, retain_history: str | None) -> dict[str, int]:
-    """What compacting a collection would gain: files, updates, and ms of history; nothing if it was never stored."""
+    """What compacting a collection would gain: files, updates, and ``age`` in ms; all 0 if it has never been stored."""
     from dbt_incremental_dd.core.errors import StateError
     from dbt_incremental_dd.core.time import parse_duration
 
@@ -43,17 +43,18 @@ def reclaimable(state_root: str, name: str, retain_history: str | None) -> dict[
 
 
 def advance(state_root: str, source: str, complete_up_to: int, *, first: bool) -> int:
-    """Says that a source is complete up to a time; the time that holds then. ``first``: it may be new."""
+    """Declares a source complete up to a time (ms). Returns the time up to which it is complete now. ``first``: it may
+    be new."""
     return int(database(state_root).advance(source, complete_up_to, first=first))
 
 
 def require_managed(state_root: str, source: str, *, first: bool) -> None:
-    """Raises what ``advance`` would raise of the source."""
+    """Raises what ``advance`` would raise for this source."""
     database(state_root).require_managed(source, first=first)
 
 
 def missing(state_root: str, name: str) -> str:
-    """What to say of a collection that has never been stored; empty if it has."""
+    """A message about a collection that has never been stored; empty if it has been."""
     known = [collection.name for collection in database(state_root).collections()]
     if name.lower() in known:
         return ""
@@ -61,14 +62,14 @@ def missing(state_root: str, name: str) -> str:
 
 
 def state(state_root: str, name: str) -> dict[str, Any]:
-    """A collection's frontiers and sizes, for XComs and the events of assets."""
+    """A collection's frontiers (ms) and sizes, for XComs and asset events."""
     found = database(state_root)[name].status()
-    told = ("since", "upper", "rows", "updates", "files", "bytes")
-    return {"collection": found.name, **{key: getattr(found, key) for key in told}}
+    names = ("since", "upper", "rows", "updates", "files", "bytes")
+    return {"collection": found.name, **{key: getattr(found, key) for key in names}}
 
 
 def overview(state_root: str) -> list[dict[str, Any]]:
-    """Every collection's status, for the page: times in ms, and ``lag``, by how much the clock is ahead."""
+    """Every collection's status, for the page. Times are in ms; ``lag`` is how far the clock is ahead."""
     from dbt_incremental_dd.core.time import now
 
     clock = now()
@@ -76,5 +77,5 @@ def overview(state_root: str) -> list[dict[str, Any]]:
 
 
 def history(state_root: str, name: str, latest: int) -> list[dict[str, Any]]:
-    """A collection's latest commits, oldest first."""
+    """A collection's last ``latest`` commits, oldest first."""
     return [asdict(entry) for entry in database(state_root)[name].history(latest)]

@@ -1,4 +1,4 @@
-"""A command of dbt's or of this project's, run beside the task: its lines go to the task's log as they come."""
+"""Runs dbt or dbt-dd as a process. Its output goes to the task's log line by line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LAST_LINES = 30
 
 
 class CommandFailed(RuntimeError):
-    """A command ended with another code than 0; with its last lines."""
+    """A command failed; the message has its exit code and its last lines."""
 
 
 class Command:
-    """One command; ``end`` ends it, with what it has started."""
+    """One command. ``end`` terminates it and its children."""
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], folder: str | None = None) -> None:
         self._arguments = list(arguments)
@@ -26,7 +26,8 @@ class Command:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, report: Callable[[str], None]) -> None:
-        """Waits for its end. Raises CommandFailed if it was not successful."""
+        """Runs the command to its end; ``report`` is called with each line. Raises CommandFailed unless it exits with
+        0."""
         self._process = subprocess.Popen(
             self._arguments,
             cwd=self._folder,
@@ -47,12 +48,12 @@ class Command:
             raise CommandFailed(f"{self._arguments[0]} ended with {code}:\n{''.join(last)}")
 
     def end(self) -> None:
-        """Ends it at once; what it had not committed is never visible."""
+        """Terminates the command. What it has not committed is never visible."""
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGTERM)
 
 
 def executable(name: str) -> str:
-    """A command that is installed beside this Python, or else found on the path."""
+    """The path of a command installed beside this Python, or else its name."""
     beside = Path(sys.executable).parent / name
     return str(beside) if beside.exists() else name

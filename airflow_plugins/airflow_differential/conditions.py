@@ -1,7 +1,7 @@
-"""When a source is complete up to a time: what a sensor waits for before it advances a frontier.
+"""Conditions under which a source is complete up to a time. A sensor waits for one before it advances the frontier.
 
-Each condition is a small object whose texts are templates; ``holds`` may block, and is never called on an event loop.
-Another condition is another class here, or anywhere that the workers and the triggerer can import it from.
+Conditions are small objects with template fields. ``holds`` may block, and is never called on an event loop. You can
+define further conditions in any module that the workers and the triggerer can import.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ class Condition(ABC):
 
     template_fields: ClassVar[Sequence[str]] = ()
     in_triggerer: ClassVar[bool] = True
-    """Whether the triggerer can tell; else a worker does, time and again."""
+    """Whether the triggerer can check it; otherwise a worker checks it repeatedly."""
 
     @property
     def assets(self) -> tuple[AssetRef, ...]:
-        """Assets whose events it looks at."""
+        """Assets whose events it reads."""
         return ()
 
     @abstractmethod
     def holds(self, up_to: int) -> bool:
-        """Whether the source is complete up to that time (ms)."""
+        """Whether the source is complete up to a time (ms)."""
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """The class and its arguments."""
+        """The class's path and its arguments."""
         return f"{type(self).__module__}.{type(self).__qualname__}", asdict(self)  # type: ignore[call-overload]
 
 
 def condition(serialized: Sequence[Any]) -> Condition:
-    """A condition from what it was serialized to."""
+    """The condition that ``serialize`` returned."""
     path, arguments = serialized
-    made: Condition = imported(path)(**arguments)
+    made: Condition = import_path(path)(**arguments)
     return made
 
 
-def imported(path: str) -> Any:
-    """What a dotted path names. Raises ValueError if there is no such thing."""
+def import_path(path: str) -> Any:
+    """The object at a dotted path. Raises ValueError if it cannot be imported."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(import_module(module), name)
@@ -66,7 +66,7 @@ def imported(path: str) -> Any:
 
 @dataclass
 class FilesExist(Condition):
-    """Files are there: a partition's, or its ``_SUCCESS``. ``path`` may have ``*``, ``?`` and ``**``."""
+    """Files exist: a partition's, or its ``_SUCCESS``. ``path`` may contain ``*``, ``?`` and ``**``."""
 
     path: str
     at_least: int = 1
@@ -78,9 +78,9 @@ class FilesExist(Condition):
 
 @dataclass
 class FileTimes(Condition):
-    """Some file's name says that it begins at that time or later, so what came before is complete.
+    """Some file's name contains that time or a later one, so everything before is complete.
 
-    ``path`` may have ``*``, ``?`` and ``**``; ``pattern`` is the part of it that is a time, as strftime writes it.
+    ``path`` may contain ``*``, ``?`` and ``**``. ``pattern`` is the strftime format of the time in the name.
     """
 
     path: str
@@ -102,8 +102,8 @@ class FileTimes(Condition):
 
 @dataclass
 class EventTimes(Condition):
-    """Some record's event time is that time or later. ``path`` and ``format`` as in the source's settings (``parquet``,
-    ``json``, ``csv``); ``event_time`` is a column, or an expression over columns, that DuckDB reads."""
+    """Some record's event time is at least that time. ``path`` and ``format`` are as in the source's settings
+    (``parquet``, ``json``, ``csv``); ``event_time`` is a column, or a DuckDB expression over columns."""
 
     path: str
     event_time: str
@@ -115,15 +115,16 @@ class EventTimes(Condition):
         if not files:
             return False
         value = f'"{self.event_time}"' if self.event_time.isidentifier() else self.event_time
-        found = _query(f"SELECT max({value}) FROM {_reading(files, self.format)}")
+        found = _query(f"SELECT max({value}) FROM {_table_function(files, self.format)}")
         return found is not None and utc(found) >= up_to
 
 
 @dataclass
 class Query(Condition):
-    """A query's first value is true, or not 0: of ``conn_id``'s database, or of DuckDB, which reads files.
+    """The first value of a query is true or nonzero. The query runs in the database of ``conn_id``, or in DuckDB, which
+    can read files.
 
-    For a count of rows: ``SELECT count(*) >= 1000 FROM read_parquet('...')``.
+    For a number of rows: ``SELECT count(*) >= 1000 FROM read_parquet('...')``.
     """
 
     sql: str
@@ -141,7 +142,8 @@ class Query(Condition):
 
 @dataclass
 class CallableCondition(Condition):
-    """A function of your own says so: a dotted path, or the function itself. It is given the time in ms."""
+    """A function of yours returns true. ``function``: a dotted path, or the function itself; it is called with the time
+    (ms)."""
 
     function: str | Callable[[int], bool]
 
@@ -151,13 +153,13 @@ class CallableCondition(Condition):
 
     def holds(self, up_to: int) -> bool:
         assert isinstance(self.function, str)
-        return bool(imported(self.function)(up_to))
+        return bool(import_path(self.function)(up_to))
 
 
 @dataclass
 class AssetEvents(Condition):
-    """The asset of that name has an event of that time or later: by when it came, or by what its extra says under
-    ``key``, such as ``complete_up_to``, which ``SourceFrontierSensor`` tells. Airflow answers this to workers alone."""
+    """The asset of that name has an event at that time or later: by the event's timestamp, or by the time that its
+    extra has under ``key``, such as ``complete_up_to`` of ``SourceFrontierSensor``. Only workers can read events."""
 
     name: str
     key: str | None = None
@@ -178,12 +180,12 @@ class AssetEvents(Condition):
 
 
 def _data_files(path: str) -> list[str]:
-    """The files that a source reads there: names that begin with ``_`` or ``.`` are none."""
+    """The files that a source reads at the path: names that begin with ``_`` or ``.`` are ignored."""
     names = glob.glob(f"{path}/**" if os.path.isdir(path) else path, recursive=True)
     return sorted(name for name in names if os.path.isfile(name) and not os.path.basename(name).startswith(("_", ".")))
 
 
-def _reading(files: Sequence[str], form: str) -> str:
+def _table_function(files: Sequence[str], form: str) -> str:
     readers = {"parquet": "read_parquet", "json": "read_json", "csv": "read_csv"}
     if form not in readers:
         raise ValueError(f"files of format {form!r} are not read here. It may be {', '.join(readers)}.")

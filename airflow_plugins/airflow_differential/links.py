@@ -1,4 +1,4 @@
-"""A link from a task to its collection on the page."""
+"""A link from a task to its collection on the collections page."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class CollectionsLink(BaseOperatorLink):
-    """Of a task with a source, a collection or an outlet, to that one; else to all of them."""
+    """Links to the task's source, collection or first outlet; otherwise to all collections."""
 
     name = "Collections"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The page's address."""
+        """The page's URL."""
         given = [getattr(operator, name, None) for name in ("source", "collection")]
         shown = next(filter(None, [*given, *(asset.name for asset in operator.outlets or ())]), "")
         return f"{conf.get('api', 'base_url', fallback='').rstrip('/')}/differential/#{quote(str(shown))}"

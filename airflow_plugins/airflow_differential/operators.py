@@ -1,7 +1,7 @@
-"""Operators: run models, advance frontiers, compact and verify collections.
+"""Operators that run models, advance frontiers, compact and verify collections.
 
-Those that need Spark run dbt, or ``dbt-dd``, as a process of its own: against local Spark, the profile's master, or
-with ``spark_remote`` over Spark Connect.
+Those that need Spark run dbt or ``dbt-dd`` as a process: against local Spark, the profile's master, or a Spark Connect
+server (``spark_remote``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from airflow.sdk import BaseOperator, Context
 
 from airflow_differential.command import Command, executable
 from airflow_differential.links import CollectionsLink
-from airflow_differential.outlets import advance, tell
+from airflow_differential.outlets import advance, set_outlet_extra
 from airflow_differential.times import INTERVAL_END, milliseconds
 
 
 class _CliOperator(BaseOperator):
-    """An operator that runs a command; killing the task ends it."""
+    """An operator that runs a command, and terminates it if the task is killed."""
 
     operator_extra_links = (CollectionsLink(),)
 
@@ -45,7 +45,7 @@ class _CliOperator(BaseOperator):
     def call(
         self, *arguments: str, folder: str | None = None, environment: Mapping[str, str] | None = None
     ) -> list[str]:
-        """Runs it; the lines that it has written. ``environment``: variables beside those of the operator."""
+        """Runs a command and returns its lines. ``environment``: variables in addition to the operator's."""
         lines: list[str] = []
 
         def report(line: str) -> None:
@@ -66,9 +66,9 @@ class _CliOperator(BaseOperator):
 class DifferentialRunOperator(_CliOperator):
     """``dbt run`` (or ``build``, ``test``, ``seed``) of a selection, at a logical time.
 
-    ``dd_time``: what sources take in is stamped with it, and models are brought to it; by default the data interval's
-    end, so that a cleared task gives the same rows again. Its value: for each model what it did, its frontier, the rows
-    that came and went, and the seconds. The events of its outlets carry it.
+    ``dd_time``: the time of what sources read, to which models are brought; by default the end of the data interval, so
+    that a cleared task produces the same rows again. Returns, for each model, its strategy, frontier, numbers of rows
+    added and removed, and seconds. The outlets' events carry the same.
     """
 
     template_fields: Sequence[str] = (
@@ -114,23 +114,23 @@ class DifferentialRunOperator(_CliOperator):
         self.threads = threads
 
     def execute(self, context: Context) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory(prefix="dbt-") as written:
-            # A variable of dbt's (--vars) that is another one in each run would have dbt parse the whole project anew.
+        with tempfile.TemporaryDirectory(prefix="dbt-") as artifacts:
+            # A dbt variable (--vars) that changes with each run would make dbt parse the whole project each time.
             environment = {"DBT_DD_TIME": str(milliseconds(self.dd_time))}
-            self.call(*self._arguments(written), folder=self.project_dir, environment=environment)
-            found = _results(Path(written) / "run_results.json")
-            _keep(Path(written) / _PARSED, self._parsed)
+            self.call(*self._arguments(artifacts), folder=self.project_dir, environment=environment)
+            found = _results(Path(artifacts) / "run_results.json")
+            _replace_file(Path(artifacts) / _PARSED, self._parsed)
         if self.select and not found:
             raise ValueError(f"dbt {self.command} has found nothing in {self.project_dir} for select={self.select!r}.")
-        told = _of_differential_models(found)
-        tell(self, context, told)
-        return told
+        models = _of_differential_models(found)
+        set_outlet_extra(self, context, models)
+        return models
 
-    def _arguments(self, written: str) -> list[str]:
-        """``written``: the folder of this run's own artifacts, so that tasks side by side leave each other's alone."""
+    def _arguments(self, artifacts: str) -> list[str]:
+        """``artifacts``: the folder of this run's artifacts, so that parallel tasks do not overwrite each other's."""
         found = [self.executable or executable("dbt"), "--no-use-colors", self.command]
         found += ["--vars", json.dumps(self.variables)] if self.variables else []
-        found += ["--project-dir", self.project_dir, "--target-path", written]
+        found += ["--project-dir", self.project_dir, "--target-path", artifacts]
         found += ["--partial-parse-file-path", str(self._parsed)] if self._parsed.exists() else []
         found += ["--profiles-dir", self.profiles_dir or self.project_dir]
         for flag, value in (("--target", self.target), ("--threads", self.threads)):
@@ -142,7 +142,7 @@ class DifferentialRunOperator(_CliOperator):
 
     @property
     def _parsed(self) -> Path:
-        """The project as the last task of its kind has parsed it."""
+        """The project as last parsed by a task with the same target."""
         name = f"{self.target or 'default'}-{_PARSED}"
         return Path(self.project_dir) / "target" / "airflow" / name
 
@@ -150,17 +150,17 @@ class DifferentialRunOperator(_CliOperator):
 _PARSED = "partial_parse.msgpack"
 
 
-def _keep(made: Path, kept: Path) -> None:
-    """Puts the file in the other's place, at once; it is left alone where that folder cannot be written."""
+def _replace_file(new: Path, old: Path) -> None:
+    """Replaces the old file by the new one atomically. Does nothing if the folder cannot be written."""
     with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        copied = kept.with_name(f".{kept.name}-{uuid4().hex}")
-        shutil.copyfile(made, copied)
-        copied.replace(kept)
+        old.parent.mkdir(parents=True, exist_ok=True)
+        copy = old.with_name(f".{old.name}-{uuid4().hex}")
+        shutil.copyfile(new, copy)
+        copy.replace(old)
 
 
 class AdvanceFrontierOperator(BaseOperator):
-    """Says that a source with ``frontier: managed`` is complete up to a time; an earlier one changes nothing."""
+    """Declares a source with ``frontier: managed`` complete up to a time. An earlier time changes nothing."""
 
     template_fields: Sequence[str] = ("state_root", "source", "up_to")
     operator_extra_links = (CollectionsLink(),)
@@ -179,9 +179,9 @@ class AdvanceFrontierOperator(BaseOperator):
         return advance(self, context, self.state_root, self.source, self.up_to, first=self.first)
 
 
-class _Keeping(_CliOperator):
-    """An operator that calls ``dbt-dd`` for collections: those of a state root, or of a dbt project, whose profile also
-    says how Spark and the storage are reached. Both may be given. Raises ValueError if neither is."""
+class _CollectionsOperator(_CliOperator):
+    """An operator that calls ``dbt-dd`` for the collections of a state root, or of a dbt project, whose profile also
+    configures Spark and storage. Both may be given. Raises ValueError if neither is."""
 
     template_fields: Sequence[str] = (
         "state_root",
@@ -213,7 +213,7 @@ class _Keeping(_CliOperator):
         self.names = names
 
     def dbt_dd(self, verb: str, *arguments: str) -> list[str]:
-        """Calls it; the lines that it has written."""
+        """Calls ``dbt-dd`` and returns its lines."""
         where: list[str] = []
         for name in ("state_root", "project_dir", "profiles_dir", "target"):
             value = getattr(self, name)
@@ -221,11 +221,11 @@ class _Keeping(_CliOperator):
         return self.call(self.executable or executable("dbt-dd"), *where, verb, *self.names, *arguments)
 
 
-class CompactOperator(_Keeping):
-    """Moves ``since`` of collections to ``upper - retain_history``, never beyond what somebody still has to read,
-    merges their files, and removes those that nothing needs any more."""
+class CompactOperator(_CollectionsOperator):
+    """Advances ``since`` of collections to ``upper - retain_history``, but not past the holds of their readers, merges
+    their files, and removes those that are not needed any more."""
 
-    template_fields: Sequence[str] = (*_Keeping.template_fields, "retain_history", "older_than")
+    template_fields: Sequence[str] = (*_CollectionsOperator.template_fields, "retain_history", "older_than")
     ui_color = "#e8e0ef"
 
     def __init__(
@@ -249,8 +249,8 @@ class CompactOperator(_Keeping):
         return lines
 
 
-class VerifyOperator(_Keeping):
-    """Compares models with Spark's batch answer to their SQL, at their own latest time; fails where a row differs."""
+class VerifyOperator(_CollectionsOperator):
+    """Compares models with Spark's batch result of their SQL, as of their latest final time. Fails if a row differs."""
 
     ui_color = "#f1ead2"
 
@@ -259,12 +259,12 @@ class VerifyOperator(_Keeping):
 
 
 def _results(path: Path) -> list[dict[str, Any]]:
-    """What ``run_results.json`` says of each node; nothing if dbt has had nothing to do."""
+    """The results of each node in ``run_results.json``; none if dbt had nothing to do."""
     return list(json.loads(path.read_text())["results"]) if path.exists() else []
 
 
 def _of_differential_models(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What each differential model did, by its unique id."""
+    """The adapter's response for each differential model, by unique id."""
     responses = {result["unique_id"]: (result.get("adapter_response") or {}, result) for result in results}
     return {
         unique_id: {**response, "seconds": result["execution_time"]}

@@ -1,6 +1,6 @@
-"""The page of collections in Airflow's UI: an application of its own under ``/differential``, behind Airflow's login.
+"""The collections page in Airflow's UI: an application under ``/differential``, behind Airflow's login.
 
-Its answers are read from collections' logs, without Spark.
+It reads collections' logs, without Spark.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def application() -> FastAPI:
-    """The page and what it shows. Who may see Airflow's UI may see it."""
+    """The page and its routes. Whoever may see Airflow's UI may see it."""
     app = FastAPI(title="Differential collections", docs_url=None, redoc_url=None, openapi_url=None)
-    answers = APIRouter(dependencies=[Depends(requires_access_view(AccessView.WEBSITE))])
-    answers.get("/collections")(_listed)
-    answers.get("/history")(_history)
-    app.include_router(answers)
+    routes = APIRouter(dependencies=[Depends(requires_access_view(AccessView.WEBSITE))])
+    routes.get("/collections")(_collections)
+    routes.get("/history")(_history)
+    app.include_router(routes)
     app.mount("/", StaticFiles(directory=_STATIC, html=True))
     return app
 
 
 def state_roots() -> list[str]:
-    """Those of the setting ``state_roots`` in section ``differential``, with commas between them."""
+    """The comma-separated setting ``state_roots`` in section ``differential``."""
     return [root.strip() for root in conf.get("differential", "state_roots", fallback="").split(",") if root.strip()]
 
 
-def _listed() -> list[dict[str, Any]]:
-    """Each state root with its collections, or with what is wrong with it."""
+def _collections() -> list[dict[str, Any]]:
+    """Each state root with its collections, or with its ``error``."""
     return [_root(root) for root in state_roots()]
 
 
@@ -49,7 +49,7 @@ def _root(root: str) -> dict[str, Any]:
 
 
 def _history(state_root: str, collection: str, latest: int = 200) -> list[dict[str, Any]]:
-    """A collection's latest commits, oldest first."""
+    """A collection's last ``latest`` commits, oldest first. Status 404 for an unknown state root."""
     if state_root not in state_roots():
         raise HTTPException(404, f"{state_root} is not among the state roots of Airflow's settings.")
     return collections.history(state_root, collection, min(latest, 1000))

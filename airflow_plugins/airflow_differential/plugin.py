@@ -1,4 +1,4 @@
-"""Airflow's plugin: the page of collections, and its entry in the navigation."""
+"""Airflow's plugin: the collections page, and its entry in the navigation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow.plugins_manager import AirflowPlugin
 
 
 class DifferentialPlugin(AirflowPlugin):
-    """Loaded by every process of Airflow's; the page is made by the API server alone."""
+    """Loaded by all of Airflow's processes; only the API server creates the page."""
 
     name = "differential"
     external_views: list[Any] = [  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""A dbt project's manifest, as far as a DAG needs it: its differential models, and the sources that they read."""
+"""The parts of a dbt project's manifest that a DAG needs: its models, and the sources that they read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_OTHERS = ("seed", "snapshot", "model")
+_RUNNABLE = ("seed", "snapshot", "model")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A model, seed, snapshot or source. ``collection`` is ``schema.identifier``; ``reads`` are nodes' unique ids."""
+    """A model, seed, snapshot or source. ``collection``: ``schema.identifier``. ``reads``: unique ids of nodes."""
 
     unique_id: str
     name: str
@@ -27,14 +27,14 @@ class Node:
 
 
 class Project:
-    """What the manifest of a project says."""
+    """The nodes of a project's manifest."""
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self.nodes = dict(nodes)
 
     @staticmethod
     def load(project_dir: str, manifest: str | None = None) -> Project:
-        """From ``target/manifest.json``. Raises FileNotFoundError, saying how it is made, if there is none."""
+        """Reads ``target/manifest.json``. Raises FileNotFoundError, stating how to create it, if it is missing."""
         path = Path(manifest or os.path.join(project_dir, "target", "manifest.json"))
         if not path.exists():
             raise FileNotFoundError(
@@ -45,7 +45,7 @@ class Project:
 
     @staticmethod
     def of(manifest: Mapping[str, Any]) -> Project:
-        """From a manifest's contents."""
+        """The nodes of a parsed manifest."""
         tested = {
             unique_id
             for node in manifest["nodes"].values()
@@ -55,24 +55,24 @@ class Project:
         found = {
             unique_id: _node(node, has_tests=unique_id in tested)
             for unique_id, node in manifest["nodes"].items()
-            if node["resource_type"] in _OTHERS and node["config"].get("enabled", True)
+            if node["resource_type"] in _RUNNABLE and node["config"].get("enabled", True)
         }
         found |= {unique_id: _source(source) for unique_id, source in manifest["sources"].items()}
         return Project(found)
 
     def select(self, names: Collection[str]) -> dict[str, Node]:
-        """The models of these names or ``tag:...``s, or all of them. Raises ValueError for a name that there is not."""
-        runnable = {unique_id: node for unique_id, node in self.nodes.items() if node.kind in _OTHERS}
+        """The models with these names or tags (``tag:...``), or all of them. Raises ValueError for an unknown name."""
+        runnable = {unique_id: node for unique_id, node in self.nodes.items() if node.kind in _RUNNABLE}
         if not names:
             return runnable
         for name in names:
-            if not any(_is_meant(node, name) for node in runnable.values()):
+            if not any(_matches(node, name) for node in runnable.values()):
                 known = ", ".join(sorted(node.name for node in runnable.values()))
                 raise ValueError(f"There is no model {name!r} in the project. There are: {known}.")
-        return {i: node for i, node in runnable.items() if any(_is_meant(node, name) for name in names)}
+        return {i: node for i, node in runnable.items() if any(_matches(node, name) for name in names)}
 
 
-def _is_meant(node: Node, name: str) -> bool:
+def _matches(node: Node, name: str) -> bool:
     return name == node.name or (name.removeprefix("tag:") in node.tags and name.startswith("tag:"))
 
 

@@ -1,6 +1,6 @@
-"""Sensors: until a source is complete, a collection is far enough, or there is enough to compact.
+"""Sensors that wait until a source is complete, a collection has reached a time, or compaction is worthwhile.
 
-Each is deferrable: it then holds no worker's slot, and a trigger looks for it. Otherwise it pokes, in either of
+All are deferrable: a deferred sensor occupies no worker slot while its trigger waits. Otherwise they poke, in either of
 Airflow's modes.
 """
 
@@ -22,8 +22,8 @@ from airflow_differential.times import INTERVAL_END, milliseconds
 from airflow_differential.triggers import ConditionTrigger, FrontierTrigger, ReclaimableTrigger
 
 
-class _Waiting(BaseSensorOperator):
-    """``holds`` and ``trigger`` say for what; ``done`` is what happens then, and its value the task's."""
+class _DeferrableSensor(BaseSensorOperator):
+    """``holds`` and ``trigger`` define what it waits for; the result of ``done`` is the task's value."""
 
     operator_extra_links = (CollectionsLink(),)
 
@@ -41,7 +41,7 @@ class _Waiting(BaseSensorOperator):
         return self.defer(trigger=self.trigger(), method_name="resumed", timeout=timedelta(seconds=self.timeout))
 
     def resumed(self, context: Context, event: dict[str, Any]) -> Any:
-        """After the trigger has fired."""
+        """Called when the trigger has fired. Raises RuntimeError with the trigger's error, if any."""
         if event["error"]:
             raise RuntimeError(event["error"])
         return self.done(context)
@@ -51,28 +51,28 @@ class _Waiting(BaseSensorOperator):
 
     @abstractmethod
     def check(self) -> None:
-        """Raises, or warns, before anything is waited for in vain."""
+        """Raises an error, or logs a warning, if waiting would be in vain."""
 
     @abstractmethod
     def holds(self) -> bool:
-        """Whether there is nothing to wait for any more."""
+        """Whether the sensor is satisfied."""
 
     @abstractmethod
     def trigger(self) -> BaseTrigger:
-        """What waits instead of this."""
+        """The trigger to defer to."""
 
     @abstractmethod
     def done(self, context: Context) -> Any:
-        """What follows."""
+        """Called once the sensor is satisfied. Returns the task's value."""
 
 
-class SourceFrontierSensor(_Waiting):
+class SourceFrontierSensor(_DeferrableSensor):
     """Waits until a source is complete up to a time, and then advances its frontier to it.
 
-    ``source``: the collection's name, ``schema.identifier``, of a source with ``frontier: managed``; ``complete``: a
-    condition of ``airflow_differential.conditions``; ``up_to``: by default the data interval's end; ``first``: it may
-    be a source that has never been taken in, beside others that have. Its value is ``{"source", "complete_up_to"}``,
-    and its outlets' events carry it.
+    ``source``: the collection's name, ``schema.identifier``, of a source with ``frontier: managed``. ``complete``: a
+    condition of ``airflow_differential.conditions``. ``up_to``: by default the end of the data interval. ``first``: it
+    may be a new source beside others. Returns ``{"source", "complete_up_to"}``, which the outlets' events carry as
+    well.
     """
 
     template_fields: Sequence[str] = ("state_root", "source", "complete", "up_to")
@@ -111,8 +111,8 @@ class SourceFrontierSensor(_Waiting):
         return advance(self, context, self.state_root, self.source, self.up_to, first=self.first)
 
 
-class CollectionFrontierSensor(_Waiting):
-    """Waits until a time is final in a collection: by default the data interval's end. Its value is the collection's
+class CollectionFrontierSensor(_DeferrableSensor):
+    """Waits until a time is final in a collection: by default the end of the data interval. Returns the collection's
     frontiers and sizes."""
 
     template_fields: Sequence[str] = ("state_root", "collection", "passes")
@@ -137,9 +137,9 @@ class CollectionFrontierSensor(_Waiting):
         return collections.state(self.state_root, self.collection)
 
 
-class CompactionSensor(_Waiting):
-    """Waits until compacting a collection is worth it: it would merge so many files or updates, or let go so much
-    history beyond the window. Its value is what there is to gain."""
+class CompactionSensor(_DeferrableSensor):
+    """Waits until compacting a collection is worthwhile: it would merge so many ``files`` or ``updates``, or ``since``
+    would advance by ``age``. Returns what there is to gain."""
 
     template_fields: Sequence[str] = ("state_root", "collection", "retain_history")
     ui_color = "#e8e0ef"
@@ -156,8 +156,12 @@ class CompactionSensor(_Waiting):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        wanted = {"files": files, "updates": updates, "age": None if age is None else age // timedelta(milliseconds=1)}
-        self.at_least = {name: least for name, least in wanted.items() if least is not None}
+        thresholds = {
+            "files": files,
+            "updates": updates,
+            "age": None if age is None else age // timedelta(milliseconds=1),
+        }
+        self.at_least = {name: least for name, least in thresholds.items() if least is not None}
         if not self.at_least:
             raise ValueError("Give at least one of files, updates and age.")
         self.state_root = state_root
@@ -178,8 +182,8 @@ class CompactionSensor(_Waiting):
         return collections.reclaimable(self.state_root, self.collection, self.retain_history)
 
 
-def _warn_if_missing(sensor: _Waiting, state_root: str, collection: str) -> None:
-    """It may be built later, or its name be mistyped."""
-    said = collections.missing(state_root, collection)
-    if said:
-        sensor.log.warning(said)
+def _warn_if_missing(sensor: _DeferrableSensor, state_root: str, collection: str) -> None:
+    """The collection may be built later, or its name be misspelled."""
+    message = collections.missing(state_root, collection)
+    if message:
+        sensor.log.warning(message)

@@ -1,4 +1,4 @@
-"""A dbt project as a task group: a task for each model, a sensor for each source whose frontier is managed."""
+"""A dbt project as a task group: a task for each model, and a sensor for each source with a managed frontier."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _STATE = ".dbt_incremental_dd"
 
 
 class DifferentialTaskGroup(TaskGroup):
-    """The models of a project, each after what it reads.
+    """The models of a project, each downstream of what it reads.
 
-    ``select``: names of models, or ``tag:...`` (default: all). ``complete``: for each managed source, by its name in
-    dbt (``feed.flights``), what its sensor waits for. ``with_tests`` runs each model's tests with it (``dbt build``).
-    ``arguments`` go to the models' operators (``profiles_dir``, ``target``, ``spark_remote``, ...), ``sensing`` to the
+    ``select``: names of models, or ``tag:...`` (default: all). ``complete``: the condition of each managed source, by
+    its name in dbt (``feed.flights``). ``with_tests`` runs each model's tests with it (``dbt build``). ``arguments``
+    are passed to the models' operators (``profiles_dir``, ``target``, ``spark_remote``, ...), ``sensing`` to the
     sensors. Tasks have their collections' assets as outlets and inlets.
 
     Raises ValueError for a managed source without a condition, FileNotFoundError if there is no manifest.
@@ -49,9 +49,9 @@ class DifferentialTaskGroup(TaskGroup):
         self._with_tests = with_tests
         self._complete = dict(complete or {})
         self.sources: dict[str, BaseOperator] = {}
-        """Sensors by the sources' names."""
+        """Sensors by source name."""
         self.models: dict[str, BaseOperator] = {}
-        """Tasks by the models' names."""
+        """Tasks by model name."""
         self._fill()
 
     def _fill(self) -> None:
@@ -68,7 +68,7 @@ class DifferentialTaskGroup(TaskGroup):
                     tasks[name] >> tasks[unique_id]
 
     def _read_by(self, node: Node) -> list[str]:
-        """What a node reads; ephemeral models are seen through."""
+        """The nodes that a node reads; ephemeral models are replaced by what they read."""
         found, pending = [], list(node.reads)
         while pending:
             other = self._project.nodes.get(pending.pop(0))

@@ -1,4 +1,4 @@
-"""Times as Airflow gives them, as the engine counts them: ms since 1970, UTC."""
+"""Airflow's times as the engine's: ms since 1970, UTC."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Any
 
 INTERVAL_END = "{{ data_interval_end | default(dag_run.run_after, true) }}"
-"""A template: the end of the data interval; of a run that has none, because an asset or a person has started it, the
-time at which it was to start. Either stays what it is when tasks are cleared."""
+"""A template: the end of the data interval or, for runs without one, which an asset or a person has started, the
+scheduled start. Neither changes when tasks are cleared."""
 
 
 def milliseconds(given: Any) -> int:
-    """Of a datetime or an ISO 8601 text that names its zone, or of a number of ms. Raises ValueError if it is none
-    of these; a time without a zone is not guessed at."""
+    """The ms of a datetime or ISO 8601 text with a time zone, or of a number of ms. Raises ValueError for anything
+    else, and for a time without a zone."""
     found = utc(given)
     if not _names_a_zone(given):
         raise ValueError(f"{given!r} names no time zone. Write it like 2013-06-01T00:00:00+00:00.")
@@ -20,7 +20,7 @@ def milliseconds(given: Any) -> int:
 
 
 def utc(given: Any) -> int:
-    """The same, where what names no zone is UTC, as it is in sources."""
+    """As ``milliseconds``, but a time without a zone is UTC, as in sources."""
     from dbt_incremental_dd.core.errors import ConfigError
     from dbt_incremental_dd.core.time import parse_time
 

@@ -1,4 +1,4 @@
-"""Triggers: what a deferred sensor, or an asset's watcher, waits for. They read logs and files, off the event loop."""
+"""Triggers for deferred sensors and asset watchers. They read logs and files off the event loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HERE = "airflow_differential.triggers"
 
 
 class ConditionTrigger(BaseTrigger):
-    """Fires when a condition on a source holds. ``condition``: as it serializes itself; ``up_to`` in ms."""
+    """Fires when a condition on a source holds. ``condition``: serialized; ``up_to``: ms."""
 
     def __init__(self, condition: Sequence[Any], up_to: int, poke_interval: float) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class ConditionTrigger(BaseTrigger):
 
 
 class FrontierTrigger(BaseTrigger):
-    """Fires when times up to ``passes`` (ms) are final in a collection."""
+    """Fires when ``passes`` (ms) is final in a collection."""
 
     def __init__(self, state_root: str, collection: str, passes: int, poke_interval: float) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class FrontierTrigger(BaseTrigger):
 
 
 class ReclaimableTrigger(BaseTrigger):
-    """Fires when compacting a collection would gain one of these at least; ``at_least``: files, updates, age (ms)."""
+    """Fires when compacting a collection would gain one of ``at_least``: files, updates, age (ms)."""
 
     def __init__(
         self,
@@ -81,15 +81,16 @@ class ReclaimableTrigger(BaseTrigger):
             yield event
 
     def is_enough(self) -> bool:
-        """Whether it would, now."""
+        """Whether the gain is large enough now."""
         found = collections.reclaimable(self.state_root, self.collection, self.retain_history)
         return any(found[name] >= least for name, least in self.at_least.items())
 
 
 class FrontierEventTrigger(BaseEventTrigger):
-    """Fires each time that a collection's frontier has moved, with ``upper`` and the one before; for an AssetWatcher.
+    """Fires on each advance of a collection's frontier, with ``upper`` and the value ``before`` (ms); for an
+    AssetWatcher.
 
-    What was told last is kept with the asset, so that a triggerer that starts again tells nothing twice.
+    The last reported frontier is stored with the asset, so that a restarted triggerer reports nothing twice.
     """
 
     def __init__(self, state_root: str, collection: str, poke_interval: float = 5.0) -> None:
@@ -103,21 +104,21 @@ class FrontierEventTrigger(BaseEventTrigger):
         return f"{_HERE}.FrontierEventTrigger", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        told = await self._told()
+        reported = await self._last_reported()
         while True:
             upper = await asyncio.to_thread(collections.upper, self.state_root, self.collection)
-            if upper > told:
-                yield TriggerEvent({"collection": self.collection, "upper": upper, "before": told})
-                told = upper
-                await self._tell(upper)
+            if upper > reported:
+                yield TriggerEvent({"collection": self.collection, "upper": upper, "before": reported})
+                reported = upper
+                await self._store_reported(upper)
             await asyncio.sleep(self.poke_interval)
 
-    async def _told(self) -> int:
+    async def _last_reported(self) -> int:
         if self.asset_state_store is None:
             return await asyncio.to_thread(collections.upper, self.state_root, self.collection)
         return int(await self.asset_state_store.aget(self._key, 0))  # type: ignore[arg-type]
 
-    async def _tell(self, upper: int) -> None:
+    async def _store_reported(self, upper: int) -> None:
         if self.asset_state_store is not None:
             await self.asset_state_store.aset(self._key, upper)
 
@@ -127,7 +128,7 @@ class FrontierEventTrigger(BaseEventTrigger):
 
 
 async def _once(holds: Callable[[], bool], poke_interval: float) -> AsyncIterator[TriggerEvent]:
-    """An event when that holds, or with what has gone wrong: the task then fails with its message."""
+    """One event when ``holds`` returns true, or with the error that it raised: the task then fails with its message."""
     while True:
         try:
             if await asyncio.to_thread(holds):

@@ -1,5 +1,5 @@
-"""Collections on storage: a Delta table each, whose frontiers move in the same commit as its batches.
+"""Collections on storage: each is a Delta table whose frontiers advance in the commit that adds a batch.
 
-``layout``, ``log`` and ``files`` need neither Spark nor a JVM; ``read``, ``write`` and ``compact`` work with a
-Spark session that they are given.
+``layout``, ``log``, ``files`` and ``arrow_reader`` need no JVM; ``spark_reader``, ``write_spark`` and ``compact`` use a
+Spark session.
 """

@@ -1,4 +1,4 @@
-"""Spark's types in Arrow: which there are, and where both agree on what values mean."""
+"""Spark's types in Arrow: which have equivalents, and for which of them both agree on values."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ _ARROW: dict[spark.Type, pa.DataType] = {
 
 
 BOUNDED_TYPES = (*spark.INTEGERS, spark.STRING, spark.DATE)
-"""Types that files have bounds for, and of which Arrow and Spark agree on ``=``."""
+"""Types that files have bounds for, and on whose equality Arrow and Spark agree."""
 
 
 def parquet_dataset(
     paths: Sequence[str] | str, filesystem: fs.FileSystem, schema: pa.Schema | None = None
 ) -> ds.Dataset:
-    """Stored files, of those columns or their own. Spark writes timestamps in a type of its own; pages are verified."""
-    import pyarrow.dataset as ds  # not before a file is read: it imports pandas
+    """Stored files as a dataset, with the columns of ``schema`` or their own. Converts Spark's INT96 timestamps, and
+    verifies pages' checksums."""
+    import pyarrow.dataset as ds  # imports pandas, so not before a file is read
 
     form = ds.ParquetFileFormat(
         read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"),
@@ -53,7 +54,7 @@ def parquet_dataset(
 
 @lru_cache(maxsize=1024)
 def arrow_type(dtype: spark.Type) -> pa.DataType | None:
-    """The Arrow type that says the same as a Spark type; None for nested and special ones."""
+    """The Arrow type that is equivalent to a Spark type; None for nested and special types."""
     if isinstance(dtype, spark.Decimal):
         return pa.decimal128(dtype.precision, dtype.scale)
     return _ARROW.get(dtype)
@@ -64,7 +65,7 @@ _KINDS: dict[spark.Type, type] = {**dict.fromkeys(_BITS, int), spark.STRING: str
 
 
 def fitting_values(values: Sequence[Any], dtype: spark.Type) -> Sequence[Any] | None:
-    """Those of sorted values that a column of a Spark type can have; None if it is one of another kind."""
+    """Those of sorted values that a column of a Spark type can hold; None if it holds values of another type."""
     if values and type(values[0]) is not _KINDS.get(dtype):
         return None
     if values and dtype in _BITS:
@@ -74,7 +75,8 @@ def fitting_values(values: Sequence[Any], dtype: spark.Type) -> Sequence[Any] | 
 
 
 def file_type(dtype: spark.Type) -> pa.DataType | None:
-    """The Arrow type as which values of a Spark type are read from files; that of flat types and structs of them."""
+    """The Arrow type in which values of a Spark type are read from files, for flat types and structs of them; None for
+    others."""
     if not isinstance(dtype, spark.Struct):
         return arrow_type(dtype)
     found = [(field.name, arrow_type(field.type)) for field in dtype.fields]
@@ -91,22 +93,22 @@ def value_type(dtype: spark.Type) -> pa.DataType | None:
 
 
 def is_readable(schema: Schema) -> bool:
-    """Whether Arrow reads the types from files as Spark does."""
+    """Whether Arrow reads all types from files as Spark does."""
     return all(arrow_type(column.type) is not None for column in schema)
 
 
 def is_plain(schema: Schema) -> bool:
-    """Whether Arrow and Spark also agree on which values are equal; not so for floats (-0.0, NaN)."""
+    """Whether Arrow and Spark also agree on equality, which excludes floats (-0.0, NaN)."""
     return is_readable(schema) and not any(column.type in spark.FLOATS for column in schema)
 
 
 def is_ordered(schema: Schema) -> bool:
-    """Whether Arrow also sorts the types, and as Spark does."""
+    """Whether Arrow also sorts all types as Spark does."""
     return is_plain(schema) and not any(column.type in (spark.BOOLEAN, spark.BINARY) for column in schema)
 
 
 def same_values(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Where two columns of a plain type are equal, NULL to NULL."""
+    """Where two columns of a plain type are equal; NULL equals NULL."""
     return pc.or_(pc.fill_null(pc.equal(one, other), False), pc.and_(pc.is_null(one), pc.is_null(other)))
 
 
@@ -119,10 +121,10 @@ def sorted_values(column: pa.ChunkedArray) -> list[Any] | None:
 
 
 def typed(table: pa.Table, schema: Schema) -> pa.Table:
-    """The columns of ``schema`` in the one Arrow type that each Spark type has; others as they are.
+    """The columns of ``schema``, cast to the equivalent Arrow types if there are any.
 
-    A column that is of its type already is left alone: Arrow refuses to cast a NULL struct whose fields are never NULL
-    even to its own type.
+    Columns that have their type already are not cast: Arrow refuses to cast a NULL struct with non-nullable fields even
+    to its own type.
     """
     columns = []
     for column in schema:
@@ -132,7 +134,7 @@ def typed(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def nullable_inside(table: pa.Table) -> pa.Table:
-    """The table with types that allow NULL for all that they nest."""
+    """The table with nullable types at all levels of nesting."""
     for index, field in enumerate(table.schema):
         dtype = nullable(field.type)
         if dtype != field.type:
@@ -141,8 +143,8 @@ def nullable_inside(table: pa.Table) -> pa.Table:
 
 
 def nullable(dtype: pa.DataType) -> pa.DataType:
-    """The type with NULL allowed for all that it nests: what Spark says of a struct's fields holds where there is a
-    struct, what Arrow says of them also where it is NULL."""
+    """The type, nullable at all levels of nesting. Spark's statement that a struct's field is not NULL holds for
+    structs that exist; Arrow's also for NULL structs."""
     if pa.types.is_struct(dtype):
         return pa.struct([pa.field(field.name, nullable(field.type)) for field in dtype])
     if pa.types.is_list(dtype):

@@ -1,4 +1,4 @@
-"""Updates and contents as Arrow tables, read from files by whoever has no Spark."""
+"""Updates and contents as Arrow tables, read without Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt_incremental_dd.trace.log import Log
 
 
 def log_of(place: CollectionStore) -> Log:
-    """The log of a collection that is stored. Raises StateError if it is not."""
+    """The log of a stored collection. Raises StateError if there is none."""
     log = place.log()
     if log is None:
         raise StateError(f"{place.name} is gone from {place.storage.root}", "Run `dbt run` to build it again.")
@@ -27,7 +27,7 @@ def log_of(place: CollectionStore) -> Log:
 
 def changes(place: CollectionStore, after: Time, up_to: Time) -> pa.Table:
     """A collection's updates with ``after < dd_time <= up_to``, by time: visible columns, dd_time, dd_diff. Raises
-    FrontierError if one of the times cannot be read."""
+    FrontierError if one of the times is not readable."""
     log = log_of(place)
     log.frontiers.require(up_to, place.name)
     if after != BEGINNING:
@@ -36,8 +36,8 @@ def changes(place: CollectionStore, after: Time, up_to: Time) -> pa.Table:
 
 
 def contents(place: CollectionStore, t: Time) -> pa.Table:
-    """What a collection holds as of ``t``: visible columns, and each row's count in dd_diff. Raises FrontierError if
-    that time cannot be read."""
+    """A collection's contents as of ``t``: visible columns, and each row's count in dd_diff. Raises FrontierError if
+    ``t`` is not readable."""
     log = log_of(place)
     log.frontiers.require(t, place.name)
     return summed(_updates(place, log, BEGINNING, t))
@@ -60,7 +60,7 @@ def _updates(place: CollectionStore, log: Log, after: Time, up_to: Time) -> pa.T
     tables, files = [], between(log.files, after, up_to)
     require_readable(log, files)
     for file in files:
-        # Types are those of the file at first: what they nest is not cast while it is read.
+        # Files are read in their own types first: Arrow does not cast nested types while it reads.
         try:
             stored = parquet_dataset(f"{root}/{file.path}", filesystem)
             present = [name for name in columns.names if name in stored.schema.names]
@@ -72,13 +72,13 @@ def _updates(place: CollectionStore, log: Log, after: Time, up_to: Time) -> pa.T
 
 
 def summed(updates: pa.Table) -> pa.Table:
-    """Each different row once, with its count in dd_diff, where that is above 0."""
+    """Each distinct row once, with its count in dd_diff, if that is above 0."""
     found = _sums(updates.drop_columns([TIME]))
     return found.filter(pc.greater(found[DIFF], 0))
 
 
 def consolidated(updates: pa.Table) -> pa.Table:
-    """Each different row once, with the sum of its diffs in dd_diff, where that is not 0."""
+    """Each distinct row once, with the sum of its diffs in dd_diff, if that is not 0."""
     found = _sums(updates.drop_columns([TIME]))
     return found.filter(pc.not_equal(found[DIFF], 0))
 
@@ -92,7 +92,7 @@ def _sums(updates: pa.Table) -> pa.Table:
 
 
 def _sums_by_duckdb(updates: pa.Table) -> pa.Table:
-    """The same of columns that Arrow cannot group by."""
+    """As ``_sums``, for columns that Arrow cannot group by."""
     import duckdb
 
     names = [f"c{number}" for number in range(updates.num_columns - 1)]
@@ -108,13 +108,13 @@ def _sums_by_duckdb(updates: pa.Table) -> pa.Table:
 
 
 def stored_types(schema: Schema) -> pa.Schema:
-    """The columns in Arrow's types, whatever they nest."""
+    """The columns in Arrow's types, nested ones included."""
     found = pa.schema(DeltaSchema.from_json(schema.to_json()).to_arrow())
     return pa.schema([(field.name, nullable(field.type)) for field in found])
 
 
 def _cast(table: pa.Table, columns: pa.Schema) -> pa.Table:
-    """The table with these columns, in these types."""
+    """The table with these columns and types; missing columns are NULL."""
     arrays = [
         _zeros(table[field.name].cast(field.type))
         if field.name in table.column_names
@@ -125,5 +125,6 @@ def _cast(table: pa.Table, columns: pa.Schema) -> pa.Table:
 
 
 def _zeros(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with one zero: to Spark -0.0 is 0.0, so that an update may take away the one as the other."""
+    """The column with -0.0 replaced by 0.0: the two are equal in Spark, so that an update may retract one as the
+    other."""
     return pc.add(column, pa.scalar(0.0, column.type)) if pa.types.is_floating(column.type) else column

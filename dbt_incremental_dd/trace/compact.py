@@ -1,6 +1,6 @@
-"""Compaction: times up to ``since`` become one, updates that cancel disappear, small files become large ones.
+"""Compaction: times up to ``since`` become one, updates that cancel out are dropped, and small files are merged.
 
-What is readable stays the same: for every ``since <= t`` the contents as of ``t`` are what they were.
+For every ``t >= since``, the contents as of ``t`` stay the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compaction:
-    """What was done to a trace: its log afterwards, and updates and files before and after."""
+    """The result of compacting a trace: its log, and the numbers of updates and files before and after."""
 
     log: Log
     updates_before: int
@@ -38,7 +38,7 @@ class Compaction:
 
 
 def merge_recent(storage: Storage, log: Log, sort_by: tuple[str, ...] = ()) -> Log:
-    """The log with the small files of times after ``since`` merged, and those times as they are."""
+    """The log after merging small files of times after ``since``; their times are kept."""
     if not is_readable(log.schema):
         return log
     sort_by = tuple(name for name in sort_by if is_ordered(log.schema.select((name,))))
@@ -65,10 +65,10 @@ def compact_trace(
     diffs: tuple[str, ...],
     sort_by: tuple[str, ...] = (),
 ) -> Compaction:
-    """Advances the trace to ``since`` (no further than it is) and merges the files at or below it.
+    """Advances the trace to ``since`` (never back) and merges the files at or below it.
 
-    Files that hold later times as well are rewritten with those times as they are. Nothing happens where there is
-    nothing to gain: at most one file, all of whose updates are insertions.
+    Files that also hold later times are rewritten with those times kept. Nothing is rewritten if there is nothing to
+    gain, that is, if there is at most one file, and it holds insertions only.
     """
     since = max(since, log.frontiers.since)
     touched = between(log.files, -1, since)

@@ -1,4 +1,4 @@
-"""How many rows updates add and remove, with their multiplicity."""
+"""The numbers of rows that updates add and remove, with multiplicity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt_incremental_dd.trace.layout import Storage
 
 
 def count(diffs: pa.ChunkedArray) -> tuple[int, int]:
-    """(added, removed) by a column of diffs."""
+    """(added, removed) from a column of diffs."""
     added = pc.sum(pc.max_element_wise(diffs, 0)).as_py() or 0
     removed = pc.sum(pc.min_element_wise(diffs, 0)).as_py() or 0
     return added, -removed
@@ -26,7 +26,7 @@ def _diffs(filesystem: pafs.FileSystem, path: str) -> pa.ChunkedArray:
 
 
 def count_stored(storage: Storage, uri: str, files: Iterable[DataFile]) -> tuple[int, int]:
-    """(added, removed) by files of a trace; one whose diffs are all the same is not opened."""
+    """(added, removed) from the files of a trace. Files whose diffs are all equal are not opened."""
     filesystem, root = storage.filesystem(uri)
     added = removed = 0
     for file in files:

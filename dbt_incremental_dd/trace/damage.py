@@ -1,4 +1,4 @@
-"""What a trace's log names and the disk does not have: a file that is missing, was cut, or is not what was written."""
+"""Damage: files named by a trace's log that are missing, truncated or altered."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _AT_ONCE = 4
 
 
 def may_be_damage(error: BaseException) -> bool:
-    """Whether an error may come from a file whose contents have changed, so that it is worth reading them all."""
+    """Whether the error may be caused by altered contents of a file, so that checking all of them is worthwhile."""
     return bool(_CONTENTS.search(str(error)))
 
 
 def damaged(name: str, uri: str, error: BaseException, path: str = "") -> StateError:
-    """The error for a data file that cannot be read; ``path``: if ``error`` does not name it."""
+    """The error for a data file that cannot be read. ``path``: if ``error`` does not name it."""
     what = f"file {path} cannot be read: {error}" if path else str(error)
     return StateError(f"what is stored of {name} is damaged: {what}", remedy(uri))
 
 
 def require_readable(log: Log, files: Iterable[DataFile]) -> None:
-    """Raises StateError if a file that is about to be read is not what was written (``require_intact``)."""
+    """Raises StateError if a file is not as it was written, as far as ``require_intact`` checks."""
     try:
         require_intact(f"{log.uri}/{file.path}" for file in files)
     except OSError as error:
@@ -50,8 +50,8 @@ def logs_of(place: CollectionStore) -> Iterator[Log]:
 
 
 def damage(storage: Storage, log: Log, *, contents: bool = False) -> str | None:
-    """Which live file is not as it was written, and how; None if all are. Sizes are compared, and with ``contents``
-    the files are read."""
+    """The first damaged file and its damage; None if there is none. Compares sizes and, with ``contents``, reads the
+    files."""
     filesystem, root = storage.filesystem(log.uri)
     paths = [f"{root}/{file.path}" for file in log.files]
     for file, info in zip(log.files, filesystem.get_file_info(paths), strict=True):

@@ -1,4 +1,4 @@
-"""Files read on the driver, for the few rows that a small delta touches: without a Spark job."""
+"""Reads files on the driver without a Spark job, for the few rows that a small delta touches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 
 _LOG = logging.getLogger(__name__)
-"""Tells each read at DEBUG, with the files' ``paths``, the ``columns`` and the ``wanted`` keys."""
+"""Logs each read at DEBUG, with the files' ``paths``, the ``columns`` and the ``wanted`` keys."""
 
 
 def read_files(
@@ -31,10 +31,10 @@ def read_files(
     schema: Schema,
     keys: Mapping[str, Sequence[Any]] | None = None,
 ) -> pa.Table:
-    """The files' rows with the columns of ``schema``, of readable types; a column that a file lacks is NULL.
+    """The files' rows with the columns of ``schema``, whose types are readable. A column that a file lacks is NULL.
 
-    ``keys`` leaves out rows with other values of these columns; row groups without any are not read. Raises OSError for
-    a file that is not what was written, as far as ``require_intact`` looks.
+    ``keys`` filters by values of these columns; row groups without any are not read. Raises OSError for a file that is
+    not as it was written, as far as ``require_intact`` checks.
     """
     filesystem, root = storage.filesystem(uri)
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
@@ -54,7 +54,7 @@ def read_files(
 def find_rows(
     storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
-    """What ``read_files`` reads of the keys; None if that is too much to look through or to hold."""
+    """The rows of the keys, as ``read_files`` returns them; None if there are too many rows to search or to return."""
     if total_rows(files) > thresholds.PROBED_ROWS or sum(file.bytes for file in files) > thresholds.PROBED_BYTES:
         return None
     table = read_files(storage, uri, files, schema, keys)
@@ -62,7 +62,7 @@ def find_rows(
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:
-    """The keys as a condition; the bounds of each column's sorted values are what row groups are skipped by."""
+    """The keys as a filter. The bounds of each column's sorted values let Arrow skip row groups."""
     found = None
     for name, values in keys.items():
         column = pc.field(name)

@@ -1,8 +1,9 @@
-"""The entries of a trace's log as files: whether those that were written are there, and whole.
+"""The entries of a trace's log as files, and whether all of them are there and complete.
 
-delta-rs takes a log whose newest entry is gone for an older one, and an empty entry for a commit of nothing. So each
-commit counts its lines (its transactions are the last ones), and leaves a mark outside the log: ``<trace>/newest`` says
-which version and time the log has come to. The mark is written when the entry is durable, hence never before it.
+If the newest entry of a log is missing, delta-rs reads an older version; it reads an empty entry as a commit without
+changes. Therefore each commit records its number of lines (its transactions come last), and writes a mark outside of
+the log: ``<trace>/newest`` has the log's latest version and time. It is written once the entry is durable, hence never
+before it.
 """
 
 from __future__ import annotations
@@ -16,34 +17,34 @@ from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.storage.object_store import is_remote
 
 TRANSACTIONS, LINES = "dd:transactions", "dd:lines"
-"""In an entry's commitInfo: how many transactions there are in it; how many lines, unless delta-rs adds some."""
+"""Keys in an entry's commitInfo: its number of transactions, and its number of lines unless delta-rs adds some."""
 _MARK = "newest"
 _LENGTH = 64
 _MOST = 100
-"""Entries that are looked at; a checkpoint comes before."""
+"""Maximum number of entries checked; a checkpoint comes earlier."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The version that a log has come to, and its latest final time then."""
+    """A log's latest version, and its latest final time (ms)."""
 
     version: int
     last: Time
 
 
 def entry_path(uri: str, version: int) -> str:
-    """The file of one commit."""
+    """The path of a commit's entry."""
     return f"{uri}/_delta_log/{version:020d}.json"
 
 
 def checkpoint_paths(uri: str, version: int) -> tuple[str, ...]:
-    """The files that a checkpoint of that version has changed, if there is one."""
+    """The files written by a checkpoint of that version; none if there is no such checkpoint."""
     path = f"{uri}/_delta_log/{version:020d}.checkpoint.parquet"
     return (path, f"{uri}/_delta_log/_last_checkpoint") if not is_remote(uri) and os.path.exists(path) else ()
 
 
 def mark(uri: str, version: int, last: Time) -> None:
-    """Leaves the mark of a trace on a local disk; one that gets lost is missed by nobody but a damaged log."""
+    """Writes a trace's mark on a local disk. Losing it only means that damage of the log is not detected."""
     if is_remote(uri):
         return
     descriptor = os.open(f"{uri}/{_MARK}", os.O_WRONLY | os.O_CREAT, 0o644)
@@ -54,7 +55,7 @@ def mark(uri: str, version: int, last: Time) -> None:
 
 
 def marked(uri: str) -> Mark | None:
-    """The mark; None if there is none, or none that can be read."""
+    """The mark; None if it is missing or cannot be read."""
     if is_remote(uri):
         return None
     try:
@@ -66,7 +67,7 @@ def marked(uri: str) -> Mark | None:
 
 
 def require_marked(name: str, uri: str, version: int, last: Time, before: Mark | None) -> None:
-    """Raises StateError if the log ends before the mark that was there when it was loaded."""
+    """Raises StateError if the log ends before the mark that existed when it was loaded."""
     if before is not None and before.version > version:
         raise StateError(
             f"the log of {name} at {uri} has lost its newest entries: it ends with version {version}, final at "
@@ -76,8 +77,8 @@ def require_marked(name: str, uri: str, version: int, last: Time, before: Mark |
 
 
 def require_whole(name: str, uri: str, version: int) -> None:
-    """Raises StateError if an entry since the last checkpoint is empty, or the newest one was cut. What lies in object
-    storage is whole."""
+    """Raises StateError if an entry since the last checkpoint is empty, or the newest one is truncated. Objects in
+    object storage are always complete."""
     if is_remote(uri):
         return
     for number in range(version, max(version - _MOST, -1), -1):
@@ -96,7 +97,7 @@ def _size(path: str) -> int | None:
 
 
 def _is_cut(path: str) -> bool:
-    """Whether an entry has less than it counts, or no line that says what it is."""
+    """Whether an entry has fewer lines than it records, or no commitInfo."""
     try:
         with open(path, "rb") as file:
             lines = [json.loads(line) for line in file.read().splitlines() if line.strip()]
@@ -112,7 +113,7 @@ def _is_cut(path: str) -> bool:
 
 
 def remedy(uri: str) -> str:
-    """What to do about a log that is damaged."""
+    """What to do about a damaged log."""
     return (
         "Restore it from a backup. Or build it anew: of a model, `dbt run --full-refresh --select` and its name; of a "
         f"source, remove {os.path.dirname(uri)}, and it is taken in anew."

@@ -1,4 +1,4 @@
-"""Choosing the files of a trace that a read needs, from the log alone."""
+"""Selects the files of a trace that a read needs, by the log alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.time import Time
 
 KeyValues = Mapping[str, Sequence[Any]]
-"""For each of some columns, the sorted values that a read wants; a row must match in every column."""
+"""Sorted values for some columns; a row matches if it has one of them in every column."""
 
 
 def between(files: Iterable[DataFile], after: Time, up_to: Time) -> tuple[DataFile, ...]:
@@ -19,12 +19,12 @@ def between(files: Iterable[DataFile], after: Time, up_to: Time) -> tuple[DataFi
 
 
 def matching(files: Iterable[DataFile], keys: KeyValues) -> tuple[DataFile, ...]:
-    """Files that may hold a row of one of the wanted values, by their bounds."""
+    """Files that may hold a matching row, by their bounds."""
     return tuple(file for file in files if all(may_hold(file.bounds.get(name), keys[name]) for name in keys))
 
 
 def may_hold(bounds: tuple[Any, Any] | None, values: Sequence[Any]) -> bool:
-    """Whether one of sorted values may lie within (minimum, maximum); None: nothing is known."""
+    """Whether one of the sorted values may lie within (minimum, maximum); None: unknown."""
     if bounds is None:
         return True
     low, high = bounds
@@ -35,5 +35,5 @@ def may_hold(bounds: tuple[Any, Any] | None, values: Sequence[Any]) -> bool:
 
 
 def inserts_only(files: Iterable[DataFile]) -> bool:
-    """Whether the files hold insertions alone, so that their sum needs no consolidation to be positive."""
+    """Whether the files hold insertions only, so that sums are positive without consolidation."""
     return all(file.inserts_only for file in files)

@@ -1,6 +1,6 @@
-"""What the commits of a trace did, from its log's entries (Delta protocol, "Delta Log Entries").
+"""The commits of a trace, from its log's entries (Delta protocol, "Delta Log Entries").
 
-Entries that Delta has cleaned up, by default after 30 days, are left out.
+Entries that Delta has removed, by default after 30 days, are missing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _ENTRY = re.compile(r"\d{20}\.json")
 
 @dataclass(frozen=True)
 class Entry:
-    """One commit: by the clock at ``committed`` (ms). ``upper`` and ``since`` are None if they stayed as they were;
-    ``updates`` and ``bytes`` are of the files that it added, ``files`` how many more there are since."""
+    """One commit. ``committed``: the clock's time (ms). ``upper`` and ``since`` are None if unchanged. ``updates`` and
+    ``bytes``: of the added files. ``files``: the change in their number."""
 
     version: int
     committed: Time
@@ -35,7 +35,7 @@ class Entry:
 
 
 def history(place: CollectionStore, latest: int = 100) -> tuple[Entry, ...]:
-    """The latest commits, oldest first; none if the collection has never been stored."""
+    """The last ``latest`` commits, oldest first; none if the collection has never been stored."""
     filesystem, path = place.storage.filesystem(f"{place.trace_uri}/_delta_log")
     found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
     names = sorted(info.base_name for info in found if _ENTRY.fullmatch(info.base_name))

@@ -1,6 +1,6 @@
-"""Who still has to read a collection's history: models downstream, and readers that have said so.
+"""Holds: models downstream and other readers that still have to read a collection's history.
 
-``since`` does not move past the time that one of them is at.
+``since`` does not advance past the earliest of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FOLDER = "holds"
 
 @dataclass(frozen=True)
 class Hold:
-    """``by`` has read everything up to ``at``, and needs the changes after it."""
+    """``by`` has read everything up to ``at`` (ms), and needs the updates after it."""
 
     at: Time
     by: str
@@ -41,30 +41,31 @@ def holds(storage: Storage) -> dict[str, tuple[Hold, ...]]:
 
 
 def movable(log: Log, retain: int, held: Sequence[Hold]) -> tuple[Time, tuple[Hold, ...]]:
-    """Up to where ``since`` may move under a window of ``retain`` ms, and who keeps it from all of the window."""
+    """The time to which ``since`` may advance under a window of ``retain`` ms, and the holds that keep it from the
+    whole window."""
     wanted = max(log.frontiers.last - retain, log.frontiers.since, 0)
     holders = tuple(sorted((hold for hold in held if hold.at < wanted), key=lambda hold: hold.at))
     return (max(holders[0].at, log.frontiers.since) if holders else wanted), holders
 
 
 def hold(place: CollectionStore, reader: str, at: Time, by: str, until: Time) -> None:
-    """A reader says where it is; ``until``: when that is forgotten unless it is said again (ms, by the clock).
+    """Stores a reader's position; ``until``: when the hold expires unless it is renewed (clock, ms).
 
-    ``reader`` identifies it; what it said before is replaced.
+    ``reader`` identifies the reader; its former hold is replaced.
     """
     told = json.dumps({"at": at, "by": by, "until": until})
     place.storage.write_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json", told)
 
 
 def release(place: CollectionStore, reader: str) -> None:
-    """A reader is done."""
+    """Removes a reader's hold."""
     filesystem, path = place.storage.filesystem(f"{place.uri}/{_FOLDER}/{reader}.json")
     if filesystem.get_file_info(path).type == pafs.FileType.File:
         filesystem.delete_file(path)
 
 
 def held_by(place: CollectionStore, reader: str) -> Hold | None:
-    """Where that reader said it was; None if it has not, or is forgotten."""
+    """A reader's hold; None if there is none, or it has expired."""
     return _told(place.storage.read_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json"))
 
 
@@ -80,7 +81,7 @@ def _of_readers(place: CollectionStore) -> list[Hold]:
 
 
 def _told(text: str | None) -> Hold | None:
-    """What a reader says; None if it has been released, is forgotten, or cannot be read."""
+    """The stored hold; None if it is missing, expired or malformed."""
     try:
         told = json.loads(text or "")
         return Hold(int(told["at"]), str(told["by"])) if int(told["until"]) > now() else None

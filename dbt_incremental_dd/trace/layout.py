@@ -1,8 +1,8 @@
-"""Where things lie under ``state_root``, and the collections found there.
+"""The layout of ``state_root``, and access to the collections in it.
 
     <state_root>/collections/<name>/trace/             Delta table: the collection's updates
-    <state_root>/collections/<name>/trace/newest       the version that its log has come to
-    <state_root>/collections/<name>/manifests/<n>.json what the commit with manifest n belongs to
+    <state_root>/collections/<name>/trace/newest       the latest version of its log
+    <state_root>/collections/<name>/manifests/<n>.json the manifest that a commit names by n
     <state_root>/collections/<name>/inner/<node>/      Delta table: an operator's arrangement or accumulators
     <state_root>/collections/<name>/live/<n>/          hard links to the trace's files, which the relations read
     <state_root>/collections/<name>/plan-<key>.json    a model's compiled plan, signed with the key of that id
@@ -10,7 +10,7 @@
     <state_root>/locks/<name>                          locked by the process that writes the collection
     <state_root>/scratch/                              files of running jobs
 
-Any relation name is one folder: characters that not all file systems and URLs take are written ``~2F``.
+Each relation name is one folder: characters that some file systems or URLs do not allow are encoded, as in ``~2F``.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, ma
 from dbt_incremental_dd.trace.log import Log
 
 DEFAULT_ROOT = ".dbt_incremental_dd"
-"""The state root of a project that names none."""
+"""The state root of a project that configures none."""
 
 
 def state_root_of(text: str, folder: str) -> str:
-    """A state root as it is written, as an absolute path or a URI; what is relative is below ``folder``."""
+    """A state root as an absolute path or a URI. A relative path is resolved against ``folder``."""
     if "://" in text:
         return text.rstrip("/")
     return os.path.normpath(os.path.join(folder, os.path.expanduser(text)))
 
 
 def _folder_of(name: str) -> str:
-    """Percent signs would be taken for URLs' own by some of the readers; dots alone would be another folder."""
+    """Some readers interpret percent signs as URL encoding; names of dots would be other folders."""
     folder = quote(name, safe=".-_").replace("~", "%7E").replace("%", "~")
     return folder.replace(".", "~2E") if not folder.strip(".") else folder
 
@@ -56,30 +56,30 @@ def _name_of(folder: str) -> str:
 
 @dataclass(frozen=True)
 class Storage:
-    """A state root: a local folder or a URI, with the options that delta-rs takes for it."""
+    """A state root: a local folder or a URI, with delta-rs's options for it."""
 
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Credentials are among them, so they are not shown."""
+    """Contains credentials, so it is excluded from ``repr``."""
 
     def collection(self, name: str) -> CollectionStore:
-        """The place of the collection called ``name`` (``schema.identifier``, lower case)."""
+        """The store of the collection called ``name`` (``schema.identifier``, case-insensitive)."""
         return CollectionStore(self, name.lower())
 
     def collections(self) -> tuple[CollectionStore, ...]:
-        """All collections that have been stored, by name."""
+        """The stores of all collections, by name."""
         filesystem, path = self.filesystem(f"{self.root}/collections")
         selector = pafs.FileSelector(path, allow_not_found=True)
         found = [_name_of(info.base_name) for info in filesystem.get_file_info(selector)]
         return tuple(CollectionStore(self, name) for name in sorted(found))
 
     def filesystem(self, uri: str) -> tuple[pafs.FileSystem, str]:
-        """pyarrow's file system for a path under the root, and the path in its terms."""
+        """pyarrow's file system for a URI under the root, and the path within it."""
         return filesystem_of(uri, self.options)
 
     @property
     def is_local(self) -> bool:
-        """Whether files can be renamed and listed as on a local disk."""
+        """Whether the root is on a local disk, where files can be renamed."""
         return not is_remote(self.root)
 
     def scratch(self, label: str) -> str:
@@ -87,7 +87,7 @@ class Storage:
         return f"{self.root}/scratch/{label}-{os.getpid()}-{time.time_ns()}"
 
     def read_small(self, path: str) -> str | None:
-        """The text of a small file under the root; None if there is none."""
+        """The text of a small file under the root; None if it does not exist."""
         filesystem, full = self.filesystem(f"{self.root}/{path}")
         try:
             with filesystem.open_input_stream(full) as stream:
@@ -96,11 +96,11 @@ class Storage:
             return None
 
     def write_small(self, path: str, text: str) -> None:
-        """Replaces a small file under the root, at once."""
+        """Replaces a small file under the root atomically."""
         filesystem, full = self.filesystem(f"{self.root}/{path}")
         folder, name = full.rsplit("/", 1)
         make_folder(filesystem, folder)
-        # Elsewhere a file shows when it is whole.
+        # An object becomes visible when it is complete.
         made = f"{folder}/.{name}-{uuid.uuid4().hex}" if self.is_local else full
         with filesystem.open_output_stream(made) as out:
             out.write(text.encode())
@@ -114,8 +114,8 @@ class Storage:
         reached("small file: replaced")
 
     def remove(self, uri: str) -> None:
-        """Deletes a folder; quietly if it is gone already. On a local disk it is gone at once: a process that is ended
-        in the middle leaves scratch files, which vacuum removes."""
+        """Deletes a folder; does nothing if it is gone. Atomic on a local disk: a process that is killed meanwhile
+        leaves scratch files, which vacuum removes."""
         filesystem, path = self.filesystem(uri)
         if filesystem.get_file_info(path).type == pafs.FileType.Directory:
             reached("folder: before removal")
@@ -129,7 +129,7 @@ class Storage:
         make_folder(filesystem, os.path.dirname(aside))
         try:
             filesystem.move(path, aside)
-        except OSError:  # another disk is mounted there
+        except OSError:  # the folder is on another disk
             return path
         return aside
 
@@ -138,7 +138,7 @@ class Storage:
         try:
             filesystem, path = self.filesystem(self.root)
             make_folder(filesystem, path)
-            # Elsewhere it stays: to remove it would take as many requests again.
+            # In object storage the file stays: removing it would take as many requests again.
             probe = f"{path}/.writable-{uuid.uuid4().hex}" if self.is_local else f"{path}/.writable"
             with filesystem.open_output_stream(probe) as out:
                 out.write(b"")
@@ -154,7 +154,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class CollectionStore:
-    """Where one collection lies. Holds nothing: each call reads what is stored now."""
+    """Where one collection is stored. Stateless: each call reads what is stored now."""
 
     storage: Storage
     name: str
@@ -166,36 +166,36 @@ class CollectionStore:
 
     @property
     def uri(self) -> str:
-        """The collection's folder."""
+        """The URI of its folder."""
         return f"{self.storage.root}/collections/{self.folder}"
 
     @property
     def trace_uri(self) -> str:
-        """The Delta table of its updates."""
+        """The URI of the Delta table of its updates."""
         return f"{self.uri}/trace"
 
     def log(self) -> Log | None:
-        """Its log's newest version, None if it has never been stored."""
+        """The newest version of its log; None if it has never been stored. Raises StateError if it is damaged."""
         return Log.load(self.name, self.trace_uri, self.storage.options)
 
     def log_at(self, version: int) -> Log:
-        """Its log as of an earlier version. Raises StateError if that is gone."""
+        """An earlier version of its log. Raises StateError if it is gone."""
         return Log.load_version(self.name, self.trace_uri, version, self.storage.options)
 
     def create(self, schema: Schema) -> Log:
-        """Its log, made empty if there is none; ``schema`` includes ``dd_time`` and ``dd_diff``."""
+        """Its log, created empty if there is none. ``schema`` includes ``dd_time`` and ``dd_diff``."""
         return self.log() or Log.create(self.name, self.trace_uri, schema, self.storage.options)
 
     def remove(self) -> None:
-        """Deletes all that is stored of it."""
+        """Deletes everything stored of it."""
         self.storage.remove(self.uri)
 
     def inner(self, node: str) -> CollectionStore:
-        """The place of an operator's own state."""
+        """The store of an operator's state."""
         return InnerPlace(self.storage, f"{self.name}#{node}", self.uri, node)
 
     def read_manifest(self, number: int | None) -> Manifest | None:
-        """The manifest of that number; None if there is none. Raises StateError if it is damaged."""
+        """The manifest of that number; None if ``number`` is. Raises StateError if it is damaged."""
         if number is None:
             return None
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests/{number}.json")
@@ -216,7 +216,7 @@ class CollectionStore:
         return manifest
 
     def write_manifest(self, manifest: Manifest) -> int:
-        """Stores a manifest and returns its number; it counts once a commit names it."""
+        """Stores a manifest and returns its number. It takes effect when a commit names it."""
         number = time.time_ns()
         reached("manifest: before")
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests")
@@ -230,7 +230,7 @@ class CollectionStore:
 
 @dataclass(frozen=True)
 class InnerPlace(CollectionStore):
-    """Where an operator's own state lies, beside the trace of its model."""
+    """Where an operator's state is stored, beside its model's trace."""
 
     parent_uri: str
     node: str
@@ -245,6 +245,6 @@ class InnerPlace(CollectionStore):
 
 
 def open_storage(root: str, options: Mapping[str, str]) -> Storage:
-    """The state root, with delta-rs's options for it. Raises ConfigError for a store on which commits are not safe."""
+    """The state root with delta-rs's options. Raises ConfigError if commits would not be safe with them."""
     require_safe(root, options)
     return Storage(root, dict(options))

@@ -1,4 +1,4 @@
-"""One writer of a collection at a time, on a local disk. Elsewhere a log's compare-and-swap decides who comes first."""
+"""Ensures one writer of a collection at a time on a local disk. Elsewhere, the log's compare-and-swap decides."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LONGEST_WAIT = 3600.0
 def writing(
     place: CollectionStore, report: Callable[[str], None] = lambda line: None, longest_wait: float = LONGEST_WAIT
 ) -> Iterator[None]:
-    """Keeps other processes and threads from writing the collection; waits for one that does.
+    """Locks the collection against other writing processes and threads, and waits for a current one.
 
-    Raises CommitConflict, naming the process, if that takes longer than ``longest_wait`` (seconds).
+    Raises CommitConflict, naming the process, after ``longest_wait`` seconds.
     """
     if not place.storage.is_local or not file_lock.IS_POSSIBLE:
         yield

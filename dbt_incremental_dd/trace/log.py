@@ -1,8 +1,8 @@
-"""The log of one trace: which files hold its updates, and its frontiers, committed together.
+"""The log of one trace: the files of its updates and its frontiers, committed together.
 
-A trace is a Delta table. Its frontiers are Delta application transactions ("txn" actions of the Delta protocol), so
-a batch becomes visible together with the frontier that covers it, or not at all. Two writers that move the same
-frontier conflict, and the second gets CommitConflict: compare-and-swap.
+A trace is a Delta table. Its frontiers are Delta application transactions ("txn" actions of the Delta protocol), so a
+batch becomes visible together with the frontier that covers it, or not at all. If two writers advance the same
+frontier, the second gets CommitConflict: compare-and-swap.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
 
 @dataclass(frozen=True)
 class Commit:
-    """What one commit does. ``None`` leaves a frontier or the manifest as it is.
+    """The contents of one commit. None leaves a frontier or the manifest unchanged.
 
-    ``replace_all`` drops every file and takes ``schema``, in the same commit.
+    ``replace_all`` drops every file and adopts ``schema``, in the same commit.
     """
 
     add: tuple[DataFile, ...] = ()
@@ -57,15 +57,15 @@ class Commit:
 
 
 _SETTINGS = {
-    # In object storage each entry since the last checkpoint takes several requests to read.
+    # Reading an entry since the last checkpoint takes several requests in object storage.
     "delta.checkpointInterval": "50",
-    # Bounds of all columns; those of `dd_time`, which is among the last, are what reads begin with.
+    # Bounds of all columns, because reads need those of `dd_time`, which is among the last.
     "delta.dataSkippingNumIndexedCols": "-1",
 }
 
 
 class Log:
-    """One version of a trace's log, as of when it was loaded. Commits go onto this version only."""
+    """One version of a trace's log, as of when it was loaded. Commits apply to this version only."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Log:
         files: tuple[DataFile, ...] | None = None,
         moved: Mapping[str, int | None] | None = None,
     ) -> None:
-        """``files``: all live ones; ``moved``: the versions of its transactions; where they are known."""
+        """``files``: all live files; ``moved``: the versions of its transactions; if they are known already."""
         self.name = name
         self.uri = uri
         self._options = options
@@ -87,7 +87,7 @@ class Log:
         self.schema = Schema.from_json(table.schema().to_json())
         """All stored columns, ``dd_time`` and diffs included."""
         self._is_settled = False
-        """Whether this process has synced its entry, or will with the collection's next commit."""
+        """Whether this process has synced its entry, or will do so with the collection's next commit."""
         self._moved = moved or {name: _transaction(table, name) for name in (UPPER, SINCE, MANIFEST)}
         self.frontiers = Frontiers(since=self._moved[SINCE] or 0, upper=self._moved[UPPER] or 0)
         """``since`` and ``upper`` as of this version."""
@@ -120,7 +120,7 @@ class Log:
 
     @staticmethod
     def load_version(name: str, uri: str, version: int, storage_options: Mapping[str, str] | None = None) -> Log:
-        """The log as of an earlier version. Raises StateError if its entries are gone."""
+        """An earlier version of the log. Raises StateError if its entries are gone."""
         try:
             table = DeltaTable(uri, version=version, storage_options=dict(storage_options or {}))
             entries.require_whole(name, uri, version)
@@ -130,7 +130,8 @@ class Log:
 
     @staticmethod
     def create(name: str, uri: str, schema: Schema, storage_options: Mapping[str, str] | None = None) -> Log:
-        """A new, empty trace of ``schema`` (which includes ``dd_time`` and the diff columns)."""
+        """Creates an empty trace of ``schema`` (which includes ``dd_time`` and the diff columns). Returns the existing
+        log if another writer came first. Raises StateError if it cannot be written."""
         start = [Transaction(UPPER, 0), Transaction(SINCE, 0)]
         reached("log: before")
         try:
@@ -157,9 +158,10 @@ class Log:
         return made
 
     def commit(self, commit: Commit) -> Log:
-        """The log with ``commit`` on top. Raises CommitConflict if another writer came first.
+        """Commits on top of this version, and returns the new log. Raises CommitConflict if another writer came first,
+        StateError if it cannot be written.
 
-        ``upper`` and ``since`` never go back (FrontierError), except by ``replace_all``.
+        ``upper`` never goes back (FrontierError), except by ``replace_all``.
         """
         schema = commit.schema or self.schema
         if commit.upper is not None and not commit.replace_all:
@@ -194,11 +196,11 @@ class Log:
                 what = f"{self.name} at {self.uri} cannot be written: {error}"
                 raise StateError(what, "Check `state_root`.") from error
             reached("commit: done")
-            self._table = None  # it goes on to the log after this one
+            self._table = None  # it is updated to the next log
         return self._after(commit, table)
 
     def _open(self) -> DeltaTable:
-        """The table at this version, whatever has been committed since."""
+        """The table at this version, even if there are later ones."""
         if self._table is None:
             try:
                 self._table = DeltaTable(self.uri, version=self.version, storage_options=dict(self._options or {}))
@@ -207,7 +209,7 @@ class Log:
         return self._table
 
     def holding(self, files: Iterable[DataFile], schema: Schema | None = None) -> Log:
-        """The log after a commit that makes exactly these files live; ``schema``: wider than so far. Raises
+        """The log after a commit that makes exactly these files live. ``schema``: with additional columns. Raises
         CommitConflict."""
         wanted = {file.path: file for file in files}
         live = {file.path for file in self.files}
@@ -216,9 +218,9 @@ class Log:
         return self.commit(Commit(add=add, remove=remove, manifest=time.time_ns(), schema=schema))
 
     def _with_columns(self, schema: Schema) -> Log | None:
-        """The log with columns that are new, if any; they appear as NULL in older files.
+        """The log with new columns, which are NULL in older files; None if there are none.
 
-        A commit of its own, harmless without the next. Raises CommitConflict if another one came first.
+        A commit of its own, harmless without the next one. Raises CommitConflict if another writer came first.
         """
         present = {column.name for column in self.schema}
         new = [column for column in schema if column.name not in present]
@@ -238,8 +240,7 @@ class Log:
         return made
 
     def _after(self, commit: Commit, table: DeltaTable) -> Log:
-        """The log with that commit, which has just been made of ``table``; and with those of others that came before
-        it."""
+        """The log after a commit that was just made on ``table``, and after those of others that came before it."""
         try:
             table.update_incremental()
         except (DeltaError, OSError) as error:
@@ -255,8 +256,8 @@ class Log:
         return made
 
     def _settle(self, since: int | None = None) -> None:
-        """Makes durable what a commit needs, and with ``since`` the entries from that version on; those of an inner
-        trace with the next commit of its collection."""
+        """Syncs what a commit needs and, with ``since``, the entries from that version on. Inner traces' entries are
+        synced by the next commit of their collection."""
         if since is not None:
             durable.note(*(entries.entry_path(self.uri, number) for number in range(since, self.version + 1)))
             durable.note(*entries.checkpoint_paths(self.uri, self.version))
@@ -279,7 +280,7 @@ class Log:
         )
 
     def checkpoint(self) -> None:
-        """Sums the log up to this version in one file, from which it can be loaded without the entries before."""
+        """Writes a checkpoint: one file from which the log up to this version can be loaded without its entries."""
         reached("checkpoint: before")
         with self._lock:
             self._open().create_checkpoint()
@@ -295,7 +296,7 @@ def _settings(uri: str) -> dict[str, str]:
 
 
 def _properties(transactions: list[Transaction], actions: Sequence[object] | None = None) -> CommitProperties:
-    """``actions``: all others, if they are known."""
+    """``actions``: all other actions, if they are known."""
     counted = {entries.TRANSACTIONS: str(len(transactions))}
     if actions is not None:
         counted[entries.LINES] = str(len(actions) + len(transactions) + 1)
@@ -308,7 +309,7 @@ def _transaction(table: DeltaTable, name: str) -> int | None:
 
 
 def _live(table: DeltaTable, schema: Schema) -> tuple[DataFile, ...]:
-    # Not by `pa.table`, which imports pandas to see whether that is what it was given.
+    # `pa.table` would import pandas to check the type of its argument.
     actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
     return _in_order(_data_file(row, schema) for row in actions.to_pylist())
 
@@ -343,7 +344,8 @@ def _json_bound(value: Any) -> Any:
 
 
 _OWN_PATH = re.compile(r"(?!\.\.?(/|$))[\w.=~-]+(/(?!\.\.?(/|$))[\w.=~-]+)*", re.ASCII)
-"""Of the files that a trace is made of: below its folder, and without what readers take for patterns or addresses."""
+"""Paths that a trace's own files may have: below its folder, and without characters that readers take for patterns or
+URLs."""
 
 
 def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:
@@ -364,5 +366,5 @@ def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:
 
 
 def total_rows(files: Iterable[DataFile]) -> int:
-    """How many updates the files hold."""
+    """The number of updates in the files."""
     return sum(file.rows for file in files)

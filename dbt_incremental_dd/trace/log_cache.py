@@ -1,7 +1,7 @@
-"""What is known of a Delta log, as long as no commit has come after it.
+"""A cache of Delta logs, valid as long as no later commit exists.
 
-A commit's file is never changed, so the last one tells whether the log is still the one that was read, and the absence
-of the next one that nothing is new.
+A commit's file never changes. Therefore, the identity of the last one shows whether the log is the one that was read,
+and the absence of the next one shows that there is nothing new.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote
 
 T = TypeVar("T")
 _MOST = 2_000
-"""Logs that are kept in mind."""
+"""Maximum number of logs in the cache."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class _Known(Generic[T]):
 
 
 class Known(Generic[T]):
-    """The last value that was read of each log, by the folder of its table. Threads may share it."""
+    """The last value read of each log, by the folder of its table. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, _Known[T]] = OrderedDict()
         self._lock = threading.Lock()
 
     def newest(self, folder: str, options: Mapping[str, str]) -> T | None:
-        """What was read of the log, if that is still all of it."""
+        """The value read of the log if it is current; otherwise None."""
         with self._lock:
             known = self._known.get(folder)
         if known is None:
@@ -44,11 +44,11 @@ class Known(Generic[T]):
             if _identity(_commit(folder, known.version), options) != known.commit:
                 return None
             return known.value if _identity(_commit(folder, known.version + 1), options) is None else None
-        except OSError:  # it cannot be told, so it is read
+        except OSError:  # unknown, so it is read again
             return None
 
     def remember(self, folder: str, options: Mapping[str, str], version: int, value: T) -> None:
-        """Keeps what was read of the log's ``version``."""
+        """Caches the value read of the log's ``version``."""
         try:
             commit = _identity(_commit(folder, version), options)
         except OSError:
@@ -67,7 +67,8 @@ def _commit(folder: str, version: int) -> str:
 
 
 def _identity(path: str, options: Mapping[str, str]) -> Hashable | None:
-    """What another file of that name would differ in, empty if that cannot be told; None if there is none."""
+    """A value that distinguishes the file from another one of the same name, empty if there is none; None if the file
+    does not exist."""
     try:
         return _tag(path, options) if is_remote(path) else _node(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +80,7 @@ def _node(found: os.stat_result) -> Hashable:
 
 
 def _tag(path: str, options: Mapping[str, str]) -> Hashable:
-    """An object's entity tag, by one request."""
+    """An object's entity tag, with one request."""
     filesystem, name = filesystem_of(path, options)
     with filesystem.open_input_file(name) as file:
         return str((file.metadata() or {}).get("ETag", ""))

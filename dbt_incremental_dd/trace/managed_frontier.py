@@ -1,4 +1,4 @@
-"""Frontiers that somebody else advances: up to which time a managed source is said to be complete."""
+"""Managed frontiers: the time up to which a source has been declared complete."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _FILE = "frontier.json"
 
 
 def declared(place: CollectionStore) -> Time | None:
-    """The latest time up to which the source is complete; None if nobody has said so. Raises StateError if what
-    is stored cannot be read."""
+    """The latest time up to which the source has been declared complete; None if it has not been. Raises StateError if
+    the stored time cannot be read."""
     text = place.storage.read_small(_path(place))
     if text is None:
         return None
@@ -28,7 +28,7 @@ def declared(place: CollectionStore) -> Time | None:
 
 
 def declare(place: CollectionStore, complete_up_to: Time) -> Time:
-    """Says that the source is complete up to that time; never takes back what was said. The time that holds then."""
+    """Declares the source complete up to that time; a frontier never goes back. Returns the time that holds now."""
     with writing(place):
         before = declared(place)
         if before is not None and before >= complete_up_to:

@@ -1,7 +1,7 @@
-"""Up to where a model has read its inputs.
+"""The times up to which a model has read its inputs.
 
-As a rule that is the model's own latest time. It is an earlier one after a new version over the same inputs: what was
-final stays as it was, so the new rows are stamped with a later time than any that the inputs are final at.
+Usually that is the model's own latest time. It is earlier after a changed query over unchanged inputs: what was final
+must not change, so the new rows are stamped with a later time than any at which the inputs are final.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from dbt_incremental_dd.trace.log import Log
 
 @dataclass(frozen=True)
 class Position:
-    """``as_of``: the moment that the contents show. ``inputs``: the latest time read of each input, by its name."""
+    """``as_of``: the moment that the contents show. ``inputs``: the latest time read of each input, by its name. All in
+    ms."""
 
     as_of: Time = BEGINNING
     inputs: Mapping[str, Time] = field(default_factory=dict)
 
     def stored(self, at: Time) -> StoredPosition | None:
-        """For the manifest of the version that is stamped ``at``; None if all is at that time."""
+        """The entry of the manifest of the version stamped ``at``; None if everything was read up to that time."""
         others = {name: t for name, t in self.inputs.items() if t != self.as_of}
         if self.as_of == at and not others:
             return None
@@ -30,8 +31,8 @@ class Position:
 
 
 def position(log: Log, manifest: Manifest | None) -> Position:
-    """Where a collection is. What is stored counts for the time that it was written for only: after that, inputs
-    without news have moved the frontier."""
+    """A collection's position. The stored one is valid only for the time it was written for: after it, inputs without
+    news have advanced the frontier."""
     last = log.frontiers.last
     if not isinstance(manifest, ModelManifest):
         return Position(last)

@@ -1,4 +1,4 @@
-"""Progress of what takes long: a line every ten seconds, with how much has been written so far."""
+"""Progress of long operations: a line every ten seconds, with the bytes written so far."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def progress(storage: Storage, uri: str, what: str, report: Callable[[str], None
 
     def tell() -> None:
         while not done.wait(EVERY):
-            # In object storage it would take as many requests as there are files.
+            # In object storage, this would take as many requests as there are files.
             written = f", {size_text(_written(storage, uri, began))} written" if storage.is_local else ""
             report(f"{what}: {time.monotonic() - started:.0f} s{written}")
 
@@ -37,7 +37,7 @@ def progress(storage: Storage, uri: str, what: str, report: Callable[[str], None
 
 
 def size_text(size: int) -> str:
-    """Bytes in a unit that people read: ``512 B``, ``1.2 MB``."""
+    """A number of bytes for people: ``512 B``, ``1.2 MB``."""
     value = float(max(size, 0))
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
@@ -52,5 +52,5 @@ def _written(storage: Storage, uri: str, since: int) -> int:
         filesystem, root = storage.filesystem(uri)
         found = filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True, recursive=True))
     except OSError:
-        return 0  # a file may go while it is looked at
+        return 0  # a file may be removed meanwhile
     return sum(info.size or 0 for info in found if (info.mtime_ns or 0) >= since)

@@ -1,4 +1,4 @@
-"""Reading a trace as Spark DataFrames of updates."""
+"""Reads a trace as Spark DataFrames of updates."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 _COLLATION = '"__COLLATIONS"'
 _INTERVAL = r"(?:calendar_?)?interval|interval (?:year|month)[^\"]*"
-"""Of years and months, or of everything; one of days and seconds is a number in files."""
+"""Intervals of years and months, or of all units; those of days and seconds are stored as numbers."""
 _UNSTORABLE = re.compile(
     rf'{_COLLATION}|"(?:type|elementType|keyType|valueType)":"(udt|variant|{_INTERVAL}|time\(\d\))"'
 )
-"""In Spark's JSON of a field."""
+"""Matches Spark's JSON of a field."""
 
 _ONE_TASK = 4 << 20
-"""Bytes of files that one task reads sooner than several would be scheduled; what follows needs no exchange."""
+"""At most so many bytes of files are read by one task, so that what follows needs no exchange."""
 
 
 def struct(schema: Schema) -> StructType:
-    """Spark's form of a schema, all columns nullable."""
+    """A schema as a Spark struct, all columns nullable."""
     return StructType.fromJson(json.loads(schema.to_json()))
 
 
@@ -46,16 +46,16 @@ def schema_of(dtype: StructType) -> Schema:
 
 
 def refuse_unstorable(dtype: StructType) -> None:
-    """Raises UnsupportedSQL, with the column's name, for one that ``unstorable`` tells of."""
+    """Raises UnsupportedSQL for the first column that ``unstorable`` returns."""
     for name, (kind, remedy) in unstorable(dtype).items():
         raise UnsupportedSQL(f"column {name} has {kind}", remedy)
 
 
 def unstorable(dtype: StructType) -> dict[str, tuple[str, str]]:
-    """The columns whose values cannot be stored, or not be found again by their value: why, and what to do.
+    """Columns whose values cannot be stored, or not be found again by their value: why, and what to do.
 
-    Neither Delta nor Arrow has intervals of months or times of day. Spark compares no variants, and
-    under a collation it calls strings equal that are stored as different ones.
+    Neither Delta nor Arrow has intervals of months or times of day. Spark cannot compare variants, and under a
+    collation strings are equal that are stored as different ones.
     """
     if not _UNSTORABLE.search(dtype.json()):
         return {}
@@ -78,7 +78,7 @@ def _why(name: str, type: str | None) -> tuple[str, str]:
 
 def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Schema) -> DataFrame:
     """The files' updates, with the columns of ``schema``; a column that a file lacks is NULL. Raises OSError for a file
-    that is not what was written, as far as ``require_intact`` looks."""
+    that is not as it was written, as far as ``require_intact`` checks."""
     wanted = struct(schema)
     if not files:
         return no_rows(spark, wanted)
@@ -88,12 +88,12 @@ def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Sc
 
 
 def no_rows(spark: SparkSession, dtype: StructType) -> DataFrame:
-    """A DataFrame without rows. Spark's optimizer sees that it has none: what is computed of it alone needs no job."""
+    """A DataFrame without rows. Spark's optimizer knows that it is empty, so that computing it needs no job."""
     return spark.createDataFrame([], dtype).where(F.lit(False))
 
 
 def in_interval(frame: DataFrame, files: Iterable[DataFile], after: Time, up_to: Time) -> DataFrame:
-    """The updates with ``after < dd_time <= up_to``; a comparison that no file needs is left out."""
+    """The updates with ``after < dd_time <= up_to``. Comparisons that the files' bounds make redundant are omitted."""
     files = tuple(files)
     if after > BEGINNING and any(file.first <= after for file in files):
         frame = frame.where(F.col(TIME) > F.lit(after).cast("bigint"))
@@ -115,15 +115,15 @@ def consolidate(frame: DataFrame, diffs: Sequence[str] = (DIFF,)) -> DataFrame:
 
 
 def any_nonzero(diffs: Sequence[str]) -> Column:
-    """True where one of the diffs is not zero."""
+    """True if one of the diffs is not zero."""
     return fold(lambda a, b: a | b, (F.col(quote_name(name)) != F.lit(0) for name in diffs))
 
 
 def quote_name(name: str) -> str:
-    """A column name as an identifier, whatever characters it has."""
+    """A column name as a quoted identifier, whatever characters it contains."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def quoted(name: str) -> Column:
-    """The column of that very name (dots and all)."""
+    """The column of exactly that name, dots included."""
     return F.col(quote_name(name))

@@ -1,4 +1,4 @@
-"""How a collection is: its frontiers, its size, what compaction would gain, and what its last change was."""
+"""The status of a collection: its frontiers and size, what compaction would gain, and its last change."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dbt_incremental_dd.trace.log import Log, total_rows
 
 @dataclass(frozen=True)
 class Reclaimable:
-    """What a compaction would merge: ``files`` with ``updates`` that the window lets go, beside the largest of them;
-    ``age``: by how many ms ``since`` would move."""
+    """What compaction would gain. ``files`` and ``updates``: those that would be merged into the largest file at or
+    before the new ``since``. ``age``: by how many ms ``since`` would advance."""
 
     files: int
     updates: int
@@ -25,8 +25,8 @@ class Reclaimable:
 
 @dataclass(frozen=True)
 class Status:
-    """One collection. ``rows`` is None if it is not known; ``change`` is what its last commit of rows did
-    (``strategy``, ``input_rows``, ``rows_added``, ``rows_removed``, ``seconds``); ``retain`` in ms."""
+    """One collection. Times and ``retain`` are in ms. ``rows`` is None if unknown. ``change``: its last
+    commit of rows (``strategy``, ``input_rows``, ``rows_added``, ``rows_removed``, ``seconds``)."""
 
     name: str
     kind: str
@@ -45,12 +45,12 @@ class Status:
 
     @property
     def at(self) -> Time:
-        """The latest final time."""
+        """The latest final time (ms)."""
         return self.upper - 1
 
 
 def status(log: Log, manifest: Manifest | None, held: Sequence[Hold]) -> Status:
-    """By its log, its manifest and the holds on it."""
+    """The status, from the log, the manifest and the holds."""
     found = manifest or Manifest()
     retain, model = found.retain_history, found if isinstance(found, ModelManifest) else ModelManifest()
     _, holders = movable(log, retain, held)
@@ -73,7 +73,7 @@ def status(log: Log, manifest: Manifest | None, held: Sequence[Hold]) -> Status:
 
 
 def reclaimable(log: Log, retain: int, held: Sequence[Hold]) -> Reclaimable:
-    """What compaction would gain under a window of ``retain`` ms, and under what holds the collection back."""
+    """What compaction would gain under a window of ``retain`` ms, given the holds."""
     since, _ = movable(log, retain, held)
     old = sorted(file.rows for file in between(log.files, BEGINNING, since))
     return Reclaimable(max(len(old) - 1, 0), sum(old[:-1]), since - log.frontiers.since)

@@ -1,5 +1,5 @@
-"""Which small files to merge: those of one size, when there are many of them, so that however many small batches come,
-a row is written again a few times and files stay few (size-tiered merging, as log-structured merge trees have it)."""
+"""Selects small files to merge: those of one size, once there are many. However many small batches come, a row is
+rewritten a few times only, and files stay few (size-tiered merging, as in log-structured merge trees)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from dbt_incremental_dd.core.data_file import DataFile
 
 FAN = 16
-"""Files of one tier that are merged into one; and how many times the rows of the tier below its files have."""
+"""Number of files of a tier that are merged into one, and the ratio of rows between tiers."""
 TIERS = 3
-"""Files that are larger than those of the last tier wait for compaction."""
+"""Larger files than those of the last tier wait for compaction."""
 
 
 def mergeable(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-    """All files up to the largest tier that is full; none if no tier is."""
+    """All files up to the largest full tier; none if no tier is full."""
     tiers: list[list[DataFile]] = [[] for _ in range(TIERS)]
     for file in files:
         tier = _tier(file.rows)

@@ -1,4 +1,4 @@
-"""Writing batches: Parquet files under a trace's root, described for its log.
+"""Writes batches: Parquet files under a trace's root, described for its log.
 
 A file is not visible until a commit names it.
 """
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger(__name__)
-"""Tells each file that the driver writes at DEBUG, with its ``rows`` and their ``bytes`` in memory."""
+"""Logs each file that the driver writes at DEBUG, with its ``rows`` and their ``bytes`` in memory."""
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 ROWS_PER_FILE = 500_000
-"""At most; so that a probe for some keys can leave most files alone."""
+"""Maximum number of rows in a file, so that a probe by key can skip most files."""
 ROWS_PER_GROUP = 20_000
-"""Of an arranged file. Fewer would cost scans time, and footers space."""
+"""Rows in a row group of an arranged file. Smaller ones make scans slower and footers larger."""
 ROWS_PER_PAGE = 500
-"""What a probe of an arranged file for a key reads at least. Files grow by a fifth; scans take as long as of larger
-pages, but do so with half as many."""
+"""Rows that a probe of an arranged file reads at least. Compared with larger pages, files grow by a fifth and scans
+take equally long; with half as many rows, scans would take longer."""
 _BYTES_PER_DICTIONARY = 4096
-"""At most: it is read with each page of its row group."""
+"""Maximum size of a dictionary: it is read with each page of its row group."""
 _PAGED: Mapping[str, Any] = {
     "write_page_index": True,
     "max_rows_per_page": ROWS_PER_PAGE,
@@ -51,13 +51,13 @@ _PAGED: Mapping[str, Any] = {
 }
 _WRITTEN: Mapping[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 _AT_ONCE = 8
-"""Footers that are read at a time: in object storage each takes as long as a request."""
+"""Footers read concurrently: in object storage each takes a request."""
 _LONGEST_BOUND = 256
 """Characters; longer strings get no bounds."""
 
 
 def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bounded: Sequence[str] = ()) -> DataFile:
-    """One file of a small table that is on the driver already; no Spark job."""
+    """Writes a small table on the driver to one file, without a Spark job."""
     filesystem, root = storage.filesystem(uri)
     make_folder(filesystem, f"{root}/data")
     path = f"data/{uuid.uuid4().hex}.parquet"
@@ -77,8 +77,8 @@ def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bou
 
 
 def _with_statistics(table: pa.Table) -> list[str]:
-    """The flat columns for which a file may have a minimum and maximum. Arrow leaves NaN out of them, which is the
-    greatest value in Spark: it would skip rows that its filter admits."""
+    """The flat columns for which a file may have a minimum and maximum. Arrow's bounds ignore NaN, the greatest value
+    in Spark, so that rows would be skipped that a filter admits."""
     columns = zip(table.column_names, table.columns, strict=True)
     return [name for name, column in columns if not pa.types.is_nested(column.type) and not _has_nan(column)]
 
@@ -90,9 +90,9 @@ def _has_nan(column: pa.ChunkedArray) -> bool:
 def write_spark(
     storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = (), *, is_arranged: bool = False
 ) -> tuple[DataFile, ...]:
-    """The files of a DataFrame of updates, written by one Spark job; empty files are left out.
+    """Writes a DataFrame of updates by one Spark job. Returns the files, without empty ones.
 
-    ``is_arranged``: its partitions are sorted by the key that they will be probed by.
+    ``is_arranged``: its partitions are sorted by the key of later probes.
     """
     folder = f"data/{uuid.uuid4().hex}"
     writer = frame.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS_PER_FILE)
@@ -118,7 +118,7 @@ def remove_files(storage: Storage, uri: str, files: Iterable[DataFile]) -> None:
 
 
 def _name_by_checksum(folder: str) -> None:
-    """Spark's files; what Hadoop stores beside each of them goes by its former name."""
+    """Renames Spark's files. Hadoop's checksum files beside them keep the former names, so they are removed."""
     names = [name for name in os.listdir(folder) if name.endswith(".parquet")]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(lambda name: name_by_checksum(f"{folder}/{name}"), names))
@@ -130,7 +130,7 @@ def _name_by_checksum(folder: str) -> None:
 def describe_folder(
     storage: Storage, uri: str, folder: str = "", bounded: Sequence[str] = (), *, is_paged: bool = False
 ) -> tuple[DataFile, ...]:
-    """The Parquet files of a folder below ``uri`` that hold any rows."""
+    """The Parquet files with rows in a folder below ``uri``."""
     filesystem, root = storage.filesystem(uri)
     written = filesystem.get_file_info(pafs.FileSelector(f"{root}/{folder}" if folder else root))
     names = sorted(info.base_name for info in written if info.base_name.endswith(".parquet"))
@@ -143,7 +143,7 @@ def describe_folder(
 def describe(
     filesystem: pafs.FileSystem, root: str, path: str, bounded: Sequence[str], *, is_paged: bool = False
 ) -> DataFile:
-    """A data file's rows, bytes and bounds, from its Parquet footer; ``is_paged``: its pages are indexed."""
+    """A data file's rows, bytes and bounds, from its Parquet footer. ``is_paged``: store an index of its pages."""
     footer = pq.read_metadata(f"{root}/{path}", filesystem=filesystem)
     size = filesystem.get_file_info(f"{root}/{path}").size
     return _described(filesystem, root, path, footer=footer, size=size, bounded=bounded, is_paged=is_paged)
@@ -170,8 +170,8 @@ def _described(
 
 
 def _bounds(footer: pq.FileMetaData, name: str) -> tuple[Any, Any] | None:
-    """(minimum, maximum) over all row groups; None if a group has none, or has NULLs, or
-    dates outside the years 1 to 9999."""
+    """(minimum, maximum) over all row groups; None if one of them has no bounds, has NULLs, or has dates outside the
+    years 1 to 9999."""
     index = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == name), None)
     if index is None:
         return None
@@ -183,7 +183,7 @@ def _bounds(footer: pq.FileMetaData, name: str) -> tuple[Any, Any] | None:
         try:
             lows.append(chunk.min)
             highs.append(chunk.max)
-        except OverflowError:  # a date that Python has none for
+        except OverflowError:  # out of the range of Python's dates
             return None
     low, high = min(lows), max(highs)
     return (low, high) if _usable(low) and _usable(high) else None
