@@ -82,11 +82,11 @@ def _of_project(project_dir: str | None, profiles_dir: str | None, target: str |
         raise ConfigError(f"{written} names no profile", "Add one that is in profiles.yml: profile: NAME.")
     file = _profiles_file(folder, profiles_dir)
     profile = _entry(_read(file), name, "profile", file)
-    wanted = target or os.environ.get("DBT_TARGET") or _rendered(profile.get("target"), file) or "default"
-    output = _rendered(_entry(profile.get("outputs"), wanted, f"target of {name}", file), file)
+    target_name = target or os.environ.get("DBT_TARGET") or _rendered(profile.get("target"), file) or "default"
+    output = _rendered(_entry(profile.get("outputs"), target_name, f"target of {name}", file), file)
     if output.get("type") != "differential":
         raise ConfigError(
-            f"target {wanted} of profile {name} in {file} is of type {output.get('type')}",
+            f"target {target_name} of profile {name} in {file} is of type {output.get('type')}",
             "Give one of type differential: --target.",
         )
     require_method(output.get("method"))

@@ -67,9 +67,9 @@ def _print_no_collections(options: argparse.Namespace) -> int:
 
 def _status_row(found: Status) -> dict[str, object]:
     """A status as it is printed, with frontiers as timestamps."""
-    told = asdict(found)
+    row = asdict(found)
     since = format_time(found.since) if found.since else "the beginning"
-    return {"collection": told.pop("name"), **told, "since": since, "at": format_time(found.at)}
+    return {"collection": row.pop("name"), **row, "since": since, "at": format_time(found.at)}
 
 
 def _cell(value: object) -> str:
@@ -105,8 +105,8 @@ def _verify_files(storage: Storage, names: list[str] | None) -> int:
     damaged = 0
     for one in scrub(storage, names):
         damaged += bool(one.damage)
-        told = f"DAMAGED: {one.damage}" if one.damage else f"{one.files} files, {size_text(one.bytes)}  intact"
-        print(f"{one.name}  {told}")
+        row = f"DAMAGED: {one.damage}" if one.damage else f"{one.files} files, {size_text(one.bytes)}  intact"
+        print(f"{one.name}  {row}")
     if damaged:
         print("Restore what is damaged, or build it anew: docs/operations.md, What is damaged.")
     return 1 if damaged else 0

@@ -23,11 +23,11 @@ def reached(name: str) -> None:
 def watch(stop_at: str = "", noted_in: str = "") -> None:
     """Kills the process at ``stop_at`` and records points in ``noted_in`` from now on; neither if both are empty."""
     global _watcher
-    _watcher = _watching(stop_at, noted_in) if stop_at or noted_in else None
+    _watcher = _make_watcher(stop_at, noted_in) if stop_at or noted_in else None
 
 
-def _watching(stop_at: str, noted_in: str) -> Callable[[str], None]:
-    wanted, _, which = stop_at.partition("#")
+def _make_watcher(stop_at: str, noted_in: str) -> Callable[[str], None]:
+    point, _, which = stop_at.partition("#")
     counts: Counter[str] = Counter()
     lock = threading.Lock()
 
@@ -37,7 +37,7 @@ def _watching(stop_at: str, noted_in: str) -> Callable[[str], None]:
             if noted_in:
                 with open(noted_in, "a") as file:
                     file.write(f"{name}\n")
-            if name == wanted and counts[name] == int(which or 1):
+            if name == point and counts[name] == int(which or 1):
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return watcher

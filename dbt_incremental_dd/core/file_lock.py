@@ -11,7 +11,7 @@ if sys.platform != "win32":
     import fcntl
 
 IS_POSSIBLE = sys.platform != "win32"
-_TELL_AFTER = 2.0
+_REPORT_SECONDS = 2.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 """Seconds."""
 
@@ -35,15 +35,15 @@ def acquire(path: str, longest_wait: float, waiting: Callable[[str], None], is_f
 
 
 def _wait(descriptor: int, longest: float, waiting: Callable[[str], None], is_free: Callable[[], bool]) -> None:
-    started, pause, told = time.monotonic(), _FIRST_PAUSE, False
+    started, pause, has_reported = time.monotonic(), _FIRST_PAUSE, False
     while not (_try(descriptor) and is_free()):
         waited = time.monotonic() - started
         holder = os.pread(descriptor, 20, 0).decode(errors="replace") or "another"
         if waited > longest:
             raise TimeoutError(holder)
-        if waited > _TELL_AFTER and not told:
+        if waited > _REPORT_SECONDS and not has_reported:
             waiting(holder)
-            told = True
+            has_reported = True
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 

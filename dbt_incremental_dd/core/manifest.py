@@ -67,8 +67,8 @@ class Manifest:
     ``retain_history``: ms. ``inner``: the version of each state that belongs to the commit. ``sorted_by``: the columns
     by which the trace's files are sorted.
 
-    An entry that is None is not written, except ``rows``. ``unsaid``: entries that are written only if they differ from
-    their defaults. ``others``: unknown entries.
+    An entry that is None is not written, except ``rows``. ``implicit``: entries that are written only if they differ
+    from their defaults. ``unknown``: entries that this version does not know.
     """
 
     kind: str = ""
@@ -78,8 +78,8 @@ class Manifest:
     retain_history: int = DEFAULT_RETAIN
     inner: Mapping[str, int] = field(default_factory=dict)
     sorted_by: tuple[str, ...] = ()
-    unsaid: frozenset[str] = frozenset({"kind", "rows", "retain_history", "inner", "sorted_by"})
-    others: Mapping[str, Any] = field(default_factory=dict)
+    implicit: frozenset[str] = frozenset({"kind", "rows", "retain_history", "inner", "sorted_by"})
+    unknown: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def from_json(entries: Mapping[str, Any]) -> Manifest:
@@ -90,25 +90,28 @@ class Manifest:
             raise ValueError(f"its entry {wrong} is none of this version's")
         kind = _KINDS.get(entries.get("kind", ""), Manifest)
         names = kind.entries()
-        said = {name: _READ[name](entries[name]) if name in _READ else entries[name] for name in names & entries.keys()}
-        others = {name: value for name, value in entries.items() if name not in names and name != "format"}
-        return kind(**said, unsaid=names - said.keys(), others=others)
+        values = {
+            name: _READ[name](entries[name]) if name in _READ else entries[name] for name in names & entries.keys()
+        }
+        unknown = {name: value for name, value in entries.items() if name not in names and name != "format"}
+        return kind(**values, implicit=names - values.keys(), unknown=unknown)
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as it is stored."""
         defaults = type(self)()
-        said = {name: getattr(self, name) for name in self.entries()}
+        values = {name: getattr(self, name) for name in self.entries()}
         written = {
             name: _plain(value)
-            for name, value in said.items()
-            if not (value is None and name != "rows") and not (name in self.unsaid and value == getattr(defaults, name))
+            for name, value in values.items()
+            if not (value is None and name != "rows")
+            and not (name in self.implicit and value == getattr(defaults, name))
         }
-        return {"format": FORMAT_VERSION, **self.others, **written}
+        return {"format": FORMAT_VERSION, **self.unknown, **written}
 
     @classmethod
     def entries(cls) -> frozenset[str]:
         """The names of this kind's entries."""
-        return frozenset(one.name for one in fields(cls)) - {"unsaid", "others"}
+        return frozenset(one.name for one in fields(cls)) - {"implicit", "unknown"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +138,7 @@ class ModelManifest(Manifest):
     unique_id: str = ""
     runs: tuple[RecordedRun, ...] = ()
     contract: str = ""
-    unsaid: frozenset[str] = frozenset()
+    implicit: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +150,7 @@ class SourceManifest(Manifest):
     frontier: str = "auto"
     records: Schema | None = None
     progress: Mapping[str, Any] = field(default_factory=dict)
-    unsaid: frozenset[str] = frozenset()
+    implicit: frozenset[str] = frozenset()
 
 
 def kind_of(manifest: Manifest | None) -> str:

@@ -30,7 +30,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_known(value: Any) -> bool:
+def _is_count_or_none(value: Any) -> bool:
     """A count, or None if unknown."""
     return value is None or _is_count(value)
 
@@ -50,16 +50,16 @@ def _of(kind: type) -> Callable[[Any], bool]:
 
 def _is_position(value: Any) -> bool:
     counts = isinstance(value, dict) and all(_is_count(value.get(key)) for key in ("at", "as_of"))
-    return counts and _named(_is_count)(value.get("inputs"))
+    return counts and _is_mapping_of(_is_count)(value.get("inputs"))
 
 
 def _is_change(value: Any) -> bool:
     is_right = isinstance(value, dict) and isinstance(value.get("strategy"), str) and _is_number(value.get("seconds"))
     counts = is_right and all(_is_count(value.get(key)) for key in ("rows_added", "rows_removed"))
-    return counts and "input_rows" in value and _is_known(value["input_rows"])
+    return counts and "input_rows" in value and _is_count_or_none(value["input_rows"])
 
 
-def _named(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _is_mapping_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(map(is_right, value.values()))
 
 
@@ -69,12 +69,12 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     ),
     **dict.fromkeys(("schema", "records"), _is_schema),
     **dict.fromkeys(("fallbacks", "sorted_by"), _texts),
-    "inputs": _named(_of(str)),
-    "inner": _named(_is_count),
+    "inputs": _is_mapping_of(_of(str)),
+    "inner": _is_mapping_of(_is_count),
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
     **dict.fromkeys(("temporal", "can_recompute", "has_ties", "behind"), _of(bool)),
     "retain_history": _is_count,
-    "rows": _is_known,
+    "rows": _is_count_or_none,
     "change": _is_change,
     "progress": _of(dict),
     "position": _is_position,

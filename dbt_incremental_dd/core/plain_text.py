@@ -61,7 +61,7 @@ def pattern_of(dtype: Type) -> str | None:
     return _WHOLE.pattern if dtype in _BITS else _PATTERNS.get(dtype)
 
 
-def _matched(pattern: re.Pattern[str], text: str) -> str:
+def _match(pattern: re.Pattern[str], text: str) -> str:
     if not pattern.fullmatch(text):
         raise Unclear(text)
     return text
@@ -69,7 +69,7 @@ def _matched(pattern: re.Pattern[str], text: str) -> str:
 
 def _whole(bits: int) -> Parser:
     def parse(text: str) -> int:
-        value = int(_matched(_WHOLE, text))
+        value = int(_match(_WHOLE, text))
         if not -(1 << bits) <= value < 1 << bits:
             raise Unclear(text)
         return value
@@ -86,7 +86,7 @@ def _decimal_pattern(dtype: Decimal) -> str:
 
 def _decimal(dtype: Decimal) -> Parser:
     pattern = re.compile(_decimal_pattern(dtype), re.ASCII)
-    return lambda text: decimal.Decimal(_matched(pattern, text))
+    return lambda text: decimal.Decimal(_match(pattern, text))
 
 
 def _boolean(text: str) -> bool:
@@ -96,7 +96,7 @@ def _boolean(text: str) -> bool:
 
 
 def _date(text: str) -> datetime.date:
-    found = datetime.date.fromisoformat(_matched(_DATE, text))
+    found = datetime.date.fromisoformat(_match(_DATE, text))
     if found.year < _FIRST_YEAR:
         raise Unclear(text)
     return found
@@ -104,7 +104,7 @@ def _date(text: str) -> datetime.date:
 
 def _timestamp(pattern: re.Pattern[str]) -> Parser:
     def parse(text: str) -> datetime.datetime:
-        found = datetime.datetime.fromisoformat(_matched(pattern, text))
+        found = datetime.datetime.fromisoformat(_match(pattern, text))
         if found.year < _FIRST_YEAR:
             raise Unclear(text)
         return found
@@ -121,7 +121,7 @@ _PATTERNS: Mapping[Type, str] = {
 _PARSERS: Mapping[Type, Parser] = {
     STRING: str,
     BOOLEAN: _boolean,
-    DOUBLE: lambda text: float(_matched(_NUMBER, text)),
+    DOUBLE: lambda text: float(_match(_NUMBER, text)),
     DATE: _date,
     TIMESTAMP: _timestamp(_WITH_ZONE),
     TIMESTAMP_NTZ: _timestamp(_WITHOUT_ZONE),

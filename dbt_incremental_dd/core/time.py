@@ -70,8 +70,8 @@ def _within(ms: str | float, text: object) -> Time:
 
 
 def _short(text: object) -> str:
-    said = repr(text) if isinstance(text, str | float | datetime) else "the time"
-    return said if len(said) <= 60 else f"{said[:60]}..."
+    shown = repr(text) if isinstance(text, str | float | datetime) else "the time"
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."
 
 
 _TIME_HELP = "Write an ISO 8601 timestamp such as 2013-06-01T00:00:00Z, or milliseconds since 1970."

@@ -62,7 +62,7 @@ class FileColumn:
         return base64.b64encode(encode(parts)).decode()
 
     @staticmethod
-    def of_text(stored: str) -> FileColumn:
+    def from_text(stored: str) -> FileColumn:
         """The column that ``to_text`` stored."""
         parts, _ = decode(base64.b64decode(stored))
         return FileColumn(tuple(parts[1].values), tuple(parts[2].values), tuple(parts[3].values))
@@ -105,7 +105,7 @@ class PageIndex:
     def field(self, name: str) -> FileColumn | None:
         """A column of the file; None if there is none, or if its values repeat."""
         if name not in self._made and name in self._fields:
-            self._made[name] = FileColumn.of_text(self._fields[name])
+            self._made[name] = FileColumn.from_text(self._fields[name])
         return self._made.get(name)
 
     @cached_property

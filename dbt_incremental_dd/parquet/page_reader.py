@@ -57,8 +57,8 @@ def _probe(
 ) -> tuple[list[pa.Table], list[str]]:
     others: list[str] = []
     made: dict[tuple[str, ...], _PageFile] = {}
-    wanted = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
-    found = {path: _among(path, columns.names, wanted) for path in paths}
+    key_values = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
+    found = {path: _candidate_pages(path, columns.names, key_values) for path in paths}
     picked = [one for one in found.values() if one is not None]
     count, total = sum(len(one.pages) for one in picked), sum(np.count_nonzero(one.index.are_pages) for one in picked)
     if count > _MANY and count > _LARGEST_SHARE_OF_MANY * total:
@@ -69,14 +69,14 @@ def _probe(
         elif len(one.pages):
             like = tuple(one.index.stored(name) for name in columns.names)
             made.setdefault(like, _PageFile(one.fields)).add(path, one)
-    tables = [_filtered(file.table().select(columns.names).cast(columns), wanted) for file in made.values()]
+    tables = [_filtered(file.table().select(columns.names).cast(columns), key_values) for file in made.values()]
     for file in made.values():
         _LOG.debug("read %d rows of pages", file.rows, extra={"read_rows": file.rows, "read_bytes": file.read_bytes})
     return tables, others
 
 
-def _filtered(table: pa.Table, wanted: Mapping[str, pa.Array]) -> pa.Table:
-    for name, values in wanted.items():
+def _filtered(table: pa.Table, key_values: Mapping[str, pa.Array]) -> pa.Table:
+    for name, values in key_values.items():
         table = table.filter(pc.is_in(table[name], value_set=values))
     return table
 
@@ -90,14 +90,14 @@ class _Pages:
     pages: np.ndarray[Any, np.dtype[np.int64]]
 
 
-def _among(path: str, names: Sequence[str], wanted: Mapping[str, pa.Array]) -> _Pages | None:
+def _candidate_pages(path: str, names: Sequence[str], key_values: Mapping[str, pa.Array]) -> _Pages | None:
     """The pages to read; None if the file has no index, lacks a column, or would have to be read for the most part."""
     index = open_pages(path)
-    name = None if index is None else next((name for name in wanted if index.is_sorted_by(name)), None)
+    name = None if index is None else next((name for name in key_values if index.is_sorted_by(name)), None)
     if index is None or name is None:
         return None
     fields = [index.field(column) for column in names]
-    firsts, values = index.keys(name), comparable(wanted[name])
+    firsts, values = index.keys(name), comparable(key_values[name])
     if values is None or values.dtype.kind != firsts.dtype.kind or None in fields:
         return None
     pages = np.flatnonzero(_may_hold(firsts, np.sort(values)) & index.are_pages)

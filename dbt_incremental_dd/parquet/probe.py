@@ -29,18 +29,18 @@ def probe(
         return None
     require_intact(paths)
     try:
-        return _found(paths, columns, keys)
+        return _query(paths, columns, keys)
     except (error(), pa.ArrowException):  # a column that no file has, or bytes that are no UTF-8
         return None
 
 
-def _found(paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
+def _query(paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
     with database() as connection:
         for i, (name, values) in enumerate(keys.items()):
             connection.register(f"keys{i}", pa.table({"value": pa.array(values, columns.field(name).type)}))
-        wanted = ", ".join(_quoted(name) for name in columns.names)
+        selected = ", ".join(_quoted(name) for name in columns.names)
         among = (f"{_quoted(name)} IN (SELECT value FROM keys{i})" for i, name in enumerate(keys))
-        sql = f"SELECT {wanted} FROM read_parquet($paths, union_by_name = true) WHERE {' AND '.join(among)}"
+        sql = f"SELECT {selected} FROM read_parquet($paths, union_by_name = true) WHERE {' AND '.join(among)}"
         return connection.sql(sql, params={"paths": list(paths)}).to_arrow_table().cast(columns)
 
 

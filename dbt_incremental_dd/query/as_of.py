@@ -42,18 +42,18 @@ def split_as_of(sql: str) -> tuple[str, Time | None]:
             at = number
     if at is None:
         return sql.strip().rstrip(";"), None
-    told = [token for token in found[at + 2 :] if token.token_type != TokenType.SEMICOLON]
-    return sql[: found[at].start].rstrip(), time_of(told)
+    clause = [token for token in found[at + 2 :] if token.token_type != TokenType.SEMICOLON]
+    return sql[: found[at].start].rstrip(), time_of(clause)
 
 
-def time_of(told: list[Token]) -> Time:
+def time_of(clause: list[Token]) -> Time:
     """The time of one value: ms since 1970, or a quoted timestamp, with or without a cast. Raises QueryError for
     anything else."""
-    values = [token for token in told if token.token_type in (TokenType.NUMBER, TokenType.STRING)]
-    words = {token.text.upper() for token in told if token not in values}
+    values = [token for token in clause if token.token_type in (TokenType.NUMBER, TokenType.STRING)]
+    words = {token.text.upper() for token in clause if token not in values}
     if len(values) != 1 or words - {"TIMESTAMP", "TIMESTAMPTZ", "AT", "LEAST", "::"}:
-        said = " ".join(token.text for token in told) or "nothing"
-        raise QueryError(f"AS OF {said} is not a time", "Write ms since 1970, or a quoted ISO 8601 timestamp.")
+        text = " ".join(token.text for token in clause) or "nothing"
+        raise QueryError(f"AS OF {text} is not a time", "Write ms since 1970, or a quoted ISO 8601 timestamp.")
     value = values[0]
     try:
         return parse_time(value.text if value.token_type == TokenType.STRING else float(value.text))

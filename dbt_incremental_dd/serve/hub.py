@@ -194,7 +194,7 @@ class Follower:
             is_late = self._has_caught_up and self.subscription.at < self._followed.before
             step = self.subscription.next_step(at_once=is_late)
             if step is not None:
-                batch = self.subscription.delivered(step, await self._followed.read(self.subscription, step))
+                batch = self.subscription.deliver(step, await self._followed.read(self.subscription, step))
                 self._has_caught_up |= batch.timestamp >= self._followed.before
                 return batch
             if deadline is not None and deadline <= loop.time():

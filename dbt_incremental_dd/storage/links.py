@@ -25,15 +25,15 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
 
     ``folder`` and ``root`` are paths of a local disk.
     """
-    wanted = {_name(file): file for file in files}
+    by_name = {_name(file): file for file in files}
     try:
-        there = _linked(folder)
-        new = wanted.keys() - there
-        if there - wanted.keys() or len(new) > 1:
+        there = _links_in(folder)
+        new = by_name.keys() - there
+        if there - by_name.keys() or len(new) > 1:
             return False
         for name in new:
             reached("links: before one more")
-            os.link(f"{root}/{wanted[name].path}", f"{folder}/{name}")
+            os.link(f"{root}/{by_name[name].path}", f"{folder}/{name}")
     except OSError:
         return False
     reached("links: followed")
@@ -43,7 +43,7 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
 def shows(folder: str, files: Iterable[DataFile]) -> bool:
     """Whether the folder shows these files and no others."""
     try:
-        return _linked(folder) == {_name(file) for file in files}
+        return _links_in(folder) == {_name(file) for file in files}
     except OSError:
         return False
 
@@ -93,7 +93,7 @@ def _numbers(folders: str) -> set[int]:
     return {int(name) for name in (os.listdir(folders) if os.path.isdir(folders) else ()) if name.isdecimal()}
 
 
-def _linked(folder: str) -> set[str]:
+def _links_in(folder: str) -> set[str]:
     return {name for name in os.listdir(folder) if name != _MARK}
 
 

@@ -35,7 +35,7 @@ def filesystem_of(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem
         return pafs.LocalFileSystem(), uri
     parts = urlsplit(uri)
     if parts.scheme in _S3:
-        return _s3(tuple(sorted(_settled(options).items()))), f"{parts.netloc}{parts.path}".rstrip("/")
+        return _s3(tuple(sorted(_canonical(options).items()))), f"{parts.netloc}{parts.path}".rstrip("/")
     filesystem, path = pafs.FileSystem.from_uri(uri)
     return filesystem, path
 
@@ -55,15 +55,15 @@ def hadoop_settings(root: str, options: Mapping[str, str]) -> dict[str, str]:
     """Hadoop's settings that correspond to the options."""
     if not is_remote(root) or urlsplit(root).scheme not in _S3:
         return {}
-    given = _settled(options)
-    endpoint = given.get(_ENDPOINT)
+    settings = _canonical(options)
+    endpoint = settings.get(_ENDPOINT)
     found = {
         "fs.s3a.endpoint": endpoint,
-        "fs.s3a.endpoint.region": given.get(_REGION),
-        "fs.s3a.access.key": given.get(_KEY),
-        "fs.s3a.secret.key": given.get(_SECRET),
-        "fs.s3a.session.token": given.get(_TOKEN),
-        "fs.s3a.path.style.access": "true" if endpoint and not _is_virtual(given) else None,
+        "fs.s3a.endpoint.region": settings.get(_REGION),
+        "fs.s3a.access.key": settings.get(_KEY),
+        "fs.s3a.secret.key": settings.get(_SECRET),
+        "fs.s3a.session.token": settings.get(_TOKEN),
+        "fs.s3a.path.style.access": "true" if endpoint and not _is_virtual(settings) else None,
         "fs.s3a.connection.ssl.enabled": "false" if endpoint and endpoint.startswith("http://") else None,
     }
     return {name: value for name, value in found.items() if value}
@@ -71,14 +71,14 @@ def hadoop_settings(root: str, options: Mapping[str, str]) -> dict[str, str]:
 
 def require_safe(root: str, options: Mapping[str, str]) -> None:
     """Raises ConfigError if the options allow concurrent commits to overwrite each other."""
-    if is_remote(root) and _is_true(_settled(options).get(_UNSAFE)):
+    if is_remote(root) and _is_true(_canonical(options).get(_UNSAFE)):
         raise ConfigError(
             f"{_UNSAFE} lets two runs overwrite each other's commits",
             "Leave it out of storage_options and the environment: commits are conditional writes, which need no lock.",
         )
 
 
-def _settled(options: Mapping[str, str]) -> dict[str, str]:
+def _canonical(options: Mapping[str, str]) -> dict[str, str]:
     """The options under canonical names, completed by environment variables."""
     found: dict[str, str] = {}
     for source in (os.environ, options):
@@ -91,23 +91,23 @@ def _settled(options: Mapping[str, str]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=16)
-def _s3(settled: tuple[tuple[str, str], ...]) -> pafs.S3FileSystem:
+def _s3(canonical: tuple[tuple[str, str], ...]) -> pafs.S3FileSystem:
     """One file system for all uses of the same options, because it keeps connections."""
-    given = dict(settled)
-    endpoint = given.get(_ENDPOINT)
+    settings = dict(canonical)
+    endpoint = settings.get(_ENDPOINT)
     return pafs.S3FileSystem(
-        access_key=given.get(_KEY),
-        secret_key=given.get(_SECRET),
-        session_token=given.get(_TOKEN),
-        region=given.get(_REGION),
+        access_key=settings.get(_KEY),
+        secret_key=settings.get(_SECRET),
+        session_token=settings.get(_TOKEN),
+        region=settings.get(_REGION),
         endpoint_override=endpoint,
-        force_virtual_addressing=_is_virtual(given),
+        force_virtual_addressing=_is_virtual(settings),
         allow_delayed_open=True,  # writes small files with one request
     )
 
 
-def _is_virtual(given: Mapping[str, str]) -> bool:
-    return _is_true(given.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST"))
+def _is_virtual(settings: Mapping[str, str]) -> bool:
+    return _is_true(settings.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST"))
 
 
 def _is_true(value: str | None) -> bool:

@@ -47,8 +47,8 @@ class Cursor:
             self._pending.extend(self._rows(batch))
         while (count is None or len(self._pending) < count) and (batch := self._subscription.poll()) is not None:
             self._pending.extend(self._rows(batch))
-        wanted = len(self._pending) if count is None else min(count, len(self._pending))
-        return [self._pending.popleft() for _ in range(wanted)]
+        number = len(self._pending) if count is None else min(count, len(self._pending))
+        return [self._pending.popleft() for _ in range(number)]
 
     def _rows(self, batch: Batch) -> Iterator[Row]:
         for row in python_rows(batch.updates):

@@ -60,7 +60,7 @@ class Selection:
     def apply(self, updates: pa.Table) -> pa.Table:
         """The selection of updates, by time. ``updates``: visible columns, dd_time, dd_diff. Raises QueryError if
         DuckDB cannot compute it."""
-        sql = self._over(tuple(updates.column_names))
+        sql = self._statement_over(tuple(updates.column_names))
         # DuckDB's own reading of the generated text is what counts.
         if parse_select(sql).tables != (("", _ROWS),):
             raise QueryError("a subscription is to one collection", _REMEDY)
@@ -76,7 +76,7 @@ class Selection:
                 raise QueryError(f"the SELECT to subscribe to cannot be computed: {error}", _REMEDY) from error
         return found.set_column(found.num_columns - 1, DIFF, found[DIFF].cast(pa.int64()))
 
-    def _over(self, names: tuple[str, ...]) -> str:
+    def _statement_over(self, names: tuple[str, ...]) -> str:
         """The statement over a table of updates. Equal rows of one time are summed up; zero sums are dropped."""
         select = self._select.copy()
         table = select.find(exp.Table)
@@ -85,11 +85,11 @@ class Selection:
         table.replace(exp.alias_(exp.to_table(_ROWS), exp.to_identifier(alias, quoted=True), table=True))
         visible = [name for name in names if name not in (TIME, DIFF)]
         listed: list[exp.Expr] = []
-        for wanted in select.expressions:
-            star = isinstance(wanted, exp.Star) or (
-                isinstance(wanted, exp.Column) and isinstance(wanted.this, exp.Star)
+        for expression in select.expressions:
+            star = isinstance(expression, exp.Star) or (
+                isinstance(expression, exp.Column) and isinstance(expression.this, exp.Star)
             )
-            listed += [exp.column(name, quoted=True) for name in visible] if star else [wanted]
+            listed += [exp.column(name, quoted=True) for name in visible] if star else [expression]
         select.set("expressions", [*listed, exp.column(TIME), exp.column(DIFF)])
         rows = select.sql(dialect="duckdb")
         width = len(listed)

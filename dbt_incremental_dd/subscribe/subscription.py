@@ -152,7 +152,7 @@ class Subscription:
         """The next batch; None if nothing is new. A call confirms that all earlier batches have been processed.
         ``at_once``: sums updates of several times up at the last one."""
         step = self.next_step(at_once=at_once)
-        return None if step is None else self.delivered(step, self.read(step))
+        return None if step is None else self.deliver(step, self.read(step))
 
     def next_step(self, *, at_once: bool = False) -> Step | None:
         """The read for the next batch; None if nothing is new. A call confirms that all earlier batches have been
@@ -174,7 +174,7 @@ class Subscription:
             return self._reads.contents(step.up_to, self.shape)
         return self._reads.changes(step.after, step.up_to, self.shape, at_once=step.at_once)
 
-    def delivered(self, step: Step, updates: pa.Table) -> Batch:
+    def deliver(self, step: Step, updates: pa.Table) -> Batch:
         """The batch of a step whose updates have been read. Moves the subscription."""
         self._has_begun, self._at = True, step.up_to
         return Batch(updates, step.up_to + 1, step.after)

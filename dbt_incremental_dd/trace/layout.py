@@ -195,7 +195,8 @@ class CollectionStore:
         return InnerPlace(self.storage, f"{self.name}#{node}", self.uri, node)
 
     def read_manifest(self, number: int | None) -> Manifest | None:
-        """The manifest of that number; None if ``number`` is. Raises StateError if it is damaged."""
+        """The manifest of that number; None if ``number`` is None. Raises StateError if it is missing, damaged or of
+        another format."""
         if number is None:
             return None
         filesystem, path = self.storage.filesystem(f"{self.uri}/manifests/{number}.json")

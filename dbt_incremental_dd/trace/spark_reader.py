@@ -31,7 +31,7 @@ _UNSTORABLE = re.compile(
 """Matches Spark's JSON of a field."""
 
 _ONE_TASK = 4 << 20
-"""At most so many bytes of files are read by one task, so that what follows needs no exchange."""
+"""Maximum number of bytes of files that one task reads, so that what follows needs no exchange."""
 
 
 def struct(schema: Schema) -> StructType:

@@ -61,7 +61,7 @@ def parse_select(sql: str, functions: frozenset[str] = frozenset()) -> ParsedSel
         raise QueryError("the statement is nested too deeply", "Use WITH for some of it.")
     try:
         tree = _tree(sql)
-        return _Walk(functions).reading(tree)
+        return _Walk(functions).check(tree)
     except RecursionError:
         raise QueryError("the statement is nested too deeply", "Use WITH for some of it.") from None
 
@@ -77,10 +77,10 @@ def _depth(sql: str) -> int:
 def _tree(sql: str) -> Any:
     with _parser().cursor() as cursor:
         try:
-            told = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
+            rows = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
         except (duckdb.Error, UnicodeError) as error:
             raise QueryError(f"the statement cannot be read: {error}") from error
-    tree = json.loads(told[0][0])
+    tree = json.loads(rows[0][0])
     if tree.get("error"):
         if "Only SELECT" in str(tree.get("error_message")):
             raise QueryError("only SELECT and SUBSCRIBE are answered: models are written by `dbt run` alone")
@@ -100,7 +100,7 @@ class _Walk:
         self._in_from: set[int] = set()
         """Function nodes in FROM, which the walk visits again after their parents."""
 
-    def reading(self, tree: Any) -> ParsedSelect:
+    def check(self, tree: Any) -> ParsedSelect:
         """The tables that the tree reads. Raises QueryError for a part that is not known to be read-only."""
         for node in _nodes(tree):
             self._require(node)
@@ -111,7 +111,7 @@ class _Walk:
         kind = node.get("class", node.get("type"))
         if "class" in node:
             if kind not in _EXPRESSIONS:
-                raise _denied(f"{str(kind).lower()} expressions")
+                raise _permission_denied(f"{str(kind).lower()} expressions")
             if "function_name" in node and id(node) not in self._in_from:
                 self._require_function(node, self._allowed)
         elif isinstance(kind, str):
@@ -123,14 +123,14 @@ class _Walk:
         if kind.endswith("_TYPE_INFO"):
             return
         if kind not in _NODES | _REFERENCES | _MODIFIERS:
-            raise _denied(_PARTS.get(kind, kind.lower().replace("_", " ")))
+            raise _permission_denied(_PARTS.get(kind, kind.lower().replace("_", " ")))
         if kind == "BASE_TABLE":
             self._require_table(node)
         elif kind == "TABLE_FUNCTION":
             self._in_from.add(id(node["function"]))
             self._require_function(node["function"], TABLES)
         elif kind == "SHOW_REF" and (name := str(node.get("table_name", "")).strip('"')) and name not in _SHOWN:
-            raise _denied(f"SHOW {name}")
+            raise _permission_denied(f"SHOW {name}")
 
     def _require_table(self, node: dict[str, Any]) -> None:
         schema, name = str(node.get("schema_name", "")).lower(), str(node.get("table_name", "")).lower()
@@ -142,14 +142,14 @@ class _Walk:
         name = str(node.get("function_name", "")).lower()
         if name not in allowed:
             if is_refused(name) or name in self._allowed | TABLES:
-                raise _denied(f"function {name}")
+                raise _permission_denied(f"function {name}")
             kind = "Table" if allowed is TABLES else "Scalar"
             raise QueryError(f"{kind} Function with name {name} does not exist")
         own = {str(node.get(part, "")).lower() for part in ("schema", "catalog")}
         if name in SIZED and own & _BUILT_IN:
-            raise _denied(f"function {name} of {' '.join(sorted(own - {''}))}")
+            raise _permission_denied(f"function {name} of {' '.join(sorted(own - {''}))}")
         if name in FORMATS and not _is_narrow(node):
-            raise _denied(f"function {name} with a format that is not a short constant")
+            raise _permission_denied(f"function {name} with a format that is not a short constant")
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
@@ -179,7 +179,7 @@ _PARTS = {"COPY_QUERY_NODE": "COPY", "INSERT_QUERY_NODE": "INSERT", "UPDATE_QUER
 }
 
 
-def _denied(what: str) -> QueryError:
+def _permission_denied(what: str) -> QueryError:
     return QueryError(
         f"permission denied for {what}",
         "A SELECT reads collections, by functions that compute from their arguments alone.",

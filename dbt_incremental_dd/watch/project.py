@@ -46,9 +46,9 @@ class Project:
         if not result.success:
             raise ConfigError(f"the project in {self.folder} cannot be parsed: {result.exception}")
         self._manifest = result.result
-        self._selected = frozenset(self._listed()) if self.select or self.exclude else None
+        self._selected = frozenset(self._selected_ids()) if self.select or self.exclude else None
 
-    def _listed(self) -> list[str]:
+    def _selected_ids(self) -> list[str]:
         """Unique ids of the selected models. Raises ConfigError if there are none."""
         selection = [word for name in ("select", "exclude") for word in _option(name, getattr(self, name))]
         how = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]

@@ -89,8 +89,8 @@ class WatchedProject:
     def _report_run(self, results: Sequence[ModelResult], why: str, seconds: float) -> None:
         changed_models = [one for one in results if one.rows_added or one.rows_removed]
         changed = [f"{one.name} +{one.rows_added} -{one.rows_removed}" for one in changed_models]
-        if changed or not self._due.get("told"):
-            self._due["told"] = clock.monotonic()
+        if changed or not self._due.get("report"):
+            self._due["report"] = clock.monotonic()
             self.report(f"{format_time(now())}  {why}: {', '.join(changed) or 'nothing new'}  ({seconds:.2f} s)")
 
     def _is_new(self, name: str) -> bool:

@@ -12,7 +12,7 @@ from dbt_incremental_dd.core import file_lock
 
 
 def test_the_second_waits_until_the_first_lets_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_lock, "_TELL_AFTER", 0.0)
+    monkeypatch.setattr(file_lock, "_REPORT_SECONDS", 0.0)
     path, told = str(tmp_path / "lock"), []
     first = file_lock.acquire(path, 1, told.append, lambda: True)
     assert not told

@@ -35,7 +35,7 @@ def commit(place: CollectionStore, t: int) -> Commit:
     """One row more."""
     table = pa.table([pa.array([n], pa.int64()) for n in (t, t, 1)], SCHEMA.names)
     file = write_arrow(place.storage, place.trace_uri, table, SCHEMA)
-    return Commit(add=(file,), upper=t + 1, manifest=place.write_manifest(Manifest(others={"t": t})))
+    return Commit(add=(file,), upper=t + 1, manifest=place.write_manifest(Manifest(unknown={"t": t})))
 
 
 def entry(place: CollectionStore, version: int) -> Path:

@@ -112,7 +112,7 @@ def test_defaults_are_of_what_is_not_said() -> None:
 
 @pytest.mark.parametrize("kind", ["model", "source", "malformed", "of a later version", None])
 def test_entries_that_are_not_known_are_kept(kind: str | None) -> None:
-    later = {"later": {"x": [1]}, "unsaid": ["kind"], "others": 1, "format": 1} | ({"kind": kind} if kind else {})
+    later = {"later": {"x": [1]}, "implicit": ["kind"], "unknown": 1, "format": 1} | ({"kind": kind} if kind else {})
     manifest = Manifest.from_json(later)
     assert manifest.kind == (kind or "")
     assert replace(manifest, sorted_by=("k",)).to_json() == {**later, "sorted_by": ["k"]}

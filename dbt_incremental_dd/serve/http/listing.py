@@ -21,7 +21,7 @@ def describe_all(hub: Hub) -> list[dict[str, Any]]:
     """Each collection as ``dbt-dd status`` reports it, with its columns and its number of followers; a damaged one with
     its ``error`` instead."""
     database = hub.database
-    held = _held(hub)
+    held = _holds(hub)
     found = []
     for collection in database.collections():
         try:
@@ -33,13 +33,13 @@ def describe_all(hub: Hub) -> list[dict[str, Any]]:
 
 def describe(hub: Hub, collection: Collection, held: Sequence[Hold] | None = None) -> dict[str, Any]:
     """One collection, as in ``describe_all``."""
-    status = collection.status(_held(hub).get(collection.name, ()) if held is None else held)
+    status = collection.status(_holds(hub).get(collection.name, ()) if held is None else held)
     columns = [{"name": column.name, "type": column.type.json} for column in collection.schema]
     followers = hub.followers.get(collection.name, 0)
     return {**asdict(status), "at": status.at, "columns": columns, "followers": followers}
 
 
-def _held(hub: Hub) -> Mapping[str, tuple[Hold, ...]]:
+def _holds(hub: Hub) -> Mapping[str, tuple[Hold, ...]]:
     """The holds on each collection. Empty if a collection is damaged, so that the others can still be described."""
     try:
         return holds(hub.database.storage)

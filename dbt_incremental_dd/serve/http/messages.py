@@ -62,7 +62,7 @@ def _of_one_time(batch: Batch, *, is_snapshot: bool) -> Iterator[ClientMessage]:
             yield ClientMessage(json.dumps({**pending, "more": True}), None)
         pending = {"timestamp": batch.timestamp, **({"snapshot": True} if is_snapshot else {}), **chunk}
         is_snapshot = False
-    last = pending or {"timestamp": batch.timestamp, "snapshot": True, **_nothing(batch.updates.schema)}
+    last = pending or {"timestamp": batch.timestamp, "snapshot": True, **_empty_payload(batch.updates.schema)}
     yield ClientMessage(json.dumps(last), batch.timestamp)
 
 
@@ -98,5 +98,5 @@ def _diffs(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _nothing(schema: pa.Schema) -> dict[str, Any]:
+def _empty_payload(schema: pa.Schema) -> dict[str, Any]:
     return {"upserted": [], "deleted": []} if STATE in schema.names else {"inserted": [], "deleted": []}

@@ -222,12 +222,12 @@ def _require_catalog(sql: str) -> None:
             raise QueryError(f"Table with name {f'{schema}.{name}' if schema else name} does not exist")
 
 
-def _words(found: Sequence[Token]) -> list[str]:
+def _keywords(found: Sequence[Token]) -> list[str]:
     return ["" if token.token_type == TokenType.STRING else token.text.lower() for token in found]
 
 
 def _reads_catalog(found: Sequence[Token]) -> bool:
-    words = set(_words(found))
+    words = set(_keywords(found))
     if not words & {"select", "with", "values", "table", "from"}:
         return False
     return bool(
@@ -239,7 +239,7 @@ def _reads_catalog(found: Sequence[Token]) -> bool:
 def _to_duckdb(sql: str, found: Sequence[Token]) -> str:
     """The query without syntax that DuckDB lacks: schemas before catalog names, ``OPERATOR(pg_catalog.~)``, collations,
     and names cast to ``regclass``."""
-    words = _words(found)
+    words = _keywords(found)
     made, at, end = [], 0, 0
     for number, token in enumerate(found):
         if number < at:

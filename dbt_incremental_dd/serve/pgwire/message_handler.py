@@ -98,7 +98,7 @@ class MessageHandler:
             if isinstance(outcome, RowsResult) and outcome.copy is None:
                 self._out.write(sender.describe_rows(outcome.rows.schema, ()))
             await self._send_all(outcome, ())
-            await self._after(statement)
+            await self._update_prepared(statement)
         self.write_ready()
         await self._out.flush()
 
@@ -145,7 +145,7 @@ class MessageHandler:
             return await self._shared.get(table, (copy, formats), made)
         return made() if table.num_rows <= _MAX_INLINE_ROWS else await run_shielded(asyncio.to_thread(made))
 
-    async def _after(self, statement: Statement) -> None:
+    async def _update_prepared(self, statement: Statement) -> None:
         """Updates prepared statements and portals after a statement."""
         if isinstance(statement, Transaction) and statement.verb in ("COMMIT", "ROLLBACK"):
             await self._drop_portals()
@@ -225,7 +225,7 @@ class MessageHandler:
             await self._send(outcome, portal.formats, limit if limit > 0 else None)
         else:
             await self._send_all(outcome, portal.formats)
-        await self._after(portal.statement)
+        await self._update_prepared(portal.statement)
 
     async def _close(self, fields: Fields) -> None:
         kind, name = fields.take(1), fields.text()

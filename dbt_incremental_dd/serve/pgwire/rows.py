@@ -50,8 +50,8 @@ class TableRows:
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
         if not self._remaining.num_rows:
             return None
-        taken, self._remaining = self._remaining.slice(0, limit), self._remaining.slice(limit)
-        return taken
+        rows, self._remaining = self._remaining.slice(0, limit), self._remaining.slice(limit)
+        return rows
 
     async def close(self) -> None:
         pass
@@ -74,8 +74,8 @@ class QueryRows:
             if batch is None:
                 return None
             self._remaining = pa.Table.from_batches([batch])
-        taken, self._remaining = self._remaining.slice(0, limit), self._remaining.slice(limit)
-        return taken
+        rows, self._remaining = self._remaining.slice(0, limit), self._remaining.slice(limit)
+        return rows
 
     async def close(self) -> None:
         await asyncio.to_thread(self._answer.close)
@@ -100,15 +100,15 @@ class FetchedRows:
     async def take(self, limit: int, timeout: float | None = None) -> pa.Table | None:
         if self._remaining == 0:
             return None
-        taken = await self._rows.take(limit if self._remaining is None else min(limit, self._remaining), self._timeout)
-        if taken is None or not taken.num_rows:
+        rows = await self._rows.take(limit if self._remaining is None else min(limit, self._remaining), self._timeout)
+        if rows is None or not rows.num_rows:
             self._remaining = 0
             return None
         # Only the first row is waited for.
         self._timeout = 0
         if self._remaining is not None:
-            self._remaining -= taken.num_rows
-        return taken
+            self._remaining -= rows.num_rows
+        return rows
 
     async def close(self) -> None:
         pass
