@@ -81,7 +81,7 @@ class DifferentialTaskGroup(TaskGroup):
     def _sensor(self, node: Node) -> BaseOperator:
         if node.name not in self._complete:
             raise ValueError(
-                f"The frontier of source {node.name} is managed, and nothing says when it is complete. "
+                f"The frontier of source {node.name} is managed, but it has no condition of completeness. "
                 f"Give complete={{{node.name!r}: FilesExist(...)}}, or another one of airflow_differential.conditions."
             )
         return SourceFrontierSensor(

@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     _publish(verb("publish", "writes a collection's changes to a Kafka topic, exactly once"))
     _serve(verb("serve", "collections over HTTP: rows, changes as they come, pages"))
     _watch(verb("watch", "runs what a change concerns, as soon as a source has something new"))
-    advance = verb("advance", "says up to when a managed source is complete")
+    advance = verb("advance", "declares up to when a managed source is complete")
     advance.add_argument("source")
     advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
     advance.add_argument("--first", action="store_true", help="it is new: there is nothing of it yet")
@@ -77,22 +77,24 @@ def _query(query: argparse.ArgumentParser) -> None:
 def _subscribe(subscribe: argparse.ArgumentParser) -> None:
     subscribe.add_argument("model")
     subscribe.add_argument("--as-of", help="where it begins (default: the latest final time)")
-    subscribe.add_argument("--up-to", help="before which it ends (default: never)")
+    subscribe.add_argument("--up-to", help="where it ends, exclusive (default: never)")
     subscribe.add_argument("--no-snapshot", action="store_true", help="only what comes after --as-of")
-    subscribe.add_argument("--progress", action="store_true", help="tell each advance of the frontier")
+    subscribe.add_argument("--progress", action="store_true", help="report each advance of the frontier")
     subscribe.add_argument("--select", help="SELECT ... FROM the model WHERE ...: some columns, some rows")
-    subscribe.add_argument("--key", nargs="+", default=[], help="tell what becomes of each value of these columns")
-    subscribe.add_argument("--name", help="go on where the subscription of this name was")
+    subscribe.add_argument(
+        "--key", nargs="+", default=[], help="report the state of each key: columns each of whose values has one row"
+    )
+    subscribe.add_argument("--name", help="continue the subscription of this name")
     subscribe.add_argument("--format", choices=("table", "json", "csv"), default="table")
 
 
 def _publish(publish: argparse.ArgumentParser) -> None:
     publish.add_argument("model")
     publish.add_argument("--topic", required=True, help="an existing topic")
-    publish.add_argument("--key", nargs="+", required=True, help="columns of which each value has one row")
+    publish.add_argument("--key", nargs="+", required=True, help="columns each of whose values has one row")
     publish.add_argument("--form", choices=("upsert", "debezium"), default="upsert", help="(default: upsert)")
     publish.add_argument("--option", action="append", default=[], help="bootstrap.servers=HOST:PORT, and others")
-    publish.add_argument("--once", action="store_true", help="what there is now, and no more")
+    publish.add_argument("--once", action="store_true", help="publish what there is now, then stop")
 
 
 def _serve(serve: argparse.ArgumentParser) -> None:

@@ -28,7 +28,7 @@ def owners(folder: str) -> Owners | None:
         packages = {str(node["package_name"]) for node in graph["nodes"].values()}
         return Owners(packages | {str(graph["metadata"]["project_name"])}, models)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error!r}", "Make it anew: dbt parse.") from error
+        raise ConfigError(f"{file} cannot be read: {error!r}", "Create it again: dbt parse.") from error
 
 
 def _target(folder: Path) -> Path:

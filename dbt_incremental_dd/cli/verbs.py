@@ -108,7 +108,7 @@ def _verify_files(storage: Storage, names: list[str] | None) -> int:
         row = f"DAMAGED: {one.damage}" if one.damage else f"{one.files} files, {size_text(one.bytes)}  intact"
         print(f"{one.name}  {row}")
     if damaged:
-        print("Restore what is damaged, or build it anew: docs/operations.md, What is damaged.")
+        print("Restore what is damaged, or rebuild it: docs/operations.md, What is damaged.")
     return 1 if damaged else 0
 
 

@@ -33,7 +33,7 @@ class Frontiers:
                 f"{collection} cannot be read as of {format_time(t)}: its history begins at "
                 f"since = {format_time(self.since)}",
                 "Read at a time from then on. It was first built then, or what was before has been compacted: "
-                "`retain_history` says how much is kept.",
+                "`retain_history` sets how much is kept.",
             )
         raise FrontierError(
             f"{collection} cannot be read as of {format_time(t)}: it is final only up to {format_time(self.last)}",

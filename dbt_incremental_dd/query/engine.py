@@ -228,7 +228,7 @@ def _translating_errors(run: StatementRun) -> Iterator[None]:
         raise QueryError(message) from error
 
 
-_DAMAGED = "`dbt-dd status` says more; `dbt run --full-refresh` builds the collection again."
+_DAMAGED = "`dbt-dd status` shows details; `dbt run --full-refresh` rebuilds the collection."
 _REMEDY = "Ask for less, or raise the server's --statement-timeout."
 
 

@@ -41,7 +41,7 @@ class QueryPool:
         waiting."""
         if self._pending >= self._max_pending:
             raise ServerBusy(
-                f"the server computes or keeps waiting {self._pending} statements, and takes no more",
+                f"the server runs or queues {self._pending} statements, and accepts no more",
                 "Try again later.",
             )
         return await self.proceed(interrupt, function, *arguments)

@@ -115,6 +115,6 @@ def _is_cut(path: str) -> bool:
 def remedy(uri: str) -> str:
     """What to do about a damaged log."""
     return (
-        "Restore it from a backup. Or build it anew: of a model, `dbt run --full-refresh --select` and its name; of a "
-        f"source, remove {os.path.dirname(uri)}, and it is taken in anew."
+        "Restore it from a backup, or rebuild it: for a model, `dbt run --full-refresh --select` and its name; for a "
+        f"source, remove {os.path.dirname(uri)}, and it is taken in again."
     )

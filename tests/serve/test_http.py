@@ -197,7 +197,7 @@ def test_what_is_wrong_is_told_to_that_socket_alone(served: Served, stored: Stor
         with follow(served) as bad:
             told(bad)
             bad.send("what is this?")
-            assert "does not listen" in told(bad)["error"]
+            assert "accepts no messages" in told(bad)["error"]
         stored.commit({40: Counter({(9, "z"): 1})}, 41)
         assert told(good)["inserted"] == [{"k": 9, "v": "z"}]
 

@@ -63,11 +63,11 @@ async def subscribe_params(
     as_of: AsOf = None,
     *,
     snapshot: Annotated[bool, Query(description="begin with the rows as of then")] = True,
-    up_to: Annotated[str | None, Query(description="before which it ends (default: never)")] = None,
-    progress: Annotated[bool, Query(description="tell each advance of the frontier")] = False,
+    up_to: Annotated[str | None, Query(description="where it ends, exclusive (default: never)")] = None,
+    progress: Annotated[bool, Query(description="report each advance of the frontier")] = False,
     select: Select = None,
     where: Where = None,
-    key: Annotated[list[str] | None, Query(description="columns of which each value has one row")] = None,
+    key: Annotated[list[str] | None, Query(description="columns each of whose values has one row")] = None,
     last_event_id: Annotated[str | None, Header(description="the last `id` of a stream that broke off")] = None,
 ) -> SubscribeParams:
     """A FastAPI dependency that reads the parameters of a subscription."""

@@ -66,9 +66,7 @@ async def serve_socket(hub: Hub, collection: Collection, params: SubscribeParams
             await sending
             await web.close(1000)
         elif receiving.result()["type"] != "websocket.disconnect":
-            await refuse(
-                web, json.dumps({"error": "this socket tells, and does not listen", "remedy": "Open another."})
-            )
+            await refuse(web, json.dumps({"error": "this socket accepts no messages", "remedy": "Open another."}))
     except DifferentialError as error:
         await refuse(web, error_json(error))
     except (WebSocketDisconnect, RuntimeError) as error:

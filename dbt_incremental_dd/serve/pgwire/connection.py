@@ -95,7 +95,7 @@ class Connection:
             self._cancel_other((process, secret))
             return None
         if code >> 16 != messages.VERSION_3 >> 16:
-            raise PgError(FEATURE, f"protocol {code >> 16}.{code & 0xFFFF} is not spoken", "Version 3.0 is.")
+            raise PgError(FEATURE, f"protocol {code >> 16}.{code & 0xFFFF} is not supported", "Use version 3.0.")
         parameters = {}
         while name := fields.text():
             parameters[name] = fields.text()

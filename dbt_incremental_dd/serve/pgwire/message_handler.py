@@ -252,7 +252,7 @@ class MessageHandler:
         pass
 
     async def _refuse(self, fields: Fields) -> None:
-        raise ProtocolError("nobody has asked for a password")
+        raise ProtocolError("no password was requested")
 
     def _statement(self, name: str) -> PreparedStatement:
         if name not in self._prepared:

@@ -79,7 +79,7 @@ class Fields:
         """The next ``size`` bytes."""
         begin, self._at = self._at, self._at + size
         if size < 0 or self._at > len(self._body):
-            raise ProtocolError("a message ends before what it says that it holds")
+            raise ProtocolError("a message is shorter than its contents")
         return self._body[begin : self._at]
 
     def text(self) -> str:
@@ -97,7 +97,7 @@ class Fields:
         """The number of entries that follow."""
         number = self.int16()
         if number < 0:
-            raise ProtocolError(f"a message holds {number} of something")
+            raise ProtocolError(f"a message has a count of {number}")
         return number
 
     def value(self) -> bytes | None:
@@ -108,7 +108,7 @@ class Fields:
     def end(self) -> None:
         """Raises ProtocolError unless all has been read."""
         if self._at != len(self._body):
-            raise ProtocolError(f"a message holds {len(self._body) - self._at} bytes too many")
+            raise ProtocolError(f"a message has {len(self._body) - self._at} bytes too many")
 
 
 @dataclass(frozen=True)

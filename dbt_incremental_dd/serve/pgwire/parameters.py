@@ -109,7 +109,7 @@ def to_literal(oid: int, data: bytes | None, *, binary: bool) -> Literal:
         return Literal(oid, text)
     read = _BINARY.get(oid)
     if read is None:
-        raise PgError(FEATURE, f"parameters of type {oid} are not taken in binary", "Send it as text.")
+        raise PgError(FEATURE, f"parameters of type {oid} are not supported in binary", "Send it as text.")
     try:
         return Literal(oid, read(data))
     except (struct.error, ValueError) as error:

@@ -41,7 +41,7 @@ def parse(sql: str) -> Statement:
     if verb in _WRITES:
         raise PgError("25006", f"{verb} is refused: models are written by `dbt run` alone", "SELECT or SUBSCRIBE.")
     if verb == "EXPLAIN":
-        raise PgError(FEATURE, "EXPLAIN is not answered", "`dbt-dd explain` shows the plan of a model.")
+        raise PgError(FEATURE, "EXPLAIN is not supported", "`dbt-dd explain` shows the plan of a model.")
     if (verb == "SHOW" and cursor.keyword(1) in _LISTS) or verb not in _PARSERS:
         return Select(sql)
     cursor.take()

@@ -38,7 +38,7 @@ class Portal:
     def require_formats(self, schema: pa.Schema) -> None:
         """Raises PgError unless there are no formats, one, or one for each column."""
         if len(self.formats) not in (0, 1, len(schema)):
-            message = f"{len(self.formats)} formats are asked for, and there are {len(schema)} columns"
+            message = f"{len(self.formats)} formats are requested for {len(schema)} columns"
             raise PgError(PROTOCOL, message)
 
 

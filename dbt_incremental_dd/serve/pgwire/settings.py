@@ -84,7 +84,7 @@ class Settings:
             _seconds(value)
         if name in ("client_encoding", "names") and value is not None:
             if value.upper().replace("-", "").replace("_", "") not in ("UTF8", "UNICODE"):
-                raise PgError("22023", f"encoding {value} is not spoken", "Use UTF8.")
+                raise PgError("22023", f"encoding {value} is not supported", "Use UTF8.")
             return
         if value is None:
             self._set.pop(name, None)
