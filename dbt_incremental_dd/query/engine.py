@@ -101,13 +101,13 @@ class QueryEngine:
             names = self._collections_in(select, self._refresh().values())
             # A view opens its files when it is created.
             with _translating_errors(run):
-                t = self._place_views(names, as_of)
+                t = self._create_views(names, as_of)
             cursor = self._connection.cursor()
             cursor.begin()
         return cursor, t
 
-    def _collections_in(self, select: ParsedSelect, places: Iterable[CollectionStore]) -> tuple[str, ...]:
-        known = [place.name for place in places]
+    def _collections_in(self, select: ParsedSelect, stores: Iterable[CollectionStore]) -> tuple[str, ...]:
+        known = [place.name for place in stores]
         found = []
         for schema, table in select.tables:
             matching = [name for name in known if _matches(name, schema, table)]
@@ -126,15 +126,15 @@ class QueryEngine:
         for name in [name for name in self._views if name not in known]:
             del self._views[name]
             self._connection.execute(f"DROP VIEW IF EXISTS {relation_name(name)}")
-            self._show_alone(name.rpartition(".")[2])
+            self._create_short_view(name.rpartition(".")[2])
         for name, place in known.items():
             # A damaged collection raises only in statements that read it.
             with contextlib.suppress(StateError):
                 if name not in self._views and (log := place.log()) is not None:
-                    self._show(name, empty_sql(columns_of(place, log)))
+                    self._create_view(name, empty_sql(columns_of(place, log)))
         return known
 
-    def _show(self, name: str, sql: str) -> None:
+    def _create_view(self, name: str, sql: str) -> None:
         """Makes the collection's view run this SQL."""
         if self._views.get(name) == sql:
             return
@@ -143,9 +143,9 @@ class QueryEngine:
             self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
         self._connection.execute(f"CREATE OR REPLACE VIEW {relation_name(name)} AS {sql}")
         self._views[name] = sql
-        self._show_alone(table)
+        self._create_short_view(table)
 
-    def _show_alone(self, table: str) -> None:
+    def _create_short_view(self, table: str) -> None:
         """Creates a view named by the last part of a collection's name, if no other collection shares it."""
         having = [name for name in self._views if name.rpartition(".")[2] == table]
         if len(having) == 1 and having[0] not in (table, f"main.{table}"):
@@ -155,7 +155,7 @@ class QueryEngine:
         elif table not in having:
             self._connection.execute(f"DROP VIEW IF EXISTS main.{identifier(table)}")
 
-    def _place_views(self, names: Sequence[str], as_of: Time | None) -> Time | None:
+    def _create_views(self, names: Sequence[str], as_of: Time | None) -> Time | None:
         """Makes the collections' views read as of one time, which is returned."""
         logs = {name: log_of(self._storage.collection(name)) for name in names}
         if not logs:
@@ -164,7 +164,7 @@ class QueryEngine:
         for name, log in logs.items():
             log.frontiers.require(t, name)
         for name, log in logs.items():
-            self._show(name, self._contents(self._storage.collection(name), log, t))
+            self._create_view(name, self._contents(self._storage.collection(name), log, t))
         return t
 
     def _contents(self, place: CollectionStore, log: Log, t: Time) -> str:

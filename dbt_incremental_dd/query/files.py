@@ -33,17 +33,17 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
         """Raises PermissionError for anything but a data file, and for modes other than ``rb``."""
         if mode != "rb":
             raise PermissionError(f"{path} can only be read")
-        filesystem, full = self._place(path)
+        filesystem, full = self._resolve(path)
         return _ReadOnlyFile(filesystem.open_input_file(full))
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """The file's size in bytes."""
-        filesystem, full = self._place(path)
+        filesystem, full = self._resolve(path)
         return {"name": path, "size": filesystem.get_file_info(full).size, "type": "file"}
 
     def exists(self, path: str, **_: Any) -> bool:
         """Whether there is such a data file."""
-        filesystem, full = self._place(path)
+        filesystem, full = self._resolve(path)
         return bool(filesystem.get_file_info(full).is_file)
 
     def isfile(self, path: str) -> bool:
@@ -58,7 +58,7 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
         """A constant: data files never change."""
         return _NEVER_CHANGED
 
-    def _place(self, path: str) -> tuple[Any, str]:
+    def _resolve(self, path: str) -> tuple[Any, str]:
         below = PurePosixPath(path.removeprefix(f"{PROTOCOL}://"))
         is_data = below.parts[:1] == (_FOLDER,) and below.suffix == _SUFFIX and ".." not in below.parts
         if not is_data or below.is_absolute():

@@ -41,7 +41,7 @@ class Hub:
         self.is_closed = True
         for followed in self._followed.values():
             followed.is_over = True
-            followed.step()
+            followed.wake()
 
     @property
     def followers(self) -> dict[str, int]:
@@ -121,7 +121,7 @@ class _FollowedCollection:
     reading: dict[tuple[Step, Shape], asyncio.Future[pa.Table]] = field(default_factory=dict)
     """Reads in progress."""
 
-    def step(self) -> None:
+    def wake(self) -> None:
         """Wakes all followers that wait."""
         advanced, self.advanced = self.advanced, asyncio.Event()
         advanced.set()
@@ -137,7 +137,7 @@ class _FollowedCollection:
                 self.error, more = error, True
             if more:
                 self.before = last
-                self.step()
+                self.wake()
             if self.error:
                 return
 

@@ -127,22 +127,22 @@ def _time(as_of: str | None) -> Time | None:
     return None if as_of is None else parse_time(as_of)
 
 
-async def _stream(event_stream: AsyncGenerator[bytes]) -> Response:
+async def _stream(events: AsyncGenerator[bytes]) -> Response:
     """Waits for the first event, so that errors in the request still set the response's status."""
-    return _EventsResponse(await anext(event_stream), event_stream)
+    return _EventsResponse(await anext(events), events)
 
 
 class _EventsResponse(StreamingResponse):
     """Closes the subscription as soon as the client disconnects or is disconnected."""
 
-    def __init__(self, first: bytes, event_stream: AsyncGenerator[bytes]) -> None:
+    def __init__(self, first: bytes, events: AsyncGenerator[bytes]) -> None:
         async def body() -> AsyncIterator[bytes]:
             yield first
-            async for event in event_stream:
+            async for event in events:
                 yield event
 
         super().__init__(body(), media_type="text/event-stream", headers=_STREAM)
-        self._events = event_stream
+        self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -138,12 +138,12 @@ class MessageHandler:
     async def _encode(self, result: RowsResult, table: pa.Table, formats: tuple[int, ...]) -> bytes:
         copy = result.copy
 
-        def made() -> bytes:
+        def encode() -> bytes:
             return sender.rows(table, formats) if copy is None else messages.copy_data(copy_format.lines(copy, table))
 
         if result.rows.is_shared:
-            return await self._shared.get(table, (copy, formats), made)
-        return made() if table.num_rows <= _MAX_INLINE_ROWS else await run_shielded(asyncio.to_thread(made))
+            return await self._shared.get(table, (copy, formats), encode)
+        return encode() if table.num_rows <= _MAX_INLINE_ROWS else await run_shielded(asyncio.to_thread(encode))
 
     async def _update_prepared(self, statement: Statement) -> None:
         """Updates prepared statements and portals after a statement."""
