@@ -79,7 +79,7 @@ def _orders_output(query: exp.Query) -> bool:
     """Whether the order can only be of the query's columns: of distinct rows, or not looked at for want of a limit."""
     limit = query.args.get("limit")
     is_limited = isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal)
-    return bool(query.args.get("distinct")) or not is_limited
+    return not is_limited or (isinstance(query, exp.Select) and bool(query.args.get("distinct")))
 
 
 def _aggregates_alias(select: exp.Select) -> bool:

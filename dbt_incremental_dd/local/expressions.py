@@ -245,11 +245,16 @@ class _Evaluation:
 
     def _operand(self, tree: exp.Expr, other: exp.Expr) -> Value:
         """A side of an arithmetic operation: a literal integer beside a decimal has only the digits that it shows."""
-        value = self.value(tree)
-        literal = tree.unnest()
-        literal = literal.this if isinstance(literal, exp.Neg) else literal
+        value, written = self.value(tree), tree.unnest()
+        literal = written.this if isinstance(written, exp.Neg) else written
         is_literal = isinstance(literal, exp.Literal) and not literal.is_string and value.type in INTEGERS
-        return shortest(value) if is_literal and isinstance(self.value(other).type, Decimal) else value
+        if not is_literal or not isinstance(self.value(other).type, Decimal):
+            return value
+        return self._of_all(shortest(self._constants.value_of(_printed(written).sql)))
+
+    def _of_all(self, constant: Value) -> Value:
+        """A constant as a value of all rows."""
+        return constant
 
     def _case(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
         """Each branch for the rows that come to it, and for no others: they might raise an error."""
@@ -320,7 +325,10 @@ class _OfLiterals(_Evaluation):
             found = self._constants.value_of(_printed(tree).sql)
         except NotExact:
             return self._computed(tree, type(tree))
-        return Value(repeated(found, 1), found.type)
+        return self._of_all(found)
+
+    def _of_all(self, constant: Value) -> Value:
+        return Value(repeated(constant, 1), constant.type)
 
     def _only(self, mask: pa.ChunkedArray) -> _Evaluation:
         raise NotExact("a literal is one of all rows")

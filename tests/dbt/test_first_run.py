@@ -1,0 +1,107 @@
+"""A first run over few records starts no JVM; its relations are made by the first session that anybody opens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.dbt.test_without_session import MODELS, Shop
+
+OWN = {
+    "paid": """select o.customer, c.region as title, count(*) as orders, sum(o.amount) as amount, max(o.amount) as most,
+        avg(o.amount) as mean, min(c.since) as since, sum(c.credit) as credit
+        from {{ source('shop', 'orders') }} o join {{ source('shop', 'customers') }} c on c.name = o.customer
+        group by all""",
+}
+TEST = """
+version: 2
+models:
+  - name: large
+    columns:
+      - {name: size, data_tests: [not_null, {accepted_values: {values: [large, small]}}]}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    made = Shop(tmp_path)
+    (tmp_path / "seeds" / "regions.csv").unlink()
+    for name, sql in OWN.items():
+        made.project.write(f"models/{name}.sql", sql)
+    made.arrive()
+    return made
+
+
+def _counts(shop: Shop, name: str) -> tuple[int, int]:
+    """Of the rows that the relation shows, and of its updates' sum."""
+    relation = f"{shop.project.schema}.{name}"
+    sql = f"select (select count(*) from {relation}) as rows, (select sum(dd_diff) from {relation}__changes) as sum"
+    shown = shop.dbt("show", "--inline", sql, "--output", "json", "--quiet", java=True)
+    (row,) = json.loads(shown[shown.index("{") :])["show"]
+    return row["rows"], row["sum"]
+
+
+def test_no_java(shop: Shop) -> None:
+    shop.dbt("run", java=False)
+    assert set(shop.strategies().values()) == {"initial"}
+    shop.dbt("run", java=False)
+    assert set(shop.strategies().values()) == {"skip"}
+    shop.arrive()
+    shop.dbt("run", java=False)
+    assert "delta" in shop.strategies().values()
+    shop.verify()
+    for name in MODELS:
+        rows, total = _counts(shop, name)
+        assert rows == total
+    shop.arrive()
+    shop.dbt("run", java=False)
+    rows, total = _counts(shop, "large")
+    assert rows == total == 27
+    shop.dbt("run", java=False)
+
+
+def test_of_one_command(shop: Shop) -> None:
+    """Models that were built before a test, or a model that only Spark computes, has opened the session."""
+    shop.project.write("models/tests.yml", TEST)
+    shop.project.write("models/zz.sql", "select approx_percentile(amount, 0.5) as p from {{ ref('large') }}")
+    shop.dbt("build", java=True)
+    assert shop.strategies()["zz"] == "initial"
+    assert _counts(shop, "zz") == (1, 1)
+    shop.arrive()
+    shop.dbt("run", "--exclude", "zz", java=False)
+
+
+def test_a_model_that_becomes_a_table(shop: Shop) -> None:
+    shop.dbt("run", java=False)
+    shop.project.write("models/large.sql", f"{{{{ config(materialized='table') }}}} {MODELS['large']}")
+    shop.dbt("run", java=True)
+    schema = shop.project.schema
+    shown = shop.dbt("show", "--inline", f"select count(*) as n from {schema}.large", "--output", "json", java=True)
+    assert '"n": 9' in shown
+    sql = f"show tables in {schema} like 'large*'"
+    macro = f'{{% macro names() %}}{{{{ print(run_query("{sql}").columns[1].values()) }}}}{{% endmacro %}}'
+    shop.project.write("macros/names.sql", macro)
+    assert "'large',)" in shop.dbt("run-operation", "names", java=True)
+
+
+def test_a_query_that_spark_refuses(shop: Shop) -> None:
+    """Nobody but Spark says why; nothing is stored of the model."""
+    shop.project.write("models/wrong.sql", "select customer, sum(amuont) as total from {{ ref('large') }} group by 1")
+    with pytest.raises(AssertionError, match=r"amuont.*cannot be resolved"):
+        shop.dbt("run", java=True)
+    assert not (shop.folder / ".dbt_incremental_dd" / "collections" / f"{shop.project.schema}.wrong").exists()
+    assert _counts(shop, "large") == (9, 9)
+
+
+def test_the_catalog_is_lost(shop: Shop) -> None:
+    """The next run, which has nothing to do, has the relations made again."""
+    import shutil
+
+    shop.dbt("run", java=False)
+    assert _counts(shop, "large") == (9, 9)
+    for path in (shop.folder / ".dbt_incremental_dd").glob("metastore_db*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shop.dbt("run", java=True)
+    assert _counts(shop, "large") == (9, 9)
