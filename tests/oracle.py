@@ -19,6 +19,7 @@ from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -180,7 +181,7 @@ class World:
         """The SQL over plain relations: tables from their rows, models from their own batch answers."""
         keys = {f"{self.schema}.{name}": None for name in (*self.tables, *self.models)}
         inputs = {f"{self.schema}.{name}": Input(name, schema) for name, schema in self.schemas.items()}
-        text, order = template(with_run_time(self._named(sql), inputs), keys)
+        text, order = template(with_run_time(parsed(self._named(sql)), inputs), keys)
         names = []
         for key in order:
             name = key.split(".")[1]

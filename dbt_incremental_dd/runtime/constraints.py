@@ -21,7 +21,7 @@ from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.clock import with_run_time
-from dbt_incremental_dd.frontend.relations import NotParsed
+from dbt_incremental_dd.frontend.parsed import NotParsed, parsed
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.now import uses_now
 from dbt_incremental_dd.relation.keys import Keys, keys_of
@@ -114,11 +114,11 @@ def _analyse(relation: Constrained, constraint: Constraint) -> None:
     """A condition over a row's own columns, which always gives the same answer."""
     try:
         tree = Expr(constraint.expression).tree
-        sql = with_run_time(f"SELECT {constraint.expression}", {})
-        check(sql)
+        query = with_run_time(parsed(f"SELECT {constraint.expression}"), {})
+        check(query)
     except (UnsupportedSQL, NotParsed, SqlglotError) as error:
         raise _wrong(relation, constraint, str(error).splitlines()[0]) from error
-    if tree.find(exp.Query) is not None or uses_now(sql):
+    if tree.find(exp.Query) is not None or uses_now(query.sql):
         raise _wrong(relation, constraint, "it is not about the columns of one row alone")
     empty = relation.session.spark.createDataFrame([], struct(relation.schema))
     try:

@@ -18,6 +18,7 @@ from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.differential.window import breaks_ties
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Node
@@ -77,9 +78,9 @@ def _breaks_ties(node: Node) -> bool:
     return isinstance(node, TopGroups | KeptTop)
 
 
-def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Relation:
+def recomputed(context: Context, query: ParsedQuery, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Relation:
     """The answer as of the run's time, under the ids of the plan's root."""
-    text, keys = template(with_run_time(sql, inputs), inputs)
+    text, keys = template(with_run_time(query, inputs), inputs)
     views = [_view(context, context.inputs[inputs[key].collection]) for key in keys]
     former = total_rows(context.output[0].files) if context.output else 0
     bound = bind_now(text, context.t1).format(*views)

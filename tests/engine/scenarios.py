@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from tests import fixtures
 from tests.fixtures.scenario import Scenario, Step
@@ -23,7 +23,8 @@ def run(spark: SparkSession, folder: Path, scenario: Scenario) -> None:
     world = World(spark, folder, {name: Table(ddl) for name, ddl in scenario.tables.items()})
     queries = {f"q{i}": query for i, query in enumerate(scenario.queries)}
     for name, query in queries.items():
-        text, keys = template(query.sql, {relation.key: None for relation in relations(query.sql)})
+        written = parsed(query.sql)
+        text, keys = template(written, {relation.key: None for relation in written.relations})
         world.model(name, text.format(*(f"{world.schema}.{key}" for key in keys)))
     update = bool(os.environ.get("DD_UPDATE_FIXTURES"))
     failures: list[str] = []
