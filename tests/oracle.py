@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.parsed import parsed
@@ -50,10 +51,12 @@ class Table:
 class World:
     """Tables and models under a state root; time is counted by steps."""
 
-    def __init__(self, spark: SparkSession, folder: Path, tables: dict[str, Table]) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Path, tables: dict[str, Table], thresholds: Thresholds | None = None
+    ) -> None:
         self.spark = spark
         self.schema = f"w{next(_NUMBERS)}"
-        self.storage = Storage(str(folder))
+        self.storage = Storage(str(folder), thresholds=thresholds or Thresholds())
         self.tables = tables
         self.models: dict[str, str] = {}
         self.time = 1_000

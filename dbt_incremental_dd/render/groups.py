@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
@@ -145,7 +144,7 @@ def read_output(run: OperatorRun, names: dict[str, str], keys: Keys | None) -> R
     def load() -> pa.Table:
         return read_files(run.context.storage, log.uri, files, wanted, values)
 
-    if total_rows(files) <= thresholds.FOUND_ROWS and is_readable(wanted):
+    if total_rows(files) <= run.context.thresholds.found_rows and is_readable(wanted):
         table = load() if keys is None else run.context.former.of(keys, load)
         rows = Relation.of(run.context.workspace, table, wanted)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Node
@@ -38,10 +37,10 @@ def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | No
     if left is None:
         return []
     if left_keys is not None and left_keys.is_local:
-        left = left.localized(thresholds.FOUND_ROWS)
+        left = left.localized(run.context.thresholds.found_rows)
     right = run.contents(node.right, new=True, keys=right_keys)
     if left.is_local and right is not None:
-        right = right.localized(thresholds.FOUND_ROWS)
+        right = right.localized(run.context.thresholds.found_rows)
     new, old = _join(node, left, right), _join(node, left, _before(node, run, right, changed, right_keys))
     moved = plus([new, negated(old)])
     return [moved.consolidate() if moved is not None and moved.is_local else moved]
@@ -63,7 +62,8 @@ def _touched(node: LeftLinearJoin, changed: Relation) -> tuple[Keys | None, Keys
     Both sides must be restricted alike, by all equalities that are between plain columns.
     """
     pairs = {e.left.as_column: e.right.as_column for e in node.equalities if e.left.as_column and e.right.as_column}
-    if not pairs or changed.estimate > thresholds.BROADCAST_ROWS or len(set(pairs.values())) < len(pairs):
+    most = changed.workspace.thresholds.broadcast_rows
+    if not pairs or changed.estimate > most or len(set(pairs.values())) < len(pairs):
         return None, None
     right = keys_of(changed, tuple(str(column) for column in pairs.values()))
     return right.renamed({str(right): str(left) for left, right in pairs.items()}), right
@@ -77,7 +77,7 @@ def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> R
     if left is None:
         return None
     right_keys = None
-    if below is not None and below.is_few:
+    if below is not None and below.estimate <= run.context.thresholds.broadcast_rows:
         left = replace(left, estimate=min(left.estimate, 100 * below.estimate))
         right_keys = probe_keys(left, node.equalities)
     rows = _join(node, left, run.contents(node.right, new=new, keys=right_keys))

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import ConfigError, ContractError, UnsupportedSQL
 from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
@@ -71,8 +70,9 @@ class Constrained:
         if not files:
             return None
         wanted = Schema((*(c for c in self.schema if c.name in columns), DIFF_COLUMN))
-        is_probed = keys is not None and keys.is_local and (values or total_rows(files) <= thresholds.FOUND_ROWS)
-        most = thresholds.PROBED_ROWS if is_probed else 0
+        thresholds = self.storage.thresholds
+        is_probed = keys is not None and keys.is_local and (values or total_rows(files) <= thresholds.found_rows)
+        most = thresholds.probed_rows if is_probed else 0
         rows = read(self.workspace, self.log.uri, files, wanted, most=most, values=values).select(list(names.items()))
         return rows if keys is None else keys.restricted(rows)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING
@@ -94,6 +93,6 @@ def _view(context: Context, source: InputInterval) -> str:
     if not files:
         return context.workspace.view(no_rows(context.spark, struct(source.schema)))
     stored = Schema((*source.schema.columns, TIME_COLUMN, DIFF_COLUMN))
-    rows = read(context.workspace, source.log.uri, files, stored, most=thresholds.TASK_ROWS)
+    rows = read(context.workspace, source.log.uri, files, stored, most=context.thresholds.task_rows)
     rows = in_interval(rows, files, BEGINNING, source.t1).columns(source.schema.names)
     return view(replace(rows, positive=inserts_only(files)))

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from tests import fixtures
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 SCENARIOS = sorted(Path(fixtures.__file__).parent.glob("*.txt"))
 
 
-def run(spark: SparkSession, folder: Path, scenario: Scenario) -> None:
+def run(spark: SparkSession, folder: Path, scenario: Scenario, thresholds: Thresholds | None = None) -> None:
     """All steps of all queries; all failures are told together."""
-    world = World(spark, folder, {name: Table(ddl) for name, ddl in scenario.tables.items()})
+    world = World(spark, folder, {name: Table(ddl) for name, ddl in scenario.tables.items()}, thresholds)
     queries = {f"q{i}": query for i, query in enumerate(scenario.queries)}
     for name, query in queries.items():
         written = parsed(query.sql)
