@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: Get, run: OperatorRun) -> Relation | None:
     """The collection's updates in the interval. A few are read on the driver, without a Spark job."""
-    assert isinstance(node, Get)
     if run.context.from_nothing:
         return contents(node, run, new=True, keys=None)
     source = run.context.inputs[node.collection]
@@ -31,9 +30,8 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return _read(node, run, files, source.t0, source.t1, most=run.context.thresholds.local_rows) if files else None
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Get, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The sum of all updates up to either end, from the files that may hold the keys."""
-    assert isinstance(node, Get)
     source, names = run.context.inputs[node.collection], dict(node.outputs)
     t = source.t1 if new else source.t0
     keys = keys.fitted(_ids(node, source.schema)) if keys else None

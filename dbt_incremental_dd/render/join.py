@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: DeltaJoin, run: OperatorRun) -> Relation | None:
     """The sum of the paths that start from inputs with a delta: new contents before it, old ones after it.
 
     From nothing there are no old contents, and any one path makes everything.
     """
-    assert isinstance(node, DeltaJoin)
     parts = []
     paths = run.paths(node)
     for path in (min(paths, key=lambda path: path.cost),) if run.context.from_nothing else paths:
@@ -31,9 +30,8 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return plus(parts)
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: DeltaJoin, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The path from the input that holds most of the keys' columns; the others are probed with what it finds."""
-    assert isinstance(node, DeltaJoin)
     here = [len(set(keys.columns) & set(o.columns)) if keys else 0 for o in node.operands]
     first = max(range(len(here)), key=here.__getitem__)
     below = keys.only(node.operands[first].columns) if keys and here[first] else None

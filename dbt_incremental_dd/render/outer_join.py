@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render.join import probe_keys
@@ -16,9 +15,8 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
     """The left delta against the new right side, and the touched keys' old left rows against new minus old."""
-    assert isinstance(node, LeftLinearJoin)
     parts: list[Relation | None] = []
     left = run.delta_at_hand(node.left)
     if left is not None:
@@ -69,9 +67,8 @@ def _touched(node: LeftLinearJoin, changed: Relation) -> tuple[Keys | None, Keys
     return right.renamed({str(right): str(left) for left, right in pairs.items()}), right
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: LeftLinearJoin, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The join of both sides' contents, the left restricted, the right to what the left then needs."""
-    assert isinstance(node, LeftLinearJoin)
     below = keys.only(node.left.columns) if keys and set(keys.columns) & set(node.left.columns) else None
     left = run.contents(node.left, new=new, keys=below)
     if left is None:

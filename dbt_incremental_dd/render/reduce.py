@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.engine import Measure
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation
@@ -34,9 +33,8 @@ if TYPE_CHECKING:
 _FORMER = "dd_former_"
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: Accumulate, run: OperatorRun) -> Relation | None:
     """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
-    assert isinstance(node, Accumulate)
     change = run.delta_at_hand(node.input, run.context.thresholds.task_rows)
     if change is None:
         return _first_global_row(node, run)
@@ -65,9 +63,8 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return replaced(wide, node.keys, node.order_of_outputs)
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Accumulate, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The outputs of the stored accumulators."""
-    assert isinstance(node, Accumulate)
     if new:
         run.delta(node)
     below = keys.only(node.keys) if keys and set(keys.columns) & set(node.keys) else None

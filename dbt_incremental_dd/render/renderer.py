@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any, TypeVar
 
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate, Operand, Reading
@@ -143,28 +144,38 @@ class Renderer:
         return self._contents[id(node), new]
 
 
-def _renderer(node: Node) -> Operator:
+N = TypeVar("N", bound=Node)
+
+
+def _renderer(node: N) -> Operator[N]:
     return _RENDERERS[type(node)]
 
 
-_RENDERERS: dict[type[Node], Operator] = {
-    Get: get,
-    Constant: constant,
-    Map: linear,
-    Filter: linear,
-    FlatMap: linear,
-    Union: linear,
-    Negate: linear,
-    DeltaJoin: join,
-    LeftLinearJoin: outer_join,
-    Accumulate: reduce,
-    RecomputeGroups: groups,
-    TopGroups: groups,
-    KeptTop: top,
-    WindowGroups: window,
-    Recompute: groups,
-    Iterate: bound,
-    Bound: bound,
-    Operand: within,
-    Reading: within,
-}
+def _of(kind: type[N], operator: Operator[N]) -> tuple[type[Node], Operator[Any]]:
+    """Who renders nodes of a kind."""
+    return kind, operator
+
+
+_RENDERERS = dict(
+    (
+        _of(Get, get),
+        _of(Constant, constant),
+        _of(Map, linear),
+        _of(Filter, linear),
+        _of(FlatMap, linear),
+        _of(Union, linear),
+        _of(Negate, linear),
+        _of(DeltaJoin, join),
+        _of(LeftLinearJoin, outer_join),
+        _of(Accumulate, reduce),
+        _of(RecomputeGroups, groups),
+        _of(TopGroups, groups),
+        _of(KeptTop, top),
+        _of(WindowGroups, window),
+        _of(Recompute, groups),
+        _of(Iterate, bound),
+        _of(Bound, bound),
+        _of(Operand, within),
+        _of(Reading, within),
+    )
+)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.engine import Measure, Running
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 _WAS, _LEFT = "dd_was_kept", "dd_kept_from_here"
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: KeptTop, run: OperatorRun) -> Relation | None:
     """The kept rows' new answer minus their old one."""
-    assert isinstance(node, KeptTop)
     from_nothing = run.context.from_nothing
     change = run.delta(node.input) if from_nothing else run.small_delta(node.input)
     if change is None:
@@ -43,9 +41,8 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return None if answer is None else answer.consolidate()
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: KeptTop, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The answer of the kept rows."""
-    assert isinstance(node, KeptTop)
     if new:
         run.delta(node)
     rows = _answer(node, run.context.inner.of(node.kept).contents(new=new))
