@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """Rows, if a name does not say otherwise. None of them changes what is computed; 0 is allowed for each."""
+    """Numbers of rows, if a name does not say otherwise; each may be 0. None of them changes an answer."""
 
     local_rows: int = 1_000_000
     """Larger deltas stay in Spark. Smaller ones are brought to the driver, where they become literals and small
