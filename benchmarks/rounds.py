@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.asked import ListeningSession
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -62,9 +63,16 @@ def session(folder: Path, schema: str, settings: Mapping[str, str] | None = None
     return spark
 
 
-def run(spark: SparkSession, folder: Path, feed: Feed, models: list[ModelRequest], rounds: int) -> set[str]:
+def run(
+    spark: SparkSession,
+    folder: Path,
+    feed: Feed,
+    models: list[ModelRequest],
+    rounds: int,
+    thresholds: Thresholds | None = None,
+) -> set[str]:
     """All rounds; the names of models that failed or were not exact."""
-    storage = Storage(str(folder / "state"))
+    storage = Storage(str(folder / "state"), thresholds=thresholds or Thresholds())
     wrong: set[str] = set()
     asked: dict[str, list[str]] = {}
     seconds: dict[str, list[tuple[float, float]]] = {model.name: [] for model in models}

@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.runtime import costs
 from tests.connect import connect_server
-from tests.engines import all_in_spark
+from tests.engines import IN_SPARK
 from tests.logical.cross_products import untied
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dbt_incremental_dd.logical.nodes import Node
+    from dbt_incremental_dd.relation.lazy_session import LazySession
+    from dbt_incremental_dd.trace.layout import Storage
 
 __all__ = ["connect_server"]
 
@@ -89,10 +92,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def in_spark() -> Iterator[None]:
-    """Nothing is computed on the driver."""
-    with all_in_spark():
-        yield
+def in_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Thresholds]:
+    """What to give to a storage so that nothing is computed on the driver. From here on all that the test computes has
+    to be computed so."""
+    from dbt_incremental_dd.relation.workspace import Workspace
+
+    made: list[Thresholds] = []
+    begin = Workspace.__init__
+
+    def noted(self: Workspace, session: LazySession, storage: Storage) -> None:
+        made.append(storage.thresholds)
+        begin(self, session, storage)
+
+    monkeypatch.setattr(Workspace, "__init__", noted)
+    yield IN_SPARK
+    assert set(made) == {IN_SPARK}
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dbt_incremental_dd.core.thresholds import Thresholds
 
-from dbt_incremental_dd.core import thresholds
+IN_SPARK = Thresholds(local_rows=0, task_rows=0, taken_rows=0, probed_rows=0, found_rows=0, joined_rows=0)
+"""Nothing is computed on the driver, nor by one task because it is little: all is as with deltas that are too large for
+either."""
 
-BOUNDS = ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS")
 
-
-@contextmanager
-def all_in_spark(is_so: bool = True) -> Iterator[None]:
-    """Bounds that let nothing be computed on the driver, nor by one task because it is little: all is as with deltas
-    that are too large for either."""
-    before = {name: getattr(thresholds, name) for name in BOUNDS}
-    for name in BOUNDS if is_so else ():
-        setattr(thresholds, name, 0)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(thresholds, name, value)
+def engine(is_in_spark: bool) -> Thresholds:
+    """Spark for everything, or the driver for what is small."""
+    return IN_SPARK if is_in_spark else Thresholds()

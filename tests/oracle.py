@@ -17,8 +17,10 @@ from pyspark.sql.types import StructType
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -49,10 +51,12 @@ class Table:
 class World:
     """Tables and models under a state root; time is counted by steps."""
 
-    def __init__(self, spark: SparkSession, folder: Path, tables: dict[str, Table]) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Path, tables: dict[str, Table], thresholds: Thresholds | None = None
+    ) -> None:
         self.spark = spark
         self.schema = f"w{next(_NUMBERS)}"
-        self.storage = Storage(str(folder))
+        self.storage = Storage(str(folder), thresholds=thresholds or Thresholds())
         self.tables = tables
         self.models: dict[str, str] = {}
         self.time = 1_000
@@ -180,7 +184,7 @@ class World:
         """The SQL over plain relations: tables from their rows, models from their own batch answers."""
         keys = {f"{self.schema}.{name}": None for name in (*self.tables, *self.models)}
         inputs = {f"{self.schema}.{name}": Input(name, schema) for name, schema in self.schemas.items()}
-        text, order = template(with_run_time(self._named(sql), inputs), keys)
+        text, order = template(with_run_time(parsed(self._named(sql)), inputs), keys)
         names = []
         for key in order:
             name = key.split(".")[1]

@@ -18,7 +18,7 @@ from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.session import is_usable, lazy_session
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
-from dbt_incremental_dd.trace.layout import Storage, open_storage
+from dbt_incremental_dd.trace.layout import Storage
 
 logger = AdapterLogger("Differential")
 
@@ -91,7 +91,8 @@ def project_dir(config: Any) -> str:
 
 def storage_of(credentials: Any, folder: str) -> Storage:
     """The state root that the profile names."""
-    return open_storage(credentials.root(folder), credentials.storage_options)
+    storage: Storage = credentials.storage(folder)
+    return storage
 
 
 __all__ = ["DifferentialConnectionManager", "project_dir", "storage_of"]

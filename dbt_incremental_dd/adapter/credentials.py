@@ -11,18 +11,20 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.method import require_method
-from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
+from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, Storage, open_storage, state_root_of
 
-_OURS = ("state_root", "storage_options", "server_side_parameters")
+_OURS = ("state_root", "storage_options", "server_side_parameters", "thresholds")
 
 
 @dataclass
 class DifferentialCredentials(SparkCredentials):
     """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs,
-    from which what pyarrow and Spark need is derived; never shown."""
+    from which what pyarrow and Spark need is derived; never shown; ``thresholds``: those that are not the defaults."""
 
     state_root: str = DEFAULT_ROOT
     storage_options: dict[str, str] = field(default_factory=dict, repr=False)
+    thresholds: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
@@ -38,6 +40,7 @@ class DifferentialCredentials(SparkCredentials):
     def __post_init__(self) -> None:
         try:
             require_method(self.method)
+            Thresholds.of(self.thresholds)
         except ConfigError as error:
             raise DbtRuntimeError(str(error)) from error
         super().__post_init__()
@@ -52,3 +55,7 @@ class DifferentialCredentials(SparkCredentials):
     def root(self, project_dir: str) -> str:
         """The state root as an absolute path or a URI."""
         return state_root_of(self.state_root, project_dir)
+
+    def storage(self, project_dir: str) -> Storage:
+        """The state root. Raises ConfigError for a store on which commits are not safe."""
+        return open_storage(self.root(project_dir), self.storage_options, Thresholds.of(self.thresholds))

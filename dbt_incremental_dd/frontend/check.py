@@ -7,16 +7,16 @@ from sqlglot import exp
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.clock import REMEDY, reads_clock_otherwise
 from dbt_incremental_dd.frontend.functions import NONDETERMINISTIC
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.place import place
-from dbt_incremental_dd.frontend.relations import parse
 
 _RANDOM = "Use a deterministic expression, for example a hash of the row's key: xxhash64(id)."
 
 
-def check(sql: str) -> None:
+def check(query: ParsedQuery) -> None:
     """Raises UnsupportedSQL, naming the construct, its place in the SQL, and what to write instead."""
-    tree = parse(sql)
-    for node in tree.walk():
+    sql = query.sql
+    for node in query.tree.walk():
         name = _nondeterministic(node)
         if name:
             raise UnsupportedSQL(f"{name}() gives another answer each time{place(sql, name)}", _RANDOM)

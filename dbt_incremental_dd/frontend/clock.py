@@ -5,14 +5,14 @@ They are written so before a query is lowered. Nothing else of its text is touch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import Token, TokenType, exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.place import at, place
-from dbt_incremental_dd.frontend.relations import parse
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 
 _NOW, _TODAY = "dd_now()", "CAST(dd_now() AS DATE)"
@@ -58,24 +58,25 @@ def _is_word(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Literal) and bool(tree.is_string) and tree.name.strip().lower().split(" ")[0] in _WORDS
 
 
-def with_run_time(sql: str, inputs: Mapping[str, Input]) -> str:
-    """The query with the run's time, ``dd_now()``, wherever it reads the clock.
+def with_run_time(query: ParsedQuery, inputs: Mapping[str, Input]) -> ParsedQuery:
+    """The query with the run's time, ``dd_now()``, wherever it reads the clock; itself if it does not.
 
     Raises UnsupportedSQL where that cannot be told: ``current_date`` without parentheses is a column first, to Spark.
     """
-    edits = list(_edits(sql, inputs))
+    sql, edits = query.sql, list(_edits(query, inputs))
+    if not edits:
+        return query
     ends = [0, *(end for _, end, _ in edits)]
     starts = [*(start for start, _, _ in edits), len(sql)]
     texts = [*(text for _, _, text in edits), ""]
-    return "".join(sql[end:start] + text for end, start, text in zip(ends, starts, texts, strict=True))
+    return parsed("".join(sql[end:start] + text for end, start, text in zip(ends, starts, texts, strict=True)))
 
 
-def _edits(sql: str, inputs: Mapping[str, Input]) -> Iterator[tuple[int, int, str]]:
+def _edits(query: ParsedQuery, inputs: Mapping[str, Input]) -> Iterator[tuple[int, int, str]]:
     """Start, end and replacement of each such expression, in the order of the text."""
-    tree = parse(sql)
+    sql, tree, tokens = query.sql, query.tree, query.tokens
     calls = {int(call.meta["start"]) for call in tree.find_all(exp.Anonymous) if "start" in call.meta}
     columns = {int(c.this.meta["start"]): c for c in tree.find_all(exp.Column) if "start" in c.this.meta}
-    tokens = VerbatimSpark().tokenize(sql)
     for i, token in enumerate(tokens):
         name = token.text.lower()
         if token.start in calls and name in _CALLS and _is_empty_call(tokens, i):
@@ -98,12 +99,12 @@ def _edits(sql: str, inputs: Mapping[str, Input]) -> Iterator[tuple[int, int, st
             yield token.start, token.end + 1, found
 
 
-def _is_empty_call(tokens: list[Token], i: int) -> bool:
+def _is_empty_call(tokens: Sequence[Token], i: int) -> bool:
     following = [token.token_type for token in tokens[i + 1 : i + 3]]
     return following == [TokenType.L_PAREN, TokenType.R_PAREN]
 
 
-def _from(tokens: list[Token], i: int) -> int | None:
+def _from(tokens: Sequence[Token], i: int) -> int | None:
     """Where the call's name begins; None where it is qualified by another schema than Spark's own."""
     first = i
     while first >= 2 and tokens[first - 1].token_type is TokenType.DOT:
@@ -112,7 +113,7 @@ def _from(tokens: list[Token], i: int) -> int | None:
     return first if qualifier in ("", *_BUILTIN) else None
 
 
-def _stands_alone(tokens: list[Token], i: int) -> bool:
+def _stands_alone(tokens: Sequence[Token], i: int) -> bool:
     """Whether the name has no other parts."""
     beside = [*tokens[max(i - 1, 0) : i], *tokens[i + 1 : i + 2]]
     return all(token.token_type is not TokenType.DOT for token in beside)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from sqlglot import exp
+from sqlglot import Token, exp
 
 from dbt_incremental_dd.frontend.aggregate import find_aggregates
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.relations import is_local
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 
@@ -28,14 +29,15 @@ _ODD = re.compile(
 _NAME = re.compile(r"`.*`|[A-Za-z_]\w*", re.ASCII | re.DOTALL)
 
 
-def is_faithful(sql: str, tree: exp.Expr) -> bool:
-    """Whether the tree has the words of the text it was parsed from, and lowering looks at each of its parts."""
-    return _has_all_words(sql, tree) and not _ODD.search(sql) and not any(_unseen(sql, tree))
+def is_faithful(query: ParsedQuery) -> bool:
+    """Whether the query's tree has the words of its text, and lowering looks at each of its parts."""
+    return _has_all_words(query) and not _ODD.search(query.sql) and not any(_unseen(query.sql, query.tree))
 
 
-def _has_all_words(sql: str, tree: exp.Expr) -> bool:
+def _has_all_words(query: ParsedQuery) -> bool:
     """Whether nothing was left out and nothing made up."""
-    written, printed = _words(sql), _words(tree.sql(dialect=VerbatimSpark, comments=False, normalize_functions=False))
+    text = query.tree.sql(dialect=VerbatimSpark, comments=False, normalize_functions=False)
+    written, printed = _words(query.tokens), _words(VerbatimSpark().tokenize(text))
     missing, extra = written - printed, printed - written
     del missing[";"]
     commas, casts = missing.pop(",", 0), missing.pop("::", 0)
@@ -43,8 +45,8 @@ def _has_all_words(sql: str, tree: exp.Expr) -> bool:
     return not missing and extra - _ADDED == +expected
 
 
-def _words(sql: str) -> Counter[str]:
-    texts = (token.text.upper() for token in VerbatimSpark().tokenize(sql))
+def _words(tokens: Iterable[Token]) -> Counter[str]:
+    texts = (token.text.upper() for token in tokens)
     return Counter(_SAME.get(text, text) for text in texts)
 
 

@@ -17,7 +17,7 @@ from dbt_incremental_dd.frontend.block import (
     conjuncts,
     lowered,
 )
-from dbt_incremental_dd.frontend.dependent import any_query
+from dbt_incremental_dd.frontend.decorrelate.dependent import any_query
 from dbt_incremental_dd.frontend.generators import Part, lateral_join, lateral_views
 from dbt_incremental_dd.frontend.pivot import pivoted
 from dbt_incremental_dd.frontend.reason import named

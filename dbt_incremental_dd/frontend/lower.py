@@ -12,9 +12,10 @@ from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, closed, lowered
 from dbt_incremental_dd.frontend.order import limited
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.reason import named, readable
 from dbt_incremental_dd.frontend.recursion import with_recursive
-from dbt_incremental_dd.frontend.relations import base_tables, parse, uses_pipes
+from dbt_incremental_dd.frontend.relations import base_tables
 from dbt_incremental_dd.frontend.resolve import in_scope
 from dbt_incremental_dd.frontend.scope import Ids, Named, Scope, Source
 from dbt_incremental_dd.frontend.select import lower_select
@@ -32,31 +33,31 @@ class Query:
     names: tuple[str, ...]
 
 
-def lower(sql: str, inputs: Mapping[str, Input], output: Schema, analyze: Analyze) -> Query:
+def lower(query: ParsedQuery, inputs: Mapping[str, Input], output: Schema, analyze: Analyze) -> Query:
     """The plan of a whole query, whose columns Spark says are ``output``.
 
     Never fails for a query that parses: what has no plan of its own becomes a Fallback.
     """
     try:
-        block = _block(sql, inputs, analyze)
+        block = _block(query, inputs, analyze)
     except UnsupportedSQL as error:
-        return whole(sql, inputs, output, error.construct)
+        return whole(query, inputs, output, error.construct)
     if len(block.columns) != len(output):
-        return whole(sql, inputs, output, f"{_UNFORESEEN} (it has {len(block.columns)} columns)")
+        return whole(query, inputs, output, f"{_UNFORESEEN} (it has {len(block.columns)} columns)")
     return Query(block.only, output.names)
 
 
-def lower_alone(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Query:
+def lower_alone(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze) -> Query:
     """The plan of a query that Spark is not asked about as a whole. Raises UnsupportedSQL where there is none."""
-    block = _block(sql, inputs, analyze)
+    block = _block(query, inputs, analyze)
     return Query(block.only, tuple(column.name for column in block.columns))
 
 
-def _block(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Block:
-    if uses_pipes(sql):
+def _block(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze) -> Block:
+    if query.uses_pipes:
         raise UnsupportedSQL("pipe syntax |>")
     try:
-        tree = parse(sql)
+        tree = query.tree
         if tree.find(exp.Collate) or any(str(call.this).lower() == "collate" for call in tree.find_all(exp.Anonymous)):
             raise UnsupportedSQL("COLLATE")
         return _lower(tree, Environment(inputs, analyze, Ids()))
@@ -69,9 +70,9 @@ def _block(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Block:
 _UNFORESEEN = "its plan could not be made"
 
 
-def whole(sql: str, inputs: Mapping[str, Input], output: Schema, reason: str) -> Query:
+def whole(query: ParsedQuery, inputs: Mapping[str, Input], output: Schema, reason: str) -> Query:
     """The query as one Fallback over its base relations."""
-    text, keys = template(sql, inputs)
+    text, keys = template(query, inputs)
     environment = Environment(inputs, lambda *_: output, Ids())
     return Query(_fallback(text, keys, output, environment, reason), output.names)
 

@@ -19,7 +19,7 @@ from dbt_incremental_dd.frontend.aggregate import (
     replaced,
 )
 from dbt_incremental_dd.frontend.block import Block, Environment, LowerQuery, carrying
-from dbt_incremental_dd.frontend.dependent import Computed
+from dbt_incremental_dd.frontend.decorrelate.dependent import Computed
 from dbt_incremental_dd.frontend.from_clause import lower_from
 from dbt_incremental_dd.frontend.generators import flat_map, names_in_select
 from dbt_incremental_dd.frontend.group_by import Grouping, lower_aggregation

@@ -10,11 +10,13 @@ from sqlglot import exp
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import itself, with_columns
 from dbt_incremental_dd.frontend.block import Environment, Filtered, LowerQuery, conjuncts, has_subquery
-from dbt_incremental_dd.frontend.dependent import Computed, Dependent, Tied, any_query, dependent, distinct_values
-from dbt_incremental_dd.frontend.negation import is_in_query, negations_pushed, without_not
+from dbt_incremental_dd.frontend.decorrelate.dependent import Computed, Dependent, Tied, any_query, dependent
+from dbt_incremental_dd.frontend.decorrelate.domain import distinct_values
+from dbt_incremental_dd.frontend.decorrelate.negation import is_in_query, negations_pushed, without_not
+from dbt_incremental_dd.frontend.decorrelate.simple import SimpleSubqueries, is_one_row, unwrapped
+from dbt_incremental_dd.frontend.from_clause import lower_from
 from dbt_incremental_dd.frontend.resolve import Lookup, in_scope, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
-from dbt_incremental_dd.frontend.simple_subquery import SimpleSubqueries, is_one_row, unwrapped
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import (
     Aggregate,
@@ -39,7 +41,10 @@ class Subqueries:
         self._environment = environment.closed
         self._ids = environment.ids
         self._lower_query = lower_query
-        self._simple = SimpleSubqueries(look, self._environment, lower_query, filtered_by(lower_query))
+        self._simple = SimpleSubqueries(look, self._environment, self._from, filtered_by(lower_query))
+
+    def _from(self, select: exp.Select, environment: Environment) -> tuple[Node, Scope]:
+        return lower_from(select, environment, self._lower_query, filtered_by(self._lower_query))
 
     def filtered(self, node: Node, predicate: exp.Expr) -> Node:
         """The rows for which a WHERE clause is true. Conjuncts with subqueries come after all others, as in Spark."""

@@ -7,31 +7,31 @@ from collections.abc import Collection, Mapping
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.frontend.relations import base_tables, parse, relation_of
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
+from dbt_incremental_dd.frontend.relations import base_tables, relation_of
 from dbt_incremental_dd.frontend.scope import CATALOG
 from dbt_incremental_dd.logical.dialect import TABLE_QUERY, VerbatimSpark
 
 
-def template(sql: str, keys: Mapping[str, object] | Collection[str]) -> tuple[str, tuple[str, ...]]:
+def template(query: ParsedQuery, keys: Mapping[str, object] | Collection[str]) -> tuple[str, tuple[str, ...]]:
     """The text for ``str.format``, and the relation keys of ``{0}``, ``{1}``, ...
 
     Raises UnsupportedSQL where a relation is not among ``keys``.
     """
-    tree = parse(sql)
     order: dict[str, int] = {}
     edits: list[tuple[int, int, str]] = []
-    for table in base_tables(tree):
+    for table in base_tables(query.tree):
         key = relation_of(table).key
         if key not in keys:
             raise UnsupportedSQL(f"it reads {key}, which is not known", "Use ref() or source().")
         number = order.setdefault(key, len(order))
         alias = "" if table.alias else f" AS `{table.name.replace('`', '``')}`"
         start, end = _span(table.parts)
-        query = table.meta.get(TABLE_QUERY)
+        keyword = table.meta.get(TABLE_QUERY)
         relation = f"{{{number}}}{alias}"
-        edits.append((start, end, relation) if query is None else (query, end, f"SELECT * FROM {relation}"))
-    edits += _qualifiers(tree)
-    return _spliced(sql, edits), tuple(order)
+        edits.append((start, end, relation) if keyword is None else (keyword, end, f"SELECT * FROM {relation}"))
+    edits += _qualifiers(query.tree)
+    return _spliced(query.sql, edits), tuple(order)
 
 
 def block_template(tree: exp.Expr) -> tuple[str, tuple[str, ...]]:

@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Analyze, Environment, Input
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.recursion import groups, recurs, schemas_of, standing_in
-from dbt_incremental_dd.frontend.relations import parse, relation_of
+from dbt_incremental_dd.frontend.relations import relation_of
 from dbt_incremental_dd.frontend.scope import Ids
 
 
@@ -34,9 +35,9 @@ class Unfolded:
     keys: tuple[str, ...]
 
 
-def unfolded(sql: str, inputs: Mapping[str, Input], analyze: Analyze) -> Unfolded:
+def unfolded(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze) -> Unfolded:
     """The query as texts that an engine without recursion can iterate. Raises UnsupportedSQL as ``lower`` does."""
-    tree, around = parse(sql), Environment(inputs, analyze, Ids())
+    tree, around = query.tree.copy(), Environment(inputs, analyze, Ids())
     loops: list[tuple[Step, ...]] = []
     for with_ in reversed([with_ for with_ in tree.find_all(exp.With) if with_.recursive]):
         environment = replace(_environment_at(with_, around), inputs=around.inputs)

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGERS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.comparing import comparable
@@ -30,17 +30,23 @@ decimals."""
 
 
 def joined(
-    left: Table, right: Table, kind: str, equalities: Sequence[Equality], residual: Sequence[Expr], constants: Constants
+    left: Table,
+    right: Table,
+    kind: str,
+    equalities: Sequence[Equality],
+    residual: Sequence[Expr],
+    constants: Constants,
+    most: Thresholds,
 ) -> Table:
     """As ``Engine.join`` says. Raises NotExact for equalities of values on whose equality Arrow and Spark do not
-    agree, and where there would be too many rows."""
+    agree, and where there would be more rows than ``most`` says."""
     wanted = [*left.schema.names, *(right.schema.names if kind in ("inner", "left") else ())]
     names = [*dict.fromkeys(name for name in wanted if name != DIFF), DIFF]
     keys = [pair for equality in equalities for pair in _compared(left, right, equality, constants)]
 
     def matches(rows: Table) -> Table:
         """The inner join; only matching rows are looked at, of which the residual decides."""
-        found = _inner(rows, right, keys)
+        found = _inner(rows, right, keys, most)
         return fold(lambda some, predicate: some.filter(truth(some, predicate, constants)), residual, found)
 
     if kind == "inner":
@@ -79,9 +85,9 @@ def _null_safe(value: Value) -> tuple[Any, Any]:
     return pc.cast(pc.is_null(value.data), pa.int8()), pc.fill_null(value.data, nothing)
 
 
-def _inner(left: Table, right: Table, keys: _Keys) -> Table:
+def _inner(left: Table, right: Table, keys: _Keys, most: Thresholds) -> Table:
     """The rows of both sides that match, diffs multiplied. Of two columns of one name it has the left one."""
-    ours, theirs = _places(left.num_rows, right.num_rows, keys)
+    ours, theirs = _places(left.num_rows, right.num_rows, keys, most)
     own = [column for column in left.schema if column.name != DIFF]
     new = [column for column in right.schema if column.name != DIFF and left.schema.find(column.name) is None]
     columns = {column.name: left.arrow[column.name].take(ours) for column in own}
@@ -90,16 +96,16 @@ def _inner(left: Table, right: Table, keys: _Keys) -> Table:
     return Table(pa.table({**columns, DIFF: diffs}), Schema((*own, *new, DIFF_COLUMN)))
 
 
-def _places(left: int, right: int, keys: _Keys) -> tuple[pa.Array, pa.Array]:
+def _places(left: int, right: int, keys: _Keys, most: Thresholds) -> tuple[pa.Array, pa.Array]:
     """The places of matching rows of both sides; of all pairs where there is no key."""
     if not keys:
-        _require_few(left * right, thresholds.CROSSED_ROWS)
+        _require_few(left * right, most.crossed_rows)
         pairs = row_numbers(left * right)
         ours = pc.divide(pairs, max(right, 1))
         return ours, pc.subtract(pairs, pc.multiply(ours, right))
     names = [f"k{number}" for number in range(len(keys))]
     lefts, rights = (pa.table(list(side), names) for side in zip(*keys, strict=True))
-    _require_few(left * _most_equal(rights), thresholds.JOINED_ROWS)
+    _require_few(left * _most_equal(rights), most.joined_rows)
     lefts = lefts.append_column(_ROW, row_numbers(left))
     rights = rights.append_column("dd_other", row_numbers(right))
     both = lefts.join(rights, keys=names, join_type="inner")

@@ -18,10 +18,11 @@ from functools import lru_cache
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.storage.object_store import is_remote
 
 _NAMED = re.compile(r"\.([0-9a-f]{8})\.parquet$")
+CHECKED_BYTES = 64 << 20
+"""Maximum number of bytes of files that are checked before a read, once in a process, by reading them whole."""
 _CHUNK = 1 << 20
 """Bytes."""
 
@@ -49,8 +50,8 @@ def flaw(filesystem: pafs.FileSystem, path: str) -> str | None:
 
 def require_intact(paths: Iterable[str]) -> None:
     """Raises OSError, naming the file, if one is not as it was written. Each local file is read once in a process;
-    files beyond ``thresholds.CHECKED_BYTES`` in one call are not checked."""
-    left = thresholds.CHECKED_BYTES
+    files beyond ``CHECKED_BYTES`` in one call are not checked."""
+    left = CHECKED_BYTES
     for path in paths:
         named = _NAMED.search(path)
         if named is None or is_remote(path):

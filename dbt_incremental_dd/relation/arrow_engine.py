@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.types import LONG, Struct
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.expressions import evaluate, truth
@@ -29,8 +30,9 @@ from dbt_incremental_dd.trace.arrow import file_type
 class ArrowEngine:
     """Of tables on the driver. ``constants``: what expressions without columns are."""
 
-    def __init__(self, constants: Constants) -> None:
+    def __init__(self, constants: Constants, thresholds: Thresholds) -> None:
         self._constants = constants
+        self._thresholds = thresholds
 
     def select(self, rows: Table, pairs: Pairs) -> Table:
         return rows.select(pairs)
@@ -71,7 +73,15 @@ class ArrowEngine:
         residual: Sequence[Expr],
         broadcast: Side | None,
     ) -> Table:
-        return joined(left, right, kind, equalities=equalities, residual=residual, constants=self._constants)
+        return joined(
+            left,
+            right,
+            kind,
+            equalities=equalities,
+            residual=residual,
+            constants=self._constants,
+            most=self._thresholds,
+        )
 
     def restrict(self, rows: Table, keys: Table, columns: Sequence[str], *, inside: bool, is_small: bool) -> Table:
         require_plain(rows, columns)

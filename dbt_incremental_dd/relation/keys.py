@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.local.table import member_mask
 from dbt_incremental_dd.logical.nodes import Id
@@ -38,11 +37,6 @@ class Keys:
     def rows(self) -> Relation:
         """The keys."""
         return self.make()
-
-    @property
-    def is_few(self) -> bool:
-        """Whether a restriction by them is worth assuming."""
-        return self.estimate <= thresholds.BROADCAST_ROWS
 
     def fitted(self, schema: Schema) -> Keys:
         """The same restriction of columns with these types.

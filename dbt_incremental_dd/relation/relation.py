@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.core.types import Struct
 from dbt_incremental_dd.differential.join import Equality
@@ -254,13 +253,14 @@ class Relation:
 
     def _side(self, other: Relation, kind: Kind) -> Side | None:
         """The smaller side is broadcast if it may be."""
-        if self.estimate <= thresholds.BROADCAST_ROWS and kind == "inner" and self.estimate <= other.estimate:
+        most = self.workspace.thresholds.broadcast_rows
+        if self.estimate <= most and kind == "inner" and self.estimate <= other.estimate:
             return "left"
-        return "right" if other.estimate <= thresholds.BROADCAST_ROWS else None
+        return "right" if other.estimate <= most else None
 
     def restrict(self, keys: Relation, columns: Sequence[str], *, inside: bool = True) -> Relation:
         """The rows whose columns are, or are not, among the keys; NULL equals NULL."""
-        is_small = keys.estimate <= thresholds.BROADCAST_ROWS
+        is_small = keys.estimate <= self.workspace.thresholds.broadcast_rows
         rows = self._apply(
             lambda engine, rows, others: engine.restrict(rows, others, columns, inside=inside, is_small=is_small), keys
         )
@@ -271,7 +271,7 @@ class Relation:
 
         ``other`` has each key at most once; with ``of_groups`` this relation does, too.
         """
-        is_little = of_groups and self.estimate + other.estimate <= thresholds.TASK_ROWS
+        is_little = of_groups and self.estimate + other.estimate <= self.workspace.thresholds.task_rows
         rows = self._apply(
             lambda engine, rows, others: engine.lookup(rows, others, keys, columns, is_little=is_little), other
         )
@@ -281,7 +281,7 @@ class Relation:
 
     def localized(self, limit: int | None = None) -> Relation:
         """The same rows, computed and on the driver if they are few (``limit``); otherwise as they were."""
-        limit = thresholds.LOCAL_ROWS if limit is None else limit
+        limit = self.workspace.thresholds.local_rows if limit is None else limit
         if isinstance(self.rows, Table) or self.estimate > limit:
             return self
         few = if_few(self.rows, limit)
@@ -291,7 +291,7 @@ class Relation:
 
     def collected(self) -> Relation:
         """The same rows on the driver, if they are not more than estimated: of what is known to be little."""
-        return self.localized(max(self.estimate, thresholds.FOUND_ROWS))
+        return self.localized(max(self.estimate, self.workspace.thresholds.found_rows))
 
     def materialized(self) -> Relation:
         """The same rows computed once: on the driver where they are few, else in scratch files."""
@@ -358,7 +358,7 @@ def plus(parts: Sequence[Relation | None]) -> Relation | None:
         return present[0] if present else None
     first, *others = present
     estimate = sum(part.estimate for part in present)
-    is_little = estimate <= thresholds.TASK_ROWS
+    is_little = estimate <= first.workspace.thresholds.task_rows
     rows = first._apply(lambda engine, *rows: engine.union(rows, is_little=is_little), *others)
     return first._made(rows, estimate=estimate, positive=all(part.positive for part in present))
 

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
 from dbt_incremental_dd.relation.constants import SparkConstants
@@ -40,7 +41,12 @@ class Workspace:
     @cached_property
     def on_driver(self) -> ArrowEngine:
         """The engine of what is on the driver."""
-        return ArrowEngine(SparkConstants(self.session))
+        return ArrowEngine(SparkConstants(self.session), self.thresholds)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """How much is worth doing on the driver."""
+        return self.storage.thresholds
 
     @property
     def spark(self) -> SparkSession:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING
@@ -64,7 +63,8 @@ class Arrangements:
     def note(self, log: Log, keys: Mapping[str, Sequence[Any]], scanned: Sequence[DataFile], found: int) -> None:
         """What was read to find how many rows of the keys: where it was too much, another order is worth while."""
         rows = total_rows(scanned)
-        if self._context.from_nothing or rows <= thresholds.ARRANGED_ROWS or found * thresholds.ARRANGED_SHARE > rows:
+        most = self._context.thresholds
+        if self._context.from_nothing or rows <= most.arranged_rows or found * most.arranged_share > rows:
             return
         column = max(keys, key=lambda name: len(keys[name]))
         if not is_sorted_by(scanned, column):

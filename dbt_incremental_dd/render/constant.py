@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.logical.nodes import Constant, Node
+from dbt_incremental_dd.logical.nodes import Constant
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.query import answer
 from dbt_incremental_dd.relation.relation import Relation
@@ -16,13 +16,12 @@ _ROWS = 1_000
 """As many as it is taken to have."""
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: Constant, run: OperatorRun) -> Relation | None:
     """All of it where the model is built from nothing, else nothing."""
     return contents(node, run, new=True, keys=None) if run.context.from_nothing else None
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Constant, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The query's rows, each once."""
-    assert isinstance(node, Constant)
     rows = answer(run.context.workspace, node.sql, node.ids, estimate=_ROWS)
     return rows if keys is None else keys.restricted(rows)

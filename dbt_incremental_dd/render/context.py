@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.relation.keys import Found
 from dbt_incremental_dd.relation.workspace import Workspace
@@ -63,6 +64,11 @@ class Context:
     def spark(self) -> SparkSession:
         """The run's session."""
         return self.workspace.spark
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """How much is worth doing on the driver."""
+        return self.workspace.thresholds
 
     @property
     def storage(self) -> Storage:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
@@ -22,19 +21,17 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: Get, run: OperatorRun) -> Relation | None:
     """The collection's updates in the interval. A few are read on the driver, without a Spark job."""
-    assert isinstance(node, Get)
     if run.context.from_nothing:
         return contents(node, run, new=True, keys=None)
     source = run.context.inputs[node.collection]
     files = between(source.log.files, source.t0, source.t1)
-    return _read(node, run, files, source.t0, source.t1, most=thresholds.LOCAL_ROWS) if files else None
+    return _read(node, run, files, source.t0, source.t1, most=run.context.thresholds.local_rows) if files else None
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Get, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The sum of all updates up to either end, from the files that may hold the keys."""
-    assert isinstance(node, Get)
     source, names = run.context.inputs[node.collection], dict(node.outputs)
     t = source.t1 if new else source.t0
     keys = keys.fitted(_ids(node, source.schema)) if keys else None
@@ -45,7 +42,7 @@ def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> R
     rows = _probed(node, run, files, t, keys) if values and keys else None
     if rows is None:
         # Without keys, or with ones that have no bounds, all rows are read: of a small collection on the driver.
-        most = 0 if values else run.context.workspace.most(thresholds.TASK_ROWS)
+        most = 0 if values else run.context.workspace.most(run.context.thresholds.task_rows)
         rows = _read(node, run, files, BEGINNING, t, most=most, keys=keys)
     return rows if keys is None or keys.advisory else keys.restricted(rows)
 

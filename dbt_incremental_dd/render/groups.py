@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.query import answer, no_rows, view
@@ -29,9 +27,8 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: StoredOutput, run: OperatorRun) -> Relation | None:
     """The affected groups' new rows minus their old ones; stored, where nothing else stores them."""
-    assert isinstance(node, StoredOutput)
     always = run.context.from_nothing or (isinstance(node, Recompute) and node.temporal)
     if not always and all(run.delta(child) is None for child in node.inputs):
         return None
@@ -56,9 +53,8 @@ def kept(node: StoredOutput, run: OperatorRun, change: Relation | None) -> Relat
     return change
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: StoredOutput, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """What is stored of the operator's output."""
-    assert isinstance(node, StoredOutput)
     if new:
         run.delta(node)
         if isinstance(node.old, OutputState):
@@ -87,9 +83,10 @@ def _computed(node: StoredOutput, run: OperatorRun, keys: Keys | None) -> Relati
     return computed(node, run.contents(node.input, new=True, keys=keys), run.context)
 
 
-def computed(node: Node, source: Relation | None, context: Context) -> Relation | None:
+def computed(
+    node: RecomputeGroups | TopGroups | WindowGroups, source: Relation | None, context: Context
+) -> Relation | None:
     """The operator over whole groups of rows."""
-    assert isinstance(node, RecomputeGroups | TopGroups | WindowGroups)
     if source is None:
         return _over_nothing(node, context)
     if isinstance(node, TopGroups):
@@ -145,7 +142,7 @@ def read_output(run: OperatorRun, names: dict[str, str], keys: Keys | None) -> R
     def load() -> pa.Table:
         return read_files(run.context.storage, log.uri, files, wanted, values)
 
-    if total_rows(files) <= thresholds.FOUND_ROWS and is_readable(wanted):
+    if total_rows(files) <= run.context.thresholds.found_rows and is_readable(wanted):
         table = load() if keys is None else run.context.former.of(keys, load)
         rows = Relation.of(run.context.workspace, table, wanted)
     else:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.failpoints import reached
@@ -125,7 +124,7 @@ class InnerTrace:
         files = matching(files, keys.values) if keys else files
         if not files:
             return None
-        if total_rows(files) <= _limit(keys) and is_readable(self._data):
+        if total_rows(files) <= self._limit(keys) and is_readable(self._data):
             return self._locally(log, files, keys, new=new)
         rows = read(self._workspace, log.uri, files, self._data, most=0, values=keys.values if keys else None)
         rows = rows if keys is None else keys.restricted(rows)
@@ -196,19 +195,19 @@ class InnerTrace:
         """The rows, and those of the files, summed up."""
         if not merged or self._log is None:
             return rows
-        stored = read(self._workspace, self._log.uri, merged, self._data, most=thresholds.FOUND_ROWS)
+        stored = read(self._workspace, self._log.uri, merged, self._data, most=self._workspace.thresholds.found_rows)
         own = rows.columns([name for name in self._data.names if name != DIFF])
         summed = plus([stored, own])
         assert summed is not None
         return summed.consolidate(self._state.diffs)
 
+    def _limit(self, keys: Keys | None) -> int:
+        """How many stored rows are read on the driver: more where only some of them are kept."""
+        most = self._workspace.thresholds
+        return most.local_rows if keys is None or not keys.values else most.probed_rows
+
     def _bounded(self, schema: Schema) -> tuple[str, ...]:
         return tuple(id for id in self._state.arranged_by[:4] if schema.find(id))
-
-
-def _limit(keys: Keys | None) -> int:
-    """How many stored rows are read on the driver: more where only some of them are kept."""
-    return thresholds.LOCAL_ROWS if keys is None or not keys.values else thresholds.PROBED_ROWS
 
 
 def orderable(schema: Schema, columns: tuple[str, ...]) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, Step
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
@@ -17,12 +16,11 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: DeltaJoin, run: OperatorRun) -> Relation | None:
     """The sum of the paths that start from inputs with a delta: new contents before it, old ones after it.
 
     From nothing there are no old contents, and any one path makes everything.
     """
-    assert isinstance(node, DeltaJoin)
     parts = []
     paths = run.paths(node)
     for path in (min(paths, key=lambda path: path.cost),) if run.context.from_nothing else paths:
@@ -32,16 +30,15 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return plus(parts)
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: DeltaJoin, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The path from the input that holds most of the keys' columns; the others are probed with what it finds."""
-    assert isinstance(node, DeltaJoin)
     here = [len(set(keys.columns) & set(o.columns)) if keys else 0 for o in node.operands]
     first = max(range(len(here)), key=here.__getitem__)
     below = keys.only(node.operands[first].columns) if keys and here[first] else None
     start = run.contents(node.operands[first], new=new, keys=below)
     if start is None:
         return None
-    if below is not None and below.is_few:
+    if below is not None and below.estimate <= run.context.thresholds.broadcast_rows:
         start = replace(start, estimate=min(start.estimate, 100 * below.estimate))
     rows = _follow(node, run.paths(node)[first], start, run, new=new)
     if rows is None or keys is None or keys.advisory or here[first] == len(keys.columns):
@@ -68,9 +65,9 @@ def _probe(operand: Node, step: Step, rows: Relation, run: OperatorRun, *, new: 
     if other is None:
         return None
     from_nothing = run.context.from_nothing
-    other = other.localized(thresholds.FOUND_ROWS) if rows.is_local and not from_nothing else other
+    other = other.localized(run.context.thresholds.found_rows) if rows.is_local and not from_nothing else other
     joined = rows.join(other, "inner", step.equalities, step.residual)
-    is_delta = rows.estimate <= thresholds.BROADCAST_ROWS and not from_nothing and not joined.is_local
+    is_delta = rows.estimate <= run.context.thresholds.broadcast_rows and not from_nothing and not joined.is_local
     return replace(joined, estimate=rows.estimate) if is_delta else joined
 
 
@@ -81,7 +78,7 @@ def probe_keys(rows: Relation, equalities: Sequence[Equality]) -> Keys | None:
         column = equality.right.as_column
         if column is not None and column not in pairs:
             pairs[column] = equality.left
-    if not pairs or rows.estimate > thresholds.BROADCAST_ROWS:
+    if not pairs or rows.estimate > rows.workspace.thresholds.broadcast_rows:
         return None
     rows = _that_may_match(rows, equalities)
     plain = {right: left.as_column for right, left in pairs.items() if left.as_column}

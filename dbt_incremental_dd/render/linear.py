@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Node, Union
+from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Negate, Union
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render.temporal import crossed, source_of_change
@@ -17,8 +17,10 @@ from dbt_incremental_dd.render.temporal import crossed, source_of_change
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
+Linear = Map | Filter | FlatMap | Union | Negate
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+
+def delta(node: Linear, run: OperatorRun) -> Relation | None:
     """The operator over its inputs' deltas, and over the former rows for which time alone makes another answer."""
     parts = [apply(node, i, run.delta(child), run.context.t1) for i, child in enumerate(node.inputs)]
     former = source_of_change(node, run)
@@ -29,7 +31,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return plus(parts)
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Linear, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The operator over its inputs' contents, the restriction pushed through it where that is the same."""
     parts = []
     for i, child in enumerate(node.inputs):
@@ -42,7 +44,7 @@ def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> R
     return plus(parts)
 
 
-def apply(node: Node, position: int, rows: Relation | None, t: Time) -> Relation | None:
+def apply(node: Linear, position: int, rows: Relation | None, t: Time) -> Relation | None:
     """The operator's share of its output from input number ``position``, at the time ``t``."""
     if rows is None:
         return None
@@ -56,15 +58,15 @@ def apply(node: Node, position: int, rows: Relation | None, t: Time) -> Relation
             return replace(generated.columns(node.columns), estimate=rows.estimate * _GENERATED)
         case Negate():
             return rows.negate()
-    assert isinstance(node, Union)
-    return rows.select(list(zip(node.ids, node.operands[position].columns, strict=True)))
+        case Union():
+            return rows.select(list(zip(node.ids, node.operands[position].columns, strict=True)))
 
 
 _GENERATED = 4
 """Rows that a generator is taken to make of each."""
 
 
-def pushed(node: Node, position: int, keys: Keys | None) -> Keys | None:
+def pushed(node: Linear, position: int, keys: Keys | None) -> Keys | None:
     """The restriction in terms of an input's columns: all of it, the part that can be pushed, or None."""
     if keys is None:
         return None

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.differential.iterate import Iterate, Reading, Variable
 from dbt_incremental_dd.logical.graph import by_single_rows, each_once
@@ -147,7 +146,7 @@ class _Operands:
             node = self._operands[number]
             rows = self._run.delta(node) if self._run.context.from_nothing else self._run.contents(node, new=True)
             if rows is not None:
-                rows = rows.localized(thresholds.FOUND_ROWS)
+                rows = rows.localized(self._run.context.thresholds.found_rows)
                 rows = rows if id(node) in by_single_rows(node) or rows.is_local else rows.materialized()
             self._whole[number] = rows
         return self._whole[number]

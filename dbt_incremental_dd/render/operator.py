@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from dbt_incremental_dd.differential.iterate import Iterate, Variable
 from dbt_incremental_dd.differential.join import DeltaJoin, Path
@@ -47,13 +47,16 @@ class OperatorRun(Protocol):
         """The run of a plan inside of a recursion, for one event."""
 
 
-class Operator(Protocol):
+N = TypeVar("N", bound=Node, contravariant=True)
+
+
+class Operator(Protocol[N]):
     """The renderer of one kind of node: a module with these two functions."""
 
-    def delta(self, node: Node, run: OperatorRun) -> Relation | None:
+    def delta(self, node: N, run: OperatorRun) -> Relation | None:
         """The change of the operator's output over ``(t0, t1]``; None if it is certainly empty."""
 
-    def contents(self, node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+    def contents(self, node: N, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
         """The operator's output as of ``t1`` (``new``) or ``t0``, restricted to ``keys``; None: empty."""
 
 

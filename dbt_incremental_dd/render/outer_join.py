@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render.join import probe_keys
@@ -17,9 +15,8 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
     """The left delta against the new right side, and the touched keys' old left rows against new minus old."""
-    assert isinstance(node, LeftLinearJoin)
     parts: list[Relation | None] = []
     left = run.delta_at_hand(node.left)
     if left is not None:
@@ -38,10 +35,10 @@ def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | No
     if left is None:
         return []
     if left_keys is not None and left_keys.is_local:
-        left = left.localized(thresholds.FOUND_ROWS)
+        left = left.localized(run.context.thresholds.found_rows)
     right = run.contents(node.right, new=True, keys=right_keys)
     if left.is_local and right is not None:
-        right = right.localized(thresholds.FOUND_ROWS)
+        right = right.localized(run.context.thresholds.found_rows)
     new, old = _join(node, left, right), _join(node, left, _before(node, run, right, changed, right_keys))
     moved = plus([new, negated(old)])
     return [moved.consolidate() if moved is not None and moved.is_local else moved]
@@ -63,21 +60,21 @@ def _touched(node: LeftLinearJoin, changed: Relation) -> tuple[Keys | None, Keys
     Both sides must be restricted alike, by all equalities that are between plain columns.
     """
     pairs = {e.left.as_column: e.right.as_column for e in node.equalities if e.left.as_column and e.right.as_column}
-    if not pairs or changed.estimate > thresholds.BROADCAST_ROWS or len(set(pairs.values())) < len(pairs):
+    most = changed.workspace.thresholds.broadcast_rows
+    if not pairs or changed.estimate > most or len(set(pairs.values())) < len(pairs):
         return None, None
     right = keys_of(changed, tuple(str(column) for column in pairs.values()))
     return right.renamed({str(right): str(left) for left, right in pairs.items()}), right
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: LeftLinearJoin, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The join of both sides' contents, the left restricted, the right to what the left then needs."""
-    assert isinstance(node, LeftLinearJoin)
     below = keys.only(node.left.columns) if keys and set(keys.columns) & set(node.left.columns) else None
     left = run.contents(node.left, new=new, keys=below)
     if left is None:
         return None
     right_keys = None
-    if below is not None and below.is_few:
+    if below is not None and below.estimate <= run.context.thresholds.broadcast_rows:
         left = replace(left, estimate=min(left.estimate, 100 * below.estimate))
         right_keys = probe_keys(left, node.equalities)
     rows = _join(node, left, run.contents(node.right, new=new, keys=right_keys))

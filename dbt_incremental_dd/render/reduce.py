@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.engine import Measure
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation
@@ -35,10 +33,9 @@ if TYPE_CHECKING:
 _FORMER = "dd_former_"
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: Accumulate, run: OperatorRun) -> Relation | None:
     """Adds the input's delta, summed by group, to the accumulators; gives touched groups' outputs, new minus old."""
-    assert isinstance(node, Accumulate)
-    change = run.delta_at_hand(node.input, thresholds.TASK_ROWS)
+    change = run.delta_at_hand(node.input, run.context.thresholds.task_rows)
     if change is None:
         return _first_global_row(node, run)
     state, from_nothing = run.context.inner.of(node.sums), run.context.from_nothing
@@ -46,7 +43,7 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     # Where the groups are known before they are summed, one query gives all that is to be known of them.
     at_once = change.groups_locally(node.keys) and not sums.is_local and not from_nothing and not node.extremes
     if not at_once:
-        sums = sums.localized(thresholds.LOCAL_ROWS if from_nothing else thresholds.FOUND_ROWS)
+        sums = sums.localized(run.context.thresholds.local_rows if from_nothing else run.context.thresholds.found_rows)
         sums = sums.materialized() if node.extremes else sums
         stored = state.append(sums, run.context.at)
         sums = sums if node.extremes else stored
@@ -61,14 +58,13 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
         wide = with_extremes(node, run, wide, keys, change)
     wide = _compared(node, wide, from_nothing=from_nothing)
     if at_once:
-        wide = wide.localized(thresholds.FOUND_ROWS)
+        wide = wide.localized(run.context.thresholds.found_rows)
         state.append(wide, run.context.at)
     return replaced(wide, node.keys, node.order_of_outputs)
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Accumulate, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The outputs of the stored accumulators."""
-    assert isinstance(node, Accumulate)
     if new:
         run.delta(node)
     below = keys.only(node.keys) if keys and set(keys.columns) & set(node.keys) else None
@@ -76,7 +72,7 @@ def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> R
     if stored is None or (node.global_row and stored.is_local and stored.is_empty):
         return _empty_global_row(node, run)
     rows = finished(node, _whole(node, run, stored, new=new, keys=below))
-    rows = rows.localized(thresholds.FOUND_ROWS) if stored.is_local else rows
+    rows = rows.localized(run.context.thresholds.found_rows) if stored.is_local else rows
     if keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
     return keys.restricted(rows)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any, TypeVar
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate, Operand, Reading
 from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths
@@ -111,7 +111,7 @@ class Renderer:
     def delta_at_hand(self, node: Node, limit: int | None = None) -> Relation | None:
         """The node's delta, on the driver where it is small (``limit``), to be put together with what its keys find."""
         rows = self.delta(node)
-        limit = thresholds.LOCAL_ROWS if limit is None else limit
+        limit = self.context.thresholds.local_rows if limit is None else limit
         if rows is None or self.context.from_nothing or rows.estimate > limit:
             return rows
         return self.small_delta(node)
@@ -139,33 +139,43 @@ class Renderer:
         each of them, so that what lies below many would be computed as often as 2 to the power of their number."""
         if (id(node), new) not in self._contents:
             rows = _renderer(node).contents(node, self, new=new, keys=None)
-            is_little = rows is not None and rows.estimate <= thresholds.TASK_ROWS
+            is_little = rows is not None and rows.estimate <= self.context.thresholds.task_rows
             self._contents[id(node), new] = rows.localized() if rows is not None and is_little else rows
         return self._contents[id(node), new]
 
 
-def _renderer(node: Node) -> Operator:
+N = TypeVar("N", bound=Node)
+
+
+def _renderer(node: N) -> Operator[N]:
     return _RENDERERS[type(node)]
 
 
-_RENDERERS: dict[type[Node], Operator] = {
-    Get: get,
-    Constant: constant,
-    Map: linear,
-    Filter: linear,
-    FlatMap: linear,
-    Union: linear,
-    Negate: linear,
-    DeltaJoin: join,
-    LeftLinearJoin: outer_join,
-    Accumulate: reduce,
-    RecomputeGroups: groups,
-    TopGroups: groups,
-    KeptTop: top,
-    WindowGroups: window,
-    Recompute: groups,
-    Iterate: bound,
-    Bound: bound,
-    Operand: within,
-    Reading: within,
-}
+def _of(kind: type[N], operator: Operator[N]) -> tuple[type[Node], Operator[Any]]:
+    """Who renders nodes of a kind."""
+    return kind, operator
+
+
+_RENDERERS = dict(
+    (
+        _of(Get, get),
+        _of(Constant, constant),
+        _of(Map, linear),
+        _of(Filter, linear),
+        _of(FlatMap, linear),
+        _of(Union, linear),
+        _of(Negate, linear),
+        _of(DeltaJoin, join),
+        _of(LeftLinearJoin, outer_join),
+        _of(Accumulate, reduce),
+        _of(RecomputeGroups, groups),
+        _of(TopGroups, groups),
+        _of(KeptTop, top),
+        _of(WindowGroups, window),
+        _of(Recompute, groups),
+        _of(Iterate, bound),
+        _of(Bound, bound),
+        _of(Operand, within),
+        _of(Reading, within),
+    )
+)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.temporal import crossing, is_temporal, moments
 from dbt_incremental_dd.logical.expr import Expr
@@ -35,7 +34,7 @@ def crossed(node: Filter, run: OperatorRun, rows: Relation) -> Relation:
     was, now = (f"coalesce({node.predicate.at(t).sql}, FALSE)" for t in (run.context.t0, run.context.t1))
     enters, leaves = f"{now} AND NOT {was}", f"{was} AND NOT {now}"
     found = rows.with_diff(Expr(f"CASE WHEN {enters} THEN {DIFF} WHEN {leaves} THEN -{DIFF} ELSE 0L END"))
-    return replace(found, estimate=min(found.estimate, thresholds.LOCAL_ROWS), positive=False)
+    return replace(found, estimate=min(found.estimate, run.context.thresholds.local_rows), positive=False)
 
 
 def _compared(node: Node, run: OperatorRun) -> tuple[bool, bool]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.engine import Measure, Running
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
@@ -21,18 +19,17 @@ if TYPE_CHECKING:
 _WAS, _LEFT = "dd_was_kept", "dd_kept_from_here"
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: KeptTop, run: OperatorRun) -> Relation | None:
     """The kept rows' new answer minus their old one."""
-    assert isinstance(node, KeptTop)
     from_nothing = run.context.from_nothing
     change = run.delta(node.input) if from_nothing else run.small_delta(node.input)
     if change is None:
         return None
     old = None if from_nothing else run.context.inner.of(node.kept).contents(new=False)
     was_complete = not from_nothing and _is_complete(node, run)
-    found = None if from_nothing else _updated(node, change, old, complete=was_complete)
+    found = None if from_nothing else _updated(node, run, change, old, complete=was_complete)
     if found is None:
-        found = _first(node, change if from_nothing else run.contents(node.input, new=True))
+        found = _first(node, run, change if from_nothing else run.contents(node.input, new=True))
     new, is_complete = found
     moved = plus([new, negated(old)])
     if moved is not None:
@@ -44,9 +41,8 @@ def delta(node: Node, run: OperatorRun) -> Relation | None:
     return None if answer is None else answer.consolidate()
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: KeptTop, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The answer of the kept rows."""
-    assert isinstance(node, KeptTop)
     if new:
         run.delta(node)
     rows = _answer(node, run.context.inner.of(node.kept).contents(new=new))
@@ -57,17 +53,17 @@ def _answer(node: KeptTop, kept: Relation | None) -> Relation | None:
     return None if kept is None else top(node, kept.multiset())
 
 
-def _first(node: KeptTop, source: Relation | None) -> tuple[Relation | None, bool]:
+def _first(node: KeptTop, run: OperatorRun, source: Relation | None) -> tuple[Relation | None, bool]:
     """As many rows as are to be kept, of all; and whether these are all."""
     if source is None:
         return None, True
-    most = node.needed + thresholds.KEPT_ROWS
+    most = node.needed + run.context.thresholds.kept_rows
     kept = source.multiset().first(ordering(node), most).collected()
     return kept, kept.estimate < most
 
 
 def _updated(
-    node: KeptTop, change: Relation, old: Relation | None, *, complete: bool
+    node: KeptTop, run: OperatorRun, change: Relation, old: Relation | None, *, complete: bool
 ) -> tuple[Relation | None, bool] | None:
     """The kept rows with the change, and whether they are all; None where that takes the whole input.
 
@@ -82,7 +78,7 @@ def _updated(
     kept = kept.filter(Expr(f"{DIFF} > 0")).running((), order, [Running(BEFORE, Expr.column(DIFF))]).collected()
     if not complete and kept.count() < node.needed:
         return None
-    first = kept.filter(Expr(f"{BEFORE} < {node.needed + thresholds.KEPT_ROWS}L"))
+    first = kept.filter(Expr(f"{BEFORE} < {node.needed + run.context.thresholds.kept_rows}L"))
     found = replace(first.columns(node.columns), positive=True, consolidated=True)
     return found, complete and first.estimate == kept.estimate
 

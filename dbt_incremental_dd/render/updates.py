@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.iterate import ITERATION
 from dbt_incremental_dd.differential.state import State
@@ -87,7 +86,7 @@ class Current:
         """An iteration's change."""
         self._since.append(without_iteration(change))
         held = 0 if self._rows is None else self._rows.estimate
-        if sum(rows.estimate for rows in self._since) > max(held, thresholds.TASK_ROWS):
+        if sum(rows.estimate for rows in self._since) > max(held, change.workspace.thresholds.task_rows):
             rows = plus([self._rows, *self._since])
             assert rows is not None
             self._rows, self._since = rows.consolidate().materialized(), []

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dbt_incremental_dd.core.errors import RecursionLimit
 from dbt_incremental_dd.core.schema import DIFF
-from dbt_incremental_dd.differential.groups import RecomputeGroups
+from dbt_incremental_dd.differential.groups import RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import ITERATION, Variable
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.logical.expr import Expr
@@ -182,6 +182,7 @@ class VariableState:
             return None
         if accumulate is not None and rows is not None and rows.is_local:
             return _accumulated(accumulate, rows)
+        assert isinstance(node, RecomputeGroups | TopGroups | WindowGroups)
         return groups.computed(node, rows, self._context)
 
 

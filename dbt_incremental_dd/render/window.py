@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.differential.groups import WindowGroups
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render import groups
 from dbt_incremental_dd.render.window_append import Appending
@@ -16,9 +15,8 @@ if TYPE_CHECKING:
 contents = groups.contents
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: WindowGroups, run: OperatorRun) -> Relation | None:
     """The affected partitions' new rows minus their old ones."""
-    assert isinstance(node, WindowGroups)
     if node.growth is None or run.context.from_nothing:
         return groups.delta(node, run)
     change = run.small_delta(node.input)

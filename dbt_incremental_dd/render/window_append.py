@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.groups import WindowGroups
 from dbt_incremental_dd.differential.window_append import COPY, LAST, NUMBER, WindowAppend, was
@@ -92,8 +91,8 @@ class Appending:
         """Tails of these rows' partitions from their stored rows; None where none has many."""
         node, growth = self._node, self._growth
         old = stored(node, self._run, new=False, keys=restriction(node, change))
-        old = None if old is None else self._large(old.localized(thresholds.RECOMPUTED_ROWS))
-        if old is None or (old.is_local and old.estimate <= thresholds.RECOMPUTED_ROWS):
+        old = None if old is None else self._large(old.localized(self._run.context.thresholds.recomputed_rows))
+        if old is None or (old.is_local and old.estimate <= self._run.context.thresholds.recomputed_rows):
             return None
         tails = self._last(old.expand()).columns((*node.columns, NUMBER))
         return replace(tails, estimate=growth.rows * change.estimate, positive=True, consolidated=True).collected()
@@ -104,7 +103,7 @@ class Appending:
         if not keys or not rows.groups_locally(keys):
             return rows
         counted = rows.group_by(keys, [Measure(_TOTAL, "sum", Expr(DIFF), "BIGINT")])
-        large = counted.filter(Expr(f"{_TOTAL} > {thresholds.RECOMPUTED_ROWS}"))
+        large = counted.filter(Expr(f"{_TOTAL} > {self._run.context.thresholds.recomputed_rows}"))
         return None if large.is_empty else rows.restrict(large, keys)
 
     def _last(self, rows: Relation) -> Relation:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.differential.iterate import ITERATION, Operand, Reading
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Node
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 
@@ -18,23 +17,21 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import Event, OperatorRun
 
 
-def delta(node: Node, run: OperatorRun) -> Relation | None:
+def delta(node: Operand | Reading, run: OperatorRun) -> Relation | None:
     """What the event adds."""
     event = run.event
     assert event is not None
     if isinstance(node, Operand):
         return event.recursion.operand_delta(node.number) if event.outside else None
-    assert isinstance(node, Reading)
     return _seen(node, _change(node, event))
 
 
-def contents(node: Node, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
+def contents(node: Operand | Reading, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The updates of all iterations, with the event or without it."""
     event = run.event
     assert event is not None
     if isinstance(node, Operand):
         return event.recursion.operand_contents(node.number, new=new or not event.outside, keys=keys)
-    assert isinstance(node, Reading)
     columns = dict(node.outputs)
     if keys is not None:
         keys = keys.only([id for id in keys.columns if id in columns]).renamed(columns)

@@ -22,10 +22,10 @@ from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.faithful import is_faithful
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
+from dbt_incremental_dd.frontend.parsed import NotParsed, ParsedQuery
 from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.frontend.reason import readable
 from dbt_incremental_dd.frontend.recursion import is_recursive
-from dbt_incremental_dd.frontend.relations import NotParsed, parse, words
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.passes import optimize
@@ -41,11 +41,11 @@ PLAN_VERSION = 15
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
 
 
-def fingerprint(sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]) -> str:
+def fingerprint(query: ParsedQuery, inputs: Mapping[str, Input], own: Mapping[str, str]) -> str:
     """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas, the plan version, and the definitions of
     the user's own functions (``own``)."""
     schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
-    text = json.dumps([PLAN_VERSION, words(sql), schemas, *([dict(own)] if own else [])])
+    text = json.dumps([PLAN_VERSION, query.words, schemas, *([dict(own)] if own else [])])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -54,16 +54,20 @@ _CACHED = 500
 
 
 def compile_cached(
-    session: LazySession, place: CollectionStore, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str]
+    session: LazySession,
+    place: CollectionStore,
+    query: ParsedQuery,
+    inputs: Mapping[str, Input],
+    own: Mapping[str, str],
 ) -> Compiled:
     """``compile_model``, but a plan that was made before is taken again: this process's, or the one stored with the
     model."""
-    mark = fingerprint(sql, inputs, own)
+    mark = fingerprint(query, inputs, own)
     key = (place.name, mark)
     if key not in _CACHE:
         found = stored_plan.load(place, mark)
         if found is None:
-            found = compile_model(session, place.name, sql, inputs, own)
+            found = compile_model(session, place.name, query, inputs, own)
             stored_plan.store(place, found)
         _CACHE[key] = found
         while len(_CACHE) > _CACHED:
@@ -72,29 +76,33 @@ def compile_cached(
 
 
 def compile_model(
-    session: LazySession, name: str, sql: str, inputs: Mapping[str, Input], own: Mapping[str, str] | None = None
+    session: LazySession,
+    name: str,
+    query: ParsedQuery,
+    inputs: Mapping[str, Input],
+    own: Mapping[str, str] | None = None,
 ) -> Compiled:
     """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written.
 
     Spark is not asked if the driver knows all types: then it accepts the query.
     """
     try:
-        check(sql)
+        check(query)
     except NotParsed as error:
-        raise told_by_spark(session.spark, sql, error) from error
-    plan, schema = compiled_on_driver(session, name, sql, inputs) or _with_spark(session, name, sql, inputs)
-    return Compiled(plan, schema, fingerprint(sql, inputs, own or {}))
+        raise told_by_spark(session.spark, query.sql, error) from error
+    plan, schema = compiled_on_driver(session, name, query, inputs) or _with_spark(session, name, query, inputs)
+    return Compiled(plan, schema, fingerprint(query, inputs, own or {}))
 
 
 def compiled_on_driver(
-    session: LazySession, name: str, sql: str, inputs: Mapping[str, Input]
+    session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input]
 ) -> tuple[DifferentialPlan, Schema] | None:
     """The plan and its columns; None if only Spark can say whether it accepts the query, or why not."""
-    if not is_faithful(sql, parse(sql)):
+    if not is_faithful(written):
         return None
     types = DriverTypes(session, _schemas(inputs))
     try:
-        query = lower_alone(with_run_time(sql, inputs), inputs, _unasked)
+        query = lower_alone(with_run_time(written, inputs), inputs, _unasked)
         as_written = types.of(query.plan)
         query = Query(optimize(query.plan), query.names)
         found = types.of(query.plan)
@@ -115,16 +123,16 @@ def _schemas(inputs: Mapping[str, Input]) -> dict[str, Schema]:
 
 
 def _with_spark(
-    session: LazySession, name: str, sql: str, inputs: Mapping[str, Input]
+    session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input]
 ) -> tuple[DifferentialPlan, Schema]:
     """The plan and its columns, which are those that Spark says."""
     types = PlanTypes(session, _schemas(inputs))
-    query, schema = _query(types, name, sql, inputs)
-    timed = with_run_time(sql, inputs)
+    query, schema = _query(types, name, written, inputs)
+    timed = with_run_time(written, inputs)
     try:
         plan = lower_differential(query.plan, query.names, types)
     except UnsupportedSQL as error:  # an operator would have to keep what cannot be stored
-        if is_recursive(parse(sql)):
+        if is_recursive(written.tree):
             raise
         query = whole(timed, inputs, schema, error.construct)
         plan = lower_differential(query.plan, query.names, types)
@@ -139,29 +147,31 @@ def require_deltas(plan: DifferentialPlan, request: ModelRequest) -> None:
         )
 
 
-def _query(types: PlanTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
+def _query(types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
     """The logical plan, and the columns that it must have."""
     try:
-        schema = output_schema(types, name, sql, inputs)
+        schema = output_schema(types, name, written, inputs)
     except UnsupportedSQL:
-        if not is_recursive(parse(sql)):
+        if not is_recursive(written.tree):
             raise
-        return _query_alone(types, name, sql, inputs)
-    timed = with_run_time(sql, inputs)
+        return _query_alone(types, name, written, inputs)
+    timed = with_run_time(written, inputs)
     query = lower_logical(timed, inputs, schema, types.of_sql)
     query = Query(optimize(query.plan), query.names)
     reason = _differs(types, query, schema)
     return (whole(timed, inputs, schema, reason) if reason else query), schema
 
 
-def _query_alone(types: PlanTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
+def _query_alone(
+    types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input]
+) -> tuple[Query, Schema]:
     """The same for a recursive query that Spark does not answer: there is nothing to fall back to."""
-    query = lower_alone(with_run_time(sql, inputs), inputs, types.of_sql)
+    query = lower_alone(with_run_time(written, inputs), inputs, types.of_sql)
     query = Query(optimize(query.plan), query.names)
     try:
         found = types.of(query.plan)
     except AnalysisException as error:
-        raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
+        raise UnsupportedSQL(_told(error, written.sql), "Correct the query.") from error
     schema = Schema(tuple(Column(label, c.type) for label, c in zip(query.names, found, strict=True)))
     return query, _as_relation(name, schema)
 
@@ -189,13 +199,13 @@ def _told(error: AnalysisException, sql: str) -> str:
     return reason + (place(sql, name) if name else "")
 
 
-def output_schema(types: PlanTypes, name: str, sql: str, inputs: Mapping[str, Input]) -> Schema:
+def output_schema(types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input]) -> Schema:
     """What Spark says the query's columns are. Raises UnsupportedSQL where they cannot be a relation's."""
-    text, keys = template(sql, inputs)
+    text, keys = template(written, inputs)
     try:
         schema = types.of_sql(text, [inputs[key].schema for key in keys])
     except AnalysisException as error:
-        raise UnsupportedSQL(_told(error, sql), "Correct the query.") from error
+        raise UnsupportedSQL(_told(error, written.sql), "Correct the query.") from error
     except Exception as error:
         refused = _REFUSED.search(str(error)) if is_foreign(error) else None
         if refused is None:

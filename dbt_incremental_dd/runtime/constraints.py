@@ -15,13 +15,12 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import ConfigError, ContractError, UnsupportedSQL
 from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.clock import with_run_time
-from dbt_incremental_dd.frontend.relations import NotParsed
+from dbt_incremental_dd.frontend.parsed import NotParsed, parsed
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.now import uses_now
 from dbt_incremental_dd.relation.keys import Keys, keys_of
@@ -71,8 +70,9 @@ class Constrained:
         if not files:
             return None
         wanted = Schema((*(c for c in self.schema if c.name in columns), DIFF_COLUMN))
-        is_probed = keys is not None and keys.is_local and (values or total_rows(files) <= thresholds.FOUND_ROWS)
-        most = thresholds.PROBED_ROWS if is_probed else 0
+        thresholds = self.storage.thresholds
+        is_probed = keys is not None and keys.is_local and (values or total_rows(files) <= thresholds.found_rows)
+        most = thresholds.probed_rows if is_probed else 0
         rows = read(self.workspace, self.log.uri, files, wanted, most=most, values=values).select(list(names.items()))
         return rows if keys is None else keys.restricted(rows)
 
@@ -114,11 +114,11 @@ def _analyse(relation: Constrained, constraint: Constraint) -> None:
     """A condition over a row's own columns, which always gives the same answer."""
     try:
         tree = Expr(constraint.expression).tree
-        sql = with_run_time(f"SELECT {constraint.expression}", {})
-        check(sql)
+        query = with_run_time(parsed(f"SELECT {constraint.expression}"), {})
+        check(query)
     except (UnsupportedSQL, NotParsed, SqlglotError) as error:
         raise _wrong(relation, constraint, str(error).splitlines()[0]) from error
-    if tree.find(exp.Query) is not None or uses_now(sql):
+    if tree.find(exp.Query) is not None or uses_now(query.sql):
         raise _wrong(relation, constraint, "it is not about the columns of one row alone")
     empty = relation.session.spark.createDataFrame([], struct(relation.schema))
     try:

@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
@@ -41,8 +42,9 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
         raise StateError(f"{name} is a {kind_of(manifest)}, not a model", "Name a model.")
     given = {key: require(storage, other) for key, other in manifest.inputs.items()}
     inputs = {key: Input(other.name, schema) for key, (other, schema) in given.items()}
-    require_safe(spark, storage.collection(name), manifest.sql, inputs)
-    compiled = compile_model(LazySession.of(spark), name, manifest.sql, inputs)
+    query = parsed(manifest.sql)
+    require_safe(spark, storage.collection(name), query, inputs)
+    compiled = compile_model(LazySession.of(spark), name, query, inputs)
     read = position(log, manifest).inputs
     lines = [f"{name} at {format_time(log.frontiers.last)}", explain(compiled.plan)]
     new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.differential.lower import DifferentialPlan
-from dbt_incremental_dd.frontend.relations import words
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)(?!\d)")
@@ -40,8 +40,9 @@ def _is_clock(node: Node, id: Id) -> bool:
 def of_the_invocation(former: str, sql: str, invocation: str) -> str | None:
     """What to say of a query that differs from the former one only by values that dbt has put in: the invocation's
     time or id. None where it differs otherwise."""
-    pairs = [(a, b) for a, b in zip(words(former), words(sql), strict=False) if a != b]
-    if len(words(former)) != len(words(sql)) or any(a[0] != b[0] for a, b in pairs):
+    before, after = parsed(former).words, parsed(sql).words
+    pairs = [(a, b) for a, b in zip(before, after, strict=False) if a != b]
+    if len(before) != len(after) or any(a[0] != b[0] for a, b in pairs):
         return None
     if not pairs or not all(_is_of_now(b[1]) or invocation in b[1] for _, b in pairs):
         return None

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.unfolded import Step, unfolded
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -25,14 +26,19 @@ if TYPE_CHECKING:
 
 
 def iterated(
-    spark: SparkSession, sql: str, inputs: Mapping[str, Input], names: Mapping[str, str], t: Time, views: list[str]
+    spark: SparkSession,
+    written: ParsedQuery,
+    inputs: Mapping[str, Input],
+    names: Mapping[str, str],
+    t: Time,
+    views: list[str],
 ) -> DataFrame:
     """The answer as of ``t``; ``names`` are the views of the inputs. Views that are made are noted in ``views``.
 
     It goes on for as long as anything changes.
     """
     types = PlanTypes(LazySession.of(spark), {given.collection: given.schema for given in inputs.values()})
-    query = unfolded(sql, inputs, types.of_sql)
+    query = unfolded(written, inputs, types.of_sql)
     names = dict(names)
     for loop in query.loops:
         held = {step.key: no_rows(spark, struct(step.schema)) for step in loop}

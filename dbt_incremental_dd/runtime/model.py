@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.relations import NotParsed
+from dbt_incremental_dd.frontend.parsed import NotParsed
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.render.context import Context, InputInterval
@@ -88,12 +88,12 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
     held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
     t1 = moment(run, current, given)
     given = reading(given, current, t1)
-    own = routines(run.session, request.sql)
-    mark = fingerprint(request.sql, inputs, own)
+    own = routines(run.session, request.query)
+    mark = fingerprint(request.query, inputs, own)
     strategy, why = choose(request, current, given, mark, t1, run.session.opening)
     if strategy == "skip":
         return _skip(run, request, current, given=given, t1=t1, held_back_by=held_back_by)
-    compiled = compile_cached(run.session, current.place, request.sql, inputs, own)
+    compiled = compile_cached(run.session, current.place, request.query, inputs, own)
     require_deltas(compiled.plan, request)
     require_columns(request, current, compiled.schema)
     order = arranged(request, compiled.schema)
@@ -235,7 +235,7 @@ class _Work:
         if strategy != "recompute":
             return Renderer(context, plan.root).run()
         inputs = {item.key: Input(item.name, item.schema) for item in self._given}
-        return recomputed(context, self._request.sql, inputs, plan)
+        return recomputed(context, self._request.query, inputs, plan)
 
     def _notes(self, strategy: Strategy) -> Iterator[str]:
         """What the user should change for runs to do less."""

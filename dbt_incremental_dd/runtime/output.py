@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
@@ -55,7 +54,7 @@ def _stored(context: Context, beside: Relation | None) -> Relation | None:
     log, schema = context.output
     if not log.files:
         return None
-    most = thresholds.FOUND_ROWS if beside is None or beside.is_local else 0
+    most = context.thresholds.found_rows if beside is None or beside.is_local else 0
     return read(context.workspace, log.uri, log.files, schema_with_diff(schema), most=most)
 
 

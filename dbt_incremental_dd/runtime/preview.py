@@ -45,9 +45,9 @@ class Preview:
 
 def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> Preview:
     """Compiles the model as its run would. Raises what an invalid query raises, and a fallback that is refused."""
-    sql = _EMPTIED.sub(r"\1", request.sql)
-    inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in replace(request, sql=sql).relations}
-    compiled = compile_model(LazySession.of(spark), request.name, sql, inputs)
+    request = replace(request, sql=_EMPTIED.sub(r"\1", request.sql))
+    inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in request.relations}
+    compiled = compile_model(LazySession.of(spark), request.name, request.query, inputs)
     require_deltas(compiled.plan, request)
     schema = compiled.schema
     contract = request.config.contract

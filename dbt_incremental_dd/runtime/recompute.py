@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING
@@ -18,6 +17,7 @@ from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.differential.window import breaks_ties
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Node
@@ -77,9 +77,9 @@ def _breaks_ties(node: Node) -> bool:
     return isinstance(node, TopGroups | KeptTop)
 
 
-def recomputed(context: Context, sql: str, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Relation:
+def recomputed(context: Context, query: ParsedQuery, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Relation:
     """The answer as of the run's time, under the ids of the plan's root."""
-    text, keys = template(with_run_time(sql, inputs), inputs)
+    text, keys = template(with_run_time(query, inputs), inputs)
     views = [_view(context, context.inputs[inputs[key].collection]) for key in keys]
     former = total_rows(context.output[0].files) if context.output else 0
     bound = bind_now(text, context.t1).format(*views)
@@ -93,6 +93,6 @@ def _view(context: Context, source: InputInterval) -> str:
     if not files:
         return context.workspace.view(no_rows(context.spark, struct(source.schema)))
     stored = Schema((*source.schema.columns, TIME_COLUMN, DIFF_COLUMN))
-    rows = read(context.workspace, source.log.uri, files, stored, most=thresholds.TASK_ROWS)
+    rows = read(context.workspace, source.log.uri, files, stored, most=context.thresholds.task_rows)
     rows = in_interval(rows, files, BEGINNING, source.t1).columns(source.schema.names)
     return view(replace(rows, positive=inserts_only(files)))

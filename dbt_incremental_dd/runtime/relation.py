@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 from pyspark.errors import AnalysisException
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.failpoints import reached
@@ -178,7 +177,7 @@ def _publish(
     columns = _digest(relation, schema.to_json())
     if shown is not None and shown.columns != columns:
         shown = None
-    shape = _shown_as(log.files)
+    shape = _shown_as(place, log.files)
     folder = _follow(place, log, shown, shape)
     if folder is None:
         folder = link_all(_folders(place), log.uri, log.files) if place.storage.is_local and log.files else 0
@@ -283,10 +282,10 @@ def shape_of(files: Sequence[DataFile]) -> Shape:
     return "copies" if any(file.max_diff > 1 for file in files) else "rows"
 
 
-def _shown_as(files: Sequence[DataFile]) -> Shape:
+def _shown_as(place: CollectionStore, files: Sequence[DataFile]) -> Shape:
     """How the relation adds them up. Few rows are summed from the beginning, at little cost: then the first deletion
     needs no other view."""
-    return "sums" if total_rows(files) <= thresholds.SUMMED_ROWS else shape_of(files)
+    return "sums" if total_rows(files) <= place.storage.thresholds.summed_rows else shape_of(files)
 
 
 def as_of_sql(storage: Storage, name: str, t: Time) -> str:

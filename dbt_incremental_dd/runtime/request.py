@@ -9,7 +9,8 @@ from typing import Literal
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
 from dbt_incremental_dd.core.time import Time, format_time
-from dbt_incremental_dd.frontend.relations import Relation, relations
+from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
+from dbt_incremental_dd.frontend.relations import Relation
 from dbt_incremental_dd.runtime.contract import Contract
 from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -37,7 +38,7 @@ class ModelRequest:
     """Bring one model up to date.
 
     ``name`` is the collection (``schema.identifier``, lower case), ``relation`` the identifier to use in SQL.
-    ``inputs`` says for a relation key (as ``frontend.relations`` gives it) whether it is a differential model
+    ``inputs`` says for a relation key (as ``ParsedQuery.relations`` has it) whether it is a differential model
     (``"model"``) or how it is read as a source; a relation that is not in it is read as a ``snapshot`` source.
     """
 
@@ -50,9 +51,14 @@ class ModelRequest:
     unique_id: str = ""
 
     @property
+    def query(self) -> ParsedQuery:
+        """The SQL as a query."""
+        return parsed(self.sql)
+
+    @property
     def relations(self) -> tuple[Relation, ...]:
         """What the SQL reads. Raises ConfigError where that is the model itself."""
-        found = relations(self.sql)
+        found = self.query.relations
         own = [one.key for one in found if one.key in (self.name, f"{self.name}__changes")]
         if own:
             raise ConfigError(

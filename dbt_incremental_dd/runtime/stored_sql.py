@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import fingerprint
 from dbt_incremental_dd.runtime.plan_key import VARIABLE
@@ -25,14 +26,14 @@ _REACHES_OUT = re.compile(
 """Looked for in the text itself, in comments and strings as well: Java's methods, names that are computed, scripts."""
 
 
-def require_safe(spark: SparkSession, place: CollectionStore, sql: str, inputs: Mapping[str, Input]) -> None:
+def require_safe(spark: SparkSession, place: CollectionStore, query: ParsedQuery, inputs: Mapping[str, Input]) -> None:
     """Raises StateError where the SQL calls the user's own functions, or what may reach out of the query, and was not
     compiled by this user."""
-    own = routines(LazySession.of(spark), sql)
-    found = _REACHES_OUT.search(sql)
+    own = routines(LazySession.of(spark), query)
+    found = _REACHES_OUT.search(query.sql)
     if not own and found is None:
         return
-    if has_signed(place, fingerprint(sql, inputs, own)):
+    if has_signed(place, fingerprint(query, inputs, own)):
         return
     what = next(iter(own), None) or (found[0].split()[0] if found else "")
     raise StateError(

@@ -10,8 +10,8 @@ from pyspark.errors import AnalysisException, ParseException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.foreign import reason
+from dbt_incremental_dd.frontend.parsed import NotParsed
 from dbt_incremental_dd.frontend.reason import unclosed
-from dbt_incremental_dd.frontend.relations import NotParsed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

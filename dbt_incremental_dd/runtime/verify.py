@@ -19,8 +19,8 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN,
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.recursion import is_recursive
-from dbt_incremental_dd.frontend.relations import parse
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.runtime.iterated import iterated
@@ -77,7 +77,7 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
         raise StateError(f"{name} is a {kind_of(manifest)}, not a model", "Name a model.")
     t = log.frontiers.last
     views: list[str] = []
-    limits = _RECURSION if is_recursive(parse(manifest.sql)) else {}
+    limits = _RECURSION if is_recursive(parsed(manifest.sql).tree) else {}
     before = {key: spark.conf.get(key, None) for key in limits}
     for key, value in limits.items():
         spark.conf.set(key, value)
@@ -106,23 +106,24 @@ def batch_answer(
     StateError where the SQL is not to be trusted."""
     given = {key: require(place.storage, name) for key, name in manifest.inputs.items()}
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
-    require_safe(spark, place, manifest.sql, inputs)
+    written = parsed(manifest.sql)
+    require_safe(spark, place, written, inputs)
     names = {}
     for key, (log, schema) in given.items():
         log.frontiers.require(read.inputs[log.name], log.name)
         names[key] = f"dd_verify_{uuid4().hex}"
         contents(spark, log, schema, read.inputs[log.name]).createOrReplaceTempView(names[key])
         views.append(names[key])
-    sql = with_run_time(manifest.sql, inputs)
-    text, keys = template(sql, inputs)
+    query = with_run_time(written, inputs)
+    text, keys = template(query, inputs)
     try:
         answer = spark.sql(bind_now(text, read.as_of).format(*(names[key] for key in keys)))
         answer.schema  # noqa: B018 - a Connect server analyses it only now
         return answer
     except AnalysisException:
-        if not is_recursive(parse(sql)):
+        if not is_recursive(query.tree):
             raise
-    return iterated(spark, sql, inputs, names=names, t=read.as_of, views=views)
+    return iterated(spark, query, inputs, names=names, t=read.as_of, views=views)
 
 
 def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Column, Schema
@@ -36,9 +35,10 @@ def good_records(place: CollectionStore, spec: SourceSpec, result: PollResult, t
     table = _malformed(records, _NOTHING[spec.envelope.ignores_nulls])
     if table is not None and table.num_rows == 0:
         return good, ""
-    if table is None or table.num_rows > thresholds.MALFORMED_ROWS:
+    most = records.workspace.thresholds.malformed_rows
+    if table is None or table.num_rows > most:
         raise SourceError(
-            f"source {spec.name}: more than {thresholds.MALFORMED_ROWS:,} records do not fit its columns",
+            f"source {spec.name}: more than {most:,} records do not fit its columns",
             "Check its format and its columns: so many are not set aside.",
         )
     files = table[FILE].to_pylist() if FILE in table.column_names else [spec.location] * table.num_rows
@@ -63,7 +63,7 @@ def _malformed(records: Relation, nothing: tuple[str, ...]) -> pa.Table | None:
     if not found.is_local:
         words = ", ".join(f"'{text}'" for text in nothing)
         found = found.filter(Expr(f"trim({CORRUPT}) NOT IN ({words})"))
-    table = some(found, thresholds.MALFORMED_ROWS + 1)
+    table = some(found, records.workspace.thresholds.malformed_rows + 1)
     if table is None:
         return None
     texts = pc.utf8_trim_whitespace(_readable(table[CORRUPT]))

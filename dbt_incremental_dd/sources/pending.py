@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
@@ -90,7 +89,8 @@ class Pending:
         if waiting:
             assert self._log is not None
             columns = both.schema.columns
-            waited = read(self._workspace, self._log.uri, waiting, Schema(columns), most=thresholds.TAKEN_ROWS)
+            most = self._workspace.thresholds.taken_rows
+            waited = read(self._workspace, self._log.uri, waiting, Schema(columns), most=most)
             # Equal records are stored as one.
             found = plus([both, replace(waited, positive=True).expand()])
             assert found is not None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.relation.query import counted
 from dbt_incremental_dd.relation.relation import Relation
@@ -71,7 +70,7 @@ def own_columns(records: Relation) -> Schema:
 
 def taken_rows(workspace: Workspace) -> int:
     """Records of a source that are taken in on the driver at most."""
-    return workspace.most(thresholds.TAKEN_ROWS)
+    return workspace.most(workspace.thresholds.taken_rows)
 
 
 def is_many(rows: Relation) -> bool:

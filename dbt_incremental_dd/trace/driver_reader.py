@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.parquet.checksum import require_intact
@@ -55,10 +54,11 @@ def find_rows(
     storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
     """The rows of the keys, as ``read_files`` returns them; None if there are too many rows to search or to return."""
-    if total_rows(files) > thresholds.PROBED_ROWS or sum(file.bytes for file in files) > thresholds.PROBED_BYTES:
+    most = storage.thresholds
+    if total_rows(files) > most.probed_rows or sum(file.bytes for file in files) > most.probed_bytes:
         return None
     table = read_files(storage, uri, files, schema, keys)
-    return table if table.num_rows <= thresholds.FOUND_ROWS else None
+    return table if table.num_rows <= most.found_rows else None
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:

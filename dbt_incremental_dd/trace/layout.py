@@ -29,6 +29,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder, require_safe
 from dbt_incremental_dd.trace.log import Log
@@ -61,6 +62,8 @@ class Storage:
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Contains credentials, so it is excluded from ``repr``."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    """Limits of what is brought from there to the driver."""
 
     def collection(self, name: str) -> CollectionStore:
         """The store of the collection called ``name`` (``schema.identifier``, case-insensitive)."""
@@ -245,7 +248,7 @@ class InnerPlace(CollectionStore):
         return self.uri
 
 
-def open_storage(root: str, options: Mapping[str, str]) -> Storage:
+def open_storage(root: str, options: Mapping[str, str], thresholds: Thresholds | None = None) -> Storage:
     """The state root with delta-rs's options. Raises ConfigError if commits would not be safe with them."""
     require_safe(root, options)
-    return Storage(root, dict(options))
+    return Storage(root, dict(options), thresholds or Thresholds())

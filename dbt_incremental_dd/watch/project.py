@@ -11,7 +11,7 @@ from typing import Any
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import source_of
-from dbt_incremental_dd.trace.layout import Storage, open_storage
+from dbt_incremental_dd.trace.layout import Storage
 
 
 class RunFailed(DifferentialError):
@@ -106,7 +106,8 @@ class Project:
         from dbt.adapters.factory import get_adapter_by_type
 
         credentials = get_adapter_by_type("differential").config.credentials
-        return open_storage(credentials.root(self.folder), credentials.storage_options)
+        storage: Storage = credentials.storage(self.folder)
+        return storage
 
     def _models(self) -> list[Any]:
         nodes = self._manifest.nodes.values()

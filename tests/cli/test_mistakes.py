@@ -110,6 +110,11 @@ def test_a_misspelt_setting_of_the_profile(tmp_path: Path) -> None:
     project = Project(tmp_path, state_roots="elsewhere")
     project.dbt("parse", fails=True)
     assert "unknown setting state_roots. Did you mean state_root?" in str(project.last.exception)
+    project = Project(tmp_path, thresholds={"local_row": 0})
+    project.dbt("parse", fails=True)
+    assert re.search(
+        r"(?s)unknown setting thresholds\.local_row.*Did you mean local_rows\?", str(project.last.exception)
+    )
 
 
 def test_a_project_that_was_never_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.thresholds import Thresholds
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ ROWS = 200
 def test_nothing_brings_more_rows_to_the_driver_than_the_bounds(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("LOCAL_ROWS", "TASK_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS", "JOINED_ROWS", "BROADCAST_ROWS"):
-        monkeypatch.setattr(thresholds, name, BOUND)
-    world = World(spark, tmp_path, {"t": Table("k INT, v INT"), "u": Table("k INT, n STRING")})
+    names = ("local_rows", "task_rows", "taken_rows", "probed_rows", "found_rows", "joined_rows", "broadcast_rows")
+    tables = {"t": Table("k INT, v INT"), "u": Table("k INT, n STRING")}
+    world = World(spark, tmp_path, tables, Thresholds.of(dict.fromkeys(names, BOUND)))
     world.model("sums", "SELECT k, sum(v) AS v, count(*) AS n FROM {t} GROUP BY k")
     world.model("joined", "SELECT t.k, n, v FROM {t} t JOIN {u} u ON t.k = u.k WHERE v > 3")
     world.model("best", "SELECT k, max(v) AS most FROM {t} GROUP BY k")

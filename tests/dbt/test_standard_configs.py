@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from dbt_incremental_dd.core import failpoints, thresholds
+from dbt_incremental_dd.core import failpoints
 from tests.dbt.project import Project, rows, strategies
 
 if TYPE_CHECKING:
@@ -144,8 +144,13 @@ def model(dbt, session):
 def project(spark: SparkSession, tmp_path: Path) -> Project:
     """One upsert source of four rows."""
     project = Project(tmp_path)
-    put(project, 1, *((i, i, i, "abcd"[i - 1]) for i in range(1, 5)))
+    put_first(project)
     return project
+
+
+def put_first(project: Project) -> None:
+    """Four rows."""
+    put(project, 1, *((i, i, i, "abcd"[i - 1]) for i in range(1, 5)))
 
 
 def put(project: Project, number: int, *records: tuple[Any, ...]) -> None:
@@ -226,10 +231,11 @@ def test_what_works(project: Project, spark: SparkSession) -> None:
 
 
 def test_comments_follow_their_model_and_cost_nothing_where_nothing_changed(
-    project: Project, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
-    monkeypatch.setattr(thresholds, "SUMMED_ROWS", 0)
+    project = Project(tmp_path, thresholds={"summed_rows": 0})
+    put_first(project)
     monkeypatch.setattr(failpoints, "_watcher", lambda name: made.append(name) if name.startswith("view: ") else None)
     project.write("models/m.sql", SELECT)
     wide = model("m", persist_docs={"relation": True, "columns": True}, file_format="delta")

@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.clock import with_run_time
-from dbt_incremental_dd.frontend.relations import parse
+from dbt_incremental_dd.frontend.parsed import parsed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def examples(spark: SparkSession) -> dict[str, list[str]]:
 def expression(query: str) -> str | None:
     """What a query selects, where it is one expression over nothing."""
     try:
-        tree = parse(query)
+        tree = parsed(query).tree
     except (UnsupportedSQL, SqlglotError):
         return None
     plain = (
@@ -49,7 +49,7 @@ def expression(query: str) -> str | None:
 def has_one_answer(query: str) -> bool:
     """Whether it is the same each time."""
     try:
-        check(query)
-        return with_run_time(query, {}) == query
+        check(parsed(query))
+        return with_run_time(parsed(query), {}).sql == query
     except UnsupportedSQL:
         return False

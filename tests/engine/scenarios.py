@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from tests import fixtures
 from tests.fixtures.scenario import Scenario, Step
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 SCENARIOS = sorted(Path(fixtures.__file__).parent.glob("*.txt"))
 
 
-def run(spark: SparkSession, folder: Path, scenario: Scenario) -> None:
+def run(spark: SparkSession, folder: Path, scenario: Scenario, thresholds: Thresholds | None = None) -> None:
     """All steps of all queries; all failures are told together."""
-    world = World(spark, folder, {name: Table(ddl) for name, ddl in scenario.tables.items()})
+    world = World(spark, folder, {name: Table(ddl) for name, ddl in scenario.tables.items()}, thresholds)
     queries = {f"q{i}": query for i, query in enumerate(scenario.queries)}
     for name, query in queries.items():
-        text, keys = template(query.sql, {relation.key: None for relation in relations(query.sql)})
+        written = parsed(query.sql)
+        text, keys = template(written, {relation.key: None for relation in written.relations})
         world.model(name, text.format(*(f"{world.schema}.{key}" for key in keys)))
     update = bool(os.environ.get("DD_UPDATE_FIXTURES"))
     failures: list[str] = []

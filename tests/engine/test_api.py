@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ def test_rows_of_every_type(spark: Any, tmp_path: Any, request: pytest.FixtureRe
     states = {}
     for step, rows in enumerate(([], [(4,), (4,), (None,)], [(5,)], [(6,)])):
         if step == 2:
-            request.getfixturevalue("in_spark")
+            world.storage = replace(world.storage, thresholds=request.getfixturevalue("in_spark"))
         world.insert("t", rows)
         if step:
             world.delete("t", [(step,)])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.render.arranged import is_sorted_by
 from tests.oracle import Table, World
 
@@ -45,10 +45,9 @@ def _customer(rng: random.Random) -> tuple[Any, ...]:
     return rng.randint(0, 9), rng.choice([None, "a", "b"])
 
 
-def test_rows_stay_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "ARRANGED_ROWS", 0)
-    monkeypatch.setattr(thresholds, "ARRANGED_SHARE", 0)
-    world = World(spark, tmp_path, {name: Table(ddl) for name, ddl in TABLES.items()})
+def test_rows_stay_exact(spark: SparkSession, tmp_path: Path) -> None:
+    always = Thresholds(arranged_rows=0, arranged_share=0)
+    world = World(spark, tmp_path, {name: Table(ddl) for name, ddl in TABLES.items()}, always)
     for name, sql in MODELS.items():
         world.model(name, sql)
     rng = random.Random(1)
@@ -66,11 +65,9 @@ def test_rows_stay_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytes
         assert manifest is not None and any(state.startswith("by.") for state in manifest.inner), name
 
 
-def test_it_is_read_instead_of_the_input(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(thresholds, "ARRANGED_ROWS", 1_000)
-    world = World(spark, tmp_path, {name: Table(ddl) for name, ddl in TABLES.items()})
+def test_it_is_read_instead_of_the_input(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tables = {name: Table(ddl) for name, ddl in TABLES.items()}
+    world = World(spark, tmp_path, tables, Thresholds(arranged_rows=1_000))
     world.insert("o", [(i, i % 500, None, None, None) for i in range(2_000)])
     world.insert("c", [(1, "a")])
     world.model("m", MODELS["joined"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ def world(spark: SparkSession, tmp_path: Path) -> World:
 @pytest.mark.parametrize("engine", ["driver", "spark"])
 def test_files_are_sorted(world: World, engine: str, request: pytest.FixtureRequest) -> None:
     if engine == "spark":
-        request.getfixturevalue("in_spark")
+        world.storage = replace(world.storage, thresholds=request.getfixturevalue("in_spark"))
     for _ in range(2):
         world.step(arranged_by=(ORDER,), fallback="error")
         world.check()

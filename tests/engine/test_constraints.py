@@ -143,11 +143,10 @@ def _stored(place: CollectionStore, log: Log | None, schema: Schema, table: pa.T
 def test_only_what_keeps_to_them_is_stored(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, how: str
 ) -> None:
-    if how == "in_spark":
-        request.getfixturevalue("in_spark")
+    thresholds = request.getfixturevalue("in_spark") if how == "in_spark" else None
     rng = random.Random(how)
     all_of_them = [NOT_NULL, CHECK, UNIQUE, KEY, FLOATS, BY_SPARK]
-    world = World(spark, tmp_path, {"t": Table(ROWS, [(i, 1, f"{i:02d}", i + 0.5) for i in range(4)])})
+    world = World(spark, tmp_path, {"t": Table(ROWS, [(i, 1, f"{i:02d}", i + 0.5) for i in range(4)])}, thresholds)
     world.model("m", "SELECT k, v, s, x FROM {t}")
     key, refused = 10, Counter[str]()
     for step in range(5 if how == "driver" else 4):
@@ -251,9 +250,9 @@ def test_checks_that_make_no_sense(spark: SparkSession, tmp_path: Path, expressi
 
 @pytest.mark.parametrize("how", ["driver", "in_spark"])
 def test_columns_of_a_contract(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, how: str) -> None:
-    if how == "in_spark":
-        request.getfixturevalue("in_spark")
-    world = World(spark, tmp_path, {"t": Table(ROWS + ", a ARRAY<STRUCT<p: INT>>", [(1, 1, "a", 0.5, None)])})
+    thresholds = request.getfixturevalue("in_spark") if how == "in_spark" else None
+    table = Table(ROWS + ", a ARRAY<STRUCT<p: INT>>", [(1, 1, "a", 0.5, None)])
+    world = World(spark, tmp_path, {"t": table}, thresholds)
     world.model("m", "SELECT k, a, `s` AS `odd. name` FROM {t}")
     right = (("odd. name", "string"), ("K", "integer"), ("a", "array<struct<p:int>>"))
     world.step(contract=Contract(right, (Constraint("unique", ("odd. name",)), Constraint("not_null", ("K",)))))

@@ -11,7 +11,7 @@ import pytest
 from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
@@ -41,8 +41,8 @@ def _ticked(cell: str) -> list[str]:
 def test_the_plan_is_as_documented(spark: SparkSession, line: tuple[str, str, list[str], list[str]]) -> None:
     _, sql, operators, states = line
     schemas = {name: schema_of(spark.createDataFrame([], ddl).schema) for name, ddl in TABLES.items()}
-    inputs = {relation.key: Input(relation.key, schemas[relation.key]) for relation in relations(sql)}
-    plan = compile_model(LazySession.of(spark), "m", sql, inputs).plan
+    inputs = {relation.key: Input(relation.key, schemas[relation.key]) for relation in parsed(sql).relations}
+    plan = compile_model(LazySession.of(spark), "m", parsed(sql), inputs).plan
     shown = explain(plan)
     for operator in operators:
         assert operator in shown, shown

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -59,7 +60,7 @@ def _over_table(example: str) -> str:
 
 def _outcome(spark: SparkSession, sql: str, inputs: dict[str, Input]) -> tuple[str, str]:
     try:
-        fallbacks = compile_model(LazySession.of(spark), "m", sql, inputs).plan.fallbacks
+        fallbacks = compile_model(LazySession.of(spark), "m", parsed(sql), inputs).plan.fallbacks
     except UnsupportedSQL as refused:
         if not _is_query(spark, sql):
             return NO_QUERY, ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.render import groups
 from tests.oracle import Table, World
 
@@ -74,9 +74,8 @@ DDL = "k STRING, ts INT, v INT, d DECIMAL(10,2), f DOUBLE, s STRING"
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(thresholds, "RECOMPUTED_ROWS", seed % 2 * 4)
-    world = World(spark, tmp_path, {"t": Table(DDL)})
+def test_it_stays_exact(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    world = World(spark, tmp_path, {"t": Table(DDL)}, Thresholds(recomputed_rows=seed % 2 * 4))
     for name, sql in MODELS.items():
         world.model(name, sql)
     rng = random.Random(seed)
@@ -95,11 +94,10 @@ def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 def test_a_partition_that_grows_at_its_end_is_not_read(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thresholds, "RECOMPUTED_ROWS", 0)
     recomputed: list[int] = []
     moved = groups.moved
     monkeypatch.setattr(groups, "moved", lambda *args: recomputed.append(world.time) or moved(*args))
-    world = World(spark, tmp_path, {"t": Table("k STRING, ts INT, v INT")})
+    world = World(spark, tmp_path, {"t": Table("k STRING, ts INT, v INT")}, Thresholds(recomputed_rows=0))
     world.insert("t", [("x", ts, ts) for ts in range(20)])
     world.model(
         "m",

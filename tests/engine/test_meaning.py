@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from tests.frontend.test_meaning import SALES, Case, T, U, cases, row_sales, row_t, row_u
 from tests.oracle import Table, World
@@ -56,7 +56,8 @@ def run(spark: SparkSession, folder: Path, chosen: list[Case], steps: int, seed:
     tables = {"t": Table(T), "u": Table(U), "sales": Table(SALES), "e": Table("k INT, v BIGINT")}
     world = World(spark, folder, tables)
     for i, case in enumerate(chosen):
-        text, keys = template(case.sql, {relation.key: None for relation in relations(case.sql)})
+        query = parsed(case.sql)
+        text, keys = template(query, {relation.key: None for relation in query.relations})
         world.model(f"m{i}", text.format(*(f"{world.schema}.{key.split('.')[-1]}" for key in keys)))
     failures: list[str] = []
     number = 0

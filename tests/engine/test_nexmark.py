@@ -10,8 +10,9 @@ import pytest
 from benchmarks import rounds
 from benchmarks.nexmark.feed import Feed
 from benchmarks.nexmark.run import QUERIES, sources
+from dbt_incremental_dd.core.thresholds import Thresholds
 from tests.engine.plans import assert_as_before
-from tests.engines import all_in_spark
+from tests.engines import engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,17 +42,16 @@ def test_plans_are_as_before(spark: SparkSession, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_all_in_spark", [False, True], ids=["on the driver", "in Spark"])
 def test_all_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path, is_all_in_spark: bool) -> None:
-    with all_in_spark(is_all_in_spark):
-        run(spark, tmp_path, None)
+    run(spark, tmp_path, None, engine(is_all_in_spark))
 
 
 def test_some_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: Path) -> None:
     run(spark, tmp_path, ["q06", "q11", "q15"])
 
 
-def run(spark: SparkSession, folder: Path, only: list[str] | None) -> None:
+def run(spark: SparkSession, folder: Path, only: list[str] | None, thresholds: Thresholds | None = None) -> None:
     """Two rounds after a first load of 3,000 events."""
     feed = Feed(folder, 0.003, 0.03)
     spark.sql("CREATE DATABASE IF NOT EXISTS nexmark")
     models = rounds.requests("nexmark", QUERIES, sources(folder), only)
-    assert not rounds.run(spark, folder, feed, models, rounds=2)
+    assert not rounds.run(spark, folder, feed, models, rounds=2, thresholds=thresholds)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -37,7 +38,7 @@ def test_frames_of_intervals_and_table_queries(spark: SparkSession, tmp_path: Pa
     for i, sql in enumerate((*FRAMES, *TABLES)):
         world.model(f"m{i}", sql)
         reasons = compile_model(
-            LazySession.of(spark), "m", sql.replace("{t}", "t"), {"t": Input("t", schema)}
+            LazySession.of(spark), "m", parsed(sql.replace("{t}", "t")), {"t": Input("t", schema)}
         ).plan.fallbacks
         assert all(len(reason.split()) > 2 and "()" not in reason for reason in reasons), reasons
         assert sql in FRAMES or not reasons, reasons

@@ -10,6 +10,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -120,7 +121,7 @@ def test_aggregates_beside_window_functions_that_are_written_alike(spark: SparkS
 
 def _compile(spark: SparkSession, sql: str) -> tuple[str, ...]:
     schema = schema_of(spark.createDataFrame([], DDL).schema)
-    return tuple(compile_model(LazySession.of(spark), "m", sql, {"t": Input("t", schema)}).plan.fallbacks)
+    return tuple(compile_model(LazySession.of(spark), "m", parsed(sql), {"t": Input("t", schema)}).plan.fallbacks)
 
 
 def test_functions_of_the_users_own(spark: SparkSession, tmp_path: Path) -> None:

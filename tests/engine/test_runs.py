@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.runtime import relation
 from dbt_incremental_dd.runtime.compact import compact
@@ -322,9 +322,8 @@ def test_an_extreme_whose_equal_came_and_went_is_kept(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, where: str | None
 ) -> None:
     """One delta holds a row and its retraction, beside the retraction of the stored extreme."""
-    if where is not None:
-        request.getfixturevalue(where)
-    world = World(spark, tmp_path, {"t": Table("k INT, v INT")})
+    thresholds = request.getfixturevalue(where) if where is not None else None
+    world = World(spark, tmp_path, {"t": Table("k INT, v INT")}, thresholds)
     world.model("m", "SELECT k, min(v) AS lo, max(v) AS hi FROM {t} GROUP BY k")
     world.insert("t", [(1, 5), (1, 7), (1, 9), (2, 5), (2, 9)])
     world.step()
@@ -351,12 +350,9 @@ def test_many_columns(spark: SparkSession, tmp_path: Path) -> None:
         world.check()
 
 
-def test_a_query_under_way_finds_files_that_its_view_can_sum_up(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_under_way_finds_files_that_its_view_can_sum_up(spark: SparkSession, tmp_path: Path) -> None:
     """Its text is read first, and the files of its folder are listed then: none may have come that take another sum."""
-    monkeypatch.setattr(thresholds, "SUMMED_ROWS", 0)
-    world = World(spark, tmp_path, {"t": Table("k INT")})
+    world = World(spark, tmp_path, {"t": Table("k INT")}, Thresholds(summed_rows=0))
     world.model("m", "SELECT k FROM {t}")
     world.insert("t", [(1,), (2,)])
     world.step()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.core.thresholds import Thresholds
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -68,9 +69,8 @@ def test_all_are_exact_as_time_passes(spark: SparkSession, tmp_path: Path) -> No
     run(spark, tmp_path, list(QUERIES), [(0, 0), (3, 0), (0.001, 3), (30, 4), (70, 0)])
 
 
-@pytest.mark.usefixtures("in_spark")
-def test_exact_in_spark_as_time_passes(spark: SparkSession, tmp_path: Path) -> None:
-    run(spark, tmp_path, list(QUERIES)[::4], [(0, 0), (30, 2)])
+def test_exact_in_spark_as_time_passes(spark: SparkSession, tmp_path: Path, in_spark: Thresholds) -> None:
+    run(spark, tmp_path, list(QUERIES)[::4], [(0, 0), (30, 2)], thresholds=in_spark)
 
 
 def run(
@@ -79,10 +79,11 @@ def run(
     titles: list[str],
     steps: list[tuple[float, int]],
     queries: dict[str, str] = QUERIES,
+    thresholds: Thresholds | None = None,
 ) -> None:
     """Steps of hours that pass and rows that arrive; all failures are told together."""
     rng = random.Random(4)
-    world = World(spark, folder, {"ev": Table(DDL)})
+    world = World(spark, folder, {"ev": Table(DDL)}, thresholds)
     for title in titles:
         world.model(f"m_{title.replace(' ', '_')}", queries[title])
     now = START

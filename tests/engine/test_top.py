@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.render import top
 from tests.oracle import Table, World
 
@@ -30,9 +30,8 @@ def _row(rng: random.Random) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("reserve", [1, 4])
-def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reserve: int) -> None:
-    monkeypatch.setattr(thresholds, "KEPT_ROWS", reserve)
-    world = World(spark, tmp_path, {"t": Table("v INT, s STRING")})
+def test_it_stays_exact(spark: SparkSession, tmp_path: Path, reserve: int) -> None:
+    world = World(spark, tmp_path, {"t": Table("v INT, s STRING")}, Thresholds(kept_rows=reserve))
     for name, sql in MODELS.items():
         world.model(name, sql)
     rng = random.Random(reserve)
@@ -46,11 +45,10 @@ def test_it_stays_exact(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 def test_the_input_is_read_only_where_the_reserve_is_used_up(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thresholds, "KEPT_ROWS", 3)
     read: list[int] = []
     first = top._first
     monkeypatch.setattr(top, "_first", lambda *args: read.append(world.time) or first(*args))
-    world = World(spark, tmp_path, {"t": Table("v INT")})
+    world = World(spark, tmp_path, {"t": Table("v INT")}, Thresholds(kept_rows=3))
     world.insert("t", [(v,) for v in range(50)])
     world.model("m", "SELECT v FROM {t} ORDER BY v LIMIT 2")
     world.step()

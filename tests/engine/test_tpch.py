@@ -11,7 +11,7 @@ from benchmarks import rounds
 from benchmarks.tpch.feed import Feed
 from benchmarks.tpch.run import QUERIES, sources
 from tests.engine.plans import assert_as_before
-from tests.engines import all_in_spark
+from tests.engines import engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,5 +53,4 @@ def test_all_queries_are_exact_after_every_round(spark: SparkSession, tmp_path: 
     feed = Feed(tmp_path, 0.01, 0.002)
     spark.sql("CREATE DATABASE IF NOT EXISTS tpch")
     models = rounds.requests("tpch", QUERIES, sources(tmp_path), None)
-    with all_in_spark(is_all_in_spark):
-        assert not rounds.run(spark, tmp_path, feed, models, rounds=2)
+    assert not rounds.run(spark, tmp_path, feed, models, rounds=2, thresholds=engine(is_all_in_spark))

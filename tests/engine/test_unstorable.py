@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -71,7 +72,7 @@ def test_columns_are_refused_by_name(spark: SparkSession, has_time: bool, sql: s
         pytest.skip("in this Spark no column has TIME")
     schema = schema_of(spark.createDataFrame([], DDL).schema)
     with pytest.raises(UnsupportedSQL) as refused:
-        compile_model(LazySession.of(spark), "m", sql, {"t": Input("t", schema)})
+        compile_model(LazySession.of(spark), "m", parsed(sql), {"t": Input("t", schema)})
     assert refused.value.construct == f"column i has {COLUMNS[sql]}"
     assert "CAST(i AS STRING)" in refused.value.remedy
 

@@ -7,10 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
@@ -68,9 +69,14 @@ def spec_of(
 class Reader:
     """A topic as a source; ``take`` brings it one step further, ``rows`` are its contents."""
 
-    def __init__(self, spark: SparkSession, folder: Path, spec: SourceSpec) -> None:
+    thresholds: ClassVar[Thresholds] = Thresholds()
+    """Of a reader that is given none."""
+
+    def __init__(
+        self, spark: SparkSession, folder: Path, spec: SourceSpec, thresholds: Thresholds | None = None
+    ) -> None:
         self.spark = spark
-        self.storage = Storage(str(folder / "state"))
+        self.storage = Storage(str(folder / "state"), thresholds=thresholds or self.thresholds)
         self.spec = spec
         self.time = 100
         self.notes: list[str] = []

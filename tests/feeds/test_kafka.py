@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.sources.connectors.kafka import client, in_spark
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker
@@ -37,8 +37,8 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
     monkeypatch.setattr(in_spark, "read", noted)
     if request.param != "client":
-        for name in ("LOCAL_ROWS", "TAKEN_ROWS", "PROBED_ROWS", "FOUND_ROWS"):
-            monkeypatch.setattr(thresholds, name, 1)
+        few = Thresholds(local_rows=1, taken_rows=1, probed_rows=1, found_rows=1)
+        monkeypatch.setattr(Reader, "thresholds", few)
         monkeypatch.setattr(client, "_AT_A_TIME", 5)
     yield request.param
     assert bool(asked) is (request.param != "client")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.sources.connectors.kafka import client
 from tests.feeds.kafka import Reader, Writer, kafka, spark, spec_of
 from tests.servers.kafka import Broker
@@ -43,7 +43,7 @@ def schemas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """By the client alone, or by way of files."""
     if request.param == "files":
-        monkeypatch.setattr(thresholds, "TAKEN_ROWS", 1)
+        monkeypatch.setattr(Reader, "thresholds", Thresholds(taken_rows=1))
         monkeypatch.setattr(client, "_AT_A_TIME", 5)
     return str(request.param)
 

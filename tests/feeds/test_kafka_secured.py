@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.sources.connectors.kafka import feed
 from dbt_incremental_dd.sources.connectors.kafka import in_spark as connector
 from tests.feeds.kafka import Reader, Writer, spark, spec_of
@@ -38,18 +39,26 @@ def test_messages_by_the_client(spark: SparkSession, safe: Secured, tmp_path: Pa
 
 
 def test_messages_by_spark(
-    spark: SparkSession, safe: Secured, tmp_path: Path, in_spark: None, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, safe: Secured, tmp_path: Path, in_spark: Thresholds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[object] = []
     read = connector.read
     monkeypatch.setattr(connector, "read", lambda *given: found.append(read(*given)) or found[-1])
-    _follow(spark, safe, tmp_path, "by_spark", {**safe.client(), **safe.java()})
+    _follow(spark, safe, tmp_path, "by_spark", {**safe.client(), **safe.java()}, in_spark)
     assert len(found) == 3 and None not in found
 
 
-def _follow(spark: SparkSession, safe: Secured, folder: Path, topic: str, options: dict[str, str]) -> None:
+def _follow(
+    spark: SparkSession,
+    safe: Secured,
+    folder: Path,
+    topic: str,
+    options: dict[str, str],
+    thresholds: Thresholds | None = None,
+) -> None:
     safe.broker.create(topic, 2)
-    reader = Reader(spark, folder, spec_of(safe.servers, topic, options=options, envelope="append"))
+    spec = spec_of(safe.servers, topic, options=options, envelope="append")
+    reader = Reader(spark, folder, spec, thresholds)
     writer = Writer(safe.broker, topic)
     for ids in ((1, 2, 3), (4, 5), range(6, 40)):
         writer.send(*rows(*ids))

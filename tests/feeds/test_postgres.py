@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.sources.connectors.postgres import spool
 from tests.feeds.postgres import Feed
 
@@ -100,7 +101,7 @@ def test_values_that_an_update_leaves_alone(feed: Feed) -> None:
 def test_many_changes(feed: Feed, monkeypatch: pytest.MonkeyPatch, few: bool) -> None:
     """Also where only a few of them are held in memory, by key and by row, whatever comes twice."""
     if not few:
-        monkeypatch.setattr(thresholds, "TAKEN_ROWS", 7)
+        feed.storage = replace(feed.storage, thresholds=Thresholds(taken_rows=7))
         monkeypatch.setattr(spool, "MOST_BYTES", 2_000)
     feed.sql(
         "CREATE TABLE t (id int PRIMARY KEY, n int, v text)",
@@ -129,9 +130,9 @@ def test_many_changes(feed: Feed, monkeypatch: pytest.MonkeyPatch, few: bool) ->
 
 
 @pytest.mark.parametrize("few", [True, False])
-def test_truncate(feed: Feed, monkeypatch: pytest.MonkeyPatch, few: bool) -> None:
+def test_truncate(feed: Feed, few: bool) -> None:
     if not few:
-        monkeypatch.setattr(thresholds, "TAKEN_ROWS", 2)
+        feed.storage = replace(feed.storage, thresholds=Thresholds(taken_rows=2))
     feed.sql(
         "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY, a int REFERENCES a)",
         "CREATE TABLE c (n int); ALTER TABLE c REPLICA IDENTITY FULL",

@@ -8,13 +8,14 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.sources.connectors.postgres import spool
 from tests.feeds.postgres import Feed
 from tests.servers.postgres import Postgres
@@ -88,7 +89,7 @@ def test_random_transactions(feed: Feed, monkeypatch: pytest.MonkeyPatch, seed: 
     feed.sql(*DDL, *(statement(rng) for _ in range(40)))
     specs = [feed.spec(name) for name in TABLES]
     if seed == 3:  # many put aside all the time
-        monkeypatch.setattr(thresholds, "TAKEN_ROWS", 4)
+        feed.storage = replace(feed.storage, thresholds=Thresholds(taken_rows=4))
         monkeypatch.setattr(spool, "MOST_BYTES", 5_000)
     for round in range(5 if seed == 3 else 12):
         taken = specs if round else specs[:2]

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, ParseException
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -48,10 +48,10 @@ def test_mistakes(spark: SparkSession, tables: dict[str, Input], part: int) -> N
 def _check(spark: SparkSession, tables: dict[str, Input], sql: str) -> bool:
     """Whether the query compiles without Spark; then Spark has to say the same."""
     try:
-        inputs = {relation.key: tables[relation.key] for relation in relations(sql)}
+        inputs = {relation.key: tables[relation.key] for relation in parsed(sql).relations}
     except (UnsupportedSQL, KeyError):
         return False
-    compiled = compiled_on_driver(LazySession.of(spark), "m", sql, inputs)
+    compiled = compiled_on_driver(LazySession.of(spark), "m", parsed(sql), inputs)
     if compiled is None:
         return False
     assert _by_spark(spark, sql, inputs) == compiled[1], sql
@@ -59,7 +59,7 @@ def _check(spark: SparkSession, tables: dict[str, Input], sql: str) -> bool:
 
 
 def _by_spark(spark: SparkSession, sql: str, inputs: dict[str, Input]) -> Schema | str:
-    text, keys = template(sql, inputs)
+    text, keys = template(parsed(sql), inputs)
     try:
         return PlanTypes(LazySession.of(spark), {}).of_sql(text, [inputs[key].schema for key in keys])
     except (AnalysisException, ParseException) as error:

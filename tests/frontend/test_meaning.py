@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.lower import lower
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.logical.dialect import VerbatimSpark
 from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.logical.nodes import Fallback, Join, Map, Negate, Node, OuterJoin, Reduce, Union, Window
 from dbt_incremental_dd.logical.passes import optimize
@@ -108,23 +109,32 @@ def row_u(rng: random.Random, i: int) -> tuple[Any, ...]:
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, Input], case: Case) -> None:
     wanted = spark.sql(case.sql)
-    inputs = {relation.key: tables[relation.key] for relation in relations(case.sql)}
+    query = parsed(case.sql)
+    before = _links(query)
+    inputs = {relation.key: tables[relation.key] for relation in query.relations}
     types = PlanTypes(LazySession.of(spark), {given.collection: given.schema for given in inputs.values()})
-    text, keys = template(case.sql, inputs)
+    text, keys = template(query, inputs)
     output = types.of_sql(text, [inputs[key].schema for key in keys])
-    query = lower(case.sql, inputs, output, types.of_sql)
-    plan = optimize(query.plan)
-    shown = f"lowered:\n{explain(query.plan)}\noptimized:\n{explain(plan)}"
-    assert plan.columns == query.plan.columns, shown
-    assert not untied(plan, query.plan), shown
-    made = frame(plan, spark).toDF(*query.names)
+    lowered = lower(query, inputs, output, types.of_sql)
+    assert _links(query) == before
+    plan = optimize(lowered.plan)
+    shown = f"lowered:\n{explain(lowered.plan)}\noptimized:\n{explain(plan)}"
+    assert plan.columns == lowered.plan.columns, shown
+    assert not untied(plan, lowered.plan), shown
+    made = frame(plan, spark).toDF(*lowered.names)
     assert _types(made) == _types(wanted), shown
-    for node in {id(node): node for node in query.plan.walk() if _has_own_types(node)}.values():
+    for node in {id(node): node for node in lowered.plan.walk() if _has_own_types(node)}.values():
         assert types.of(node) == schema_of(frame(node, spark).schema), f"{explain(node)}\n{shown}"
     missing, extra = _difference(wanted, made)
     assert not extra and not missing, f"extra {extra}, missing {missing}\n{shown}"
     reasons = {node.reason for node in plan.walk() if isinstance(node, Fallback)}
     assert reasons == ({case.fallback} if case.fallback else set()), shown
+
+
+def _links(query: ParsedQuery) -> tuple[str, list[tuple[object, ...]]]:
+    """The query's tree: its text, and how its nodes hang together."""
+    nodes = [(id(node), type(node), id(node.parent), node.arg_key, node.index) for node in query.tree.walk()]
+    return query.tree.sql(dialect=VerbatimSpark), nodes
 
 
 def _has_own_types(node: Node) -> bool:

@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.nodes import Fallback
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes
@@ -110,7 +111,7 @@ def _answer(spark: SparkSession, sql: str) -> list[str] | str:
 
 def _ours(spark: SparkSession, types: PlanTypes, sql: str, inputs: dict[str, Input]) -> list[str] | str:
     try:
-        query, _ = _query(types, "m", sql, inputs)
+        query, _ = _query(types, "m", parsed(sql), inputs)
     except UnsupportedSQL:
         return "refused"
     if any(isinstance(node, Fallback) for node in query.plan.walk()):

@@ -11,14 +11,12 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core import thresholds
-from tests.engines import all_in_spark
+from tests.engines import engine
 from tests.fuzz.grammar import DDL, Grammar
 from tests.oracle import NoAnswer, Table, World
 
@@ -71,30 +69,22 @@ def group(spark: SparkSession, folder: Path, seed: int, size: int, depth: int, s
     """Cases of one world; of each that failed, how it did first."""
     rng = random.Random(seed)
     grammar = Grammar(rng)
-    world = World(spark, folder, {"a": Table(DDL), "b": Table(DDL)})
+    number = seed // _TOGETHER
+    thresholds = engine(number % 3 == 2)
+    if number % 2 == 0:  # windows' partitions are extended where they can be, however small
+        thresholds = replace(thresholds, recomputed_rows=0)
+    world = World(spark, folder, {"a": Table(DDL), "b": Table(DDL)}, thresholds)
     for i in range(size):
         world.model(f"m{i}", grammar.query(_depth(rng, depth)))
     failures: dict[str, str] = {}
-    number = seed // _TOGETHER
-    with _large_partitions(number % 2 == 0), all_in_spark(number % 3 == 2):
-        for step in range(steps):
-            for name in world.tables:
-                change(world, name, rng, step)
-            for failure in world.step_and_check_each(threads=_THREADS, fallback="error"):
-                name = failure.split(":")[0]
-                failures.setdefault(name, f"step {step}, {failure}")
-                world.models.pop(name)
+    for step in range(steps):
+        for name in world.tables:
+            change(world, name, rng, step)
+        for failure in world.step_and_check_each(threads=_THREADS, fallback="error"):
+            name = failure.split(":")[0]
+            failures.setdefault(name, f"step {step}, {failure}")
+            world.models.pop(name)
     return list(failures.values())
-
-
-@contextmanager
-def _large_partitions(are_all: bool) -> Iterator[None]:
-    """Windows' partitions are extended where they can be, however small."""
-    before, thresholds.RECOMPUTED_ROWS = thresholds.RECOMPUTED_ROWS, 0 if are_all else thresholds.RECOMPUTED_ROWS
-    try:
-        yield
-    finally:
-        thresholds.RECOMPUTED_ROWS = before
 
 
 def _depth(rng: random.Random, most: int) -> int:

@@ -11,6 +11,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import INTEGER
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.lower import lower
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.joins import components
@@ -70,7 +71,7 @@ def plans(sql: str) -> tuple[Node, Node]:
     """The plan as it is lowered, and as it is optimized."""
     count = 2 if re.match("SELECT (a.v|b.z), ", sql) else 4 if "SELECT * FROM (" in sql and "EXCEPT" in sql else 1
     output = Schema(tuple(Column(f"o{i}", INTEGER) for i in range(count)))
-    query = lower(sql, INPUTS, output, _analyze)
+    query = lower(parsed(sql), INPUTS, output, _analyze)
     plan = optimize(query.plan)
     assert not any(isinstance(node, Fallback) for node in each_once(plan)), explain(plan)
     return query.plan, plan

@@ -21,7 +21,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import INTEGER
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.lower import lower
-from dbt_incremental_dd.frontend.relations import parse
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.explain import describe
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.nodes import Fallback, Node
@@ -59,8 +59,9 @@ def read(path: Path) -> list[Block]:
 
 def lowered(sql: str) -> Node:
     """The plan of a query before any pass."""
-    count = len(parse(sql).selects)  # type: ignore[attr-defined]
-    plan = lower(sql, INPUTS, Schema(tuple(Column(f"o{i}", INTEGER) for i in range(count))), _analyze).plan
+    query = parsed(sql)
+    count = len(query.tree.selects)
+    plan = lower(query, INPUTS, Schema(tuple(Column(f"o{i}", INTEGER) for i in range(count))), _analyze).plan
     assert not any(isinstance(node, Fallback) for node in each_once(plan)), text(plan)
     return plan
 

@@ -21,7 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
 
-from dbt_incremental_dd.frontend.relations import parse
+from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import block_template
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 from dbt_incremental_dd.logical.expr import Expr
@@ -293,7 +293,7 @@ def test_sparks_own_examples(spark: SparkSession) -> None:
 
 def _query_differs(spark: SparkSession, text: str) -> str:
     """Why the query that is printed is another one; empty where it is the same, or none to Spark."""
-    made, keys = block_template(parse(text))
+    made, keys = block_template(parsed(text).tree)
     printed = made.format(*keys)
     answer = "" if _words(printed) == _words(text) else _answer(spark, text)
     if not answer:

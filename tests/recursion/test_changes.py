@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_incremental_dd import open
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.trace import tiers
 from tests.oracle import Table, World
 from tests.recursion.graphs import KINDS, Edit, Graph
@@ -38,7 +39,15 @@ class Changing:
     """A graph in a world, all queries that suit it as models over it, and its edits, numbered from 1."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, kind: str, size: int, seed: int, extra: bool, empty: bool = False
+        self,
+        spark: SparkSession,
+        folder: Path,
+        kind: str,
+        size: int,
+        seed: int,
+        extra: bool,
+        empty: bool = False,
+        thresholds: Thresholds | None = None,
     ) -> None:
         self._rng = random.Random(f"{kind} {seed}")
         self._graph = Graph(kind, size)
@@ -47,7 +56,7 @@ class Changing:
         self.edges = [] if empty else self._graph.first_edges(self._rng)
         self.sources = [] if empty else self._graph.first_sources(self._rng)
         tables = {"edges": Table(EDGES, self.edges), "sources": Table(SOURCES, self.sources)}
-        self._world = World(spark, folder, tables)
+        self._world = World(spark, folder, tables, thresholds)
         self._queries = {query.name: query for query in queries(kind, extra)}
         for query in self._queries.values():
             self._world.model(query.name, query.sql)
@@ -162,11 +171,11 @@ def test_all_queries_are_exact_after_each_of_many_edits(spark: SparkSession, tmp
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.usefixtures("merged_at_once", "in_spark")
+@pytest.mark.usefixtures("merged_at_once")
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_queries_are_exact_where_nothing_is_computed_on_the_driver(
-    spark: SparkSession, tmp_path: Path, kind: str
+    spark: SparkSession, tmp_path: Path, in_spark: Thresholds, kind: str
 ) -> None:
-    changing = Changing(spark, tmp_path, kind, SMALL[kind], seed=3, extra=not _FEW)
+    changing = Changing(spark, tmp_path, kind, SMALL[kind], seed=3, extra=not _FEW, thresholds=in_spark)
     for count in (1, 1, 1, 1, 5, 1, 1, 10):
         changing.edit(count)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt_incremental_dd.frontend.relations import relations
+from dbt_incremental_dd.frontend.parsed import parsed
 from tests.recursion.graphs import KINDS, Edge, Graph, Node, shape
 from tests.recursion.iterated import Iterated, plain
 from tests.recursion.queries import EDGES, QUERIES, SOURCES, Query, queries
@@ -137,7 +137,7 @@ def test_edits_change_what_it_answers(query: Query) -> None:
 def test_the_frontend_sees_the_tables_that_it_reads(query: Query) -> None:
     """Not the names that it defines itself."""
     names = {"edges", "sources", *(other.name for other in QUERIES)}
-    read = {relation.key for relation in relations(query.sql.replace("{", "w.").replace("}", ""))}
+    read = {relation.key for relation in parsed(query.sql.replace("{", "w.").replace("}", "")).relations}
     assert read == {f"w.{name}" for name in names if f"{{{name}}}" in query.sql} != set()
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, SourceError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import parse_source
@@ -29,10 +30,18 @@ COLUMNS = {"id": "bigint", "v": "string", "pos": "int"}
 class Reader:
     """A source in a folder; ``take`` brings it one step further, ``rows`` are its contents."""
 
-    def __init__(self, spark: SparkSession, folder: Path, columns: dict[str, Any] | None = None, **meta: Any) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        columns: dict[str, Any] | None = None,
+        *,
+        thresholds: Thresholds | None = None,
+        **meta: Any,
+    ) -> None:
         self.spark = spark
         self.folder = folder
-        self.storage = Storage(str(folder / "state"))
+        self.storage = Storage(str(folder / "state"), thresholds=thresholds or Thresholds())
         (folder / "in").mkdir(exist_ok=True)
         settings = {"path": "in", "format": "json", **meta}
         self.spec = parse_source("s.t", "s.t", settings, COLUMNS if columns is None else columns, str(folder))

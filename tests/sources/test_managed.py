@@ -91,10 +91,10 @@ def test_each_record_on_its_own_day(spark: SparkSession, tmp_path: Path, dtype: 
 def test_a_backfill_equals_daily_runs(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, in_frames: bool
 ) -> None:
-    if in_frames:
-        request.getfixturevalue("in_spark")
+    thresholds = request.getfixturevalue("in_spark") if in_frames else None
     rng = random.Random(in_frames)
-    daily, backfill = Managed(spark, tmp_path / "daily"), Managed(spark, tmp_path / "backfill")
+    daily = Managed(spark, tmp_path / "daily", thresholds=thresholds)
+    backfill = Managed(spark, tmp_path / "backfill", thresholds=thresholds)
     days = [[(rng.randrange(9), rng.randint(day, day + 2), rng.randrange(DAY)) for _ in range(6)] for day in range(4)]
     for events in days:
         backfill.put(*events)

@@ -18,10 +18,13 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, SourceError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 from dbt_incremental_dd.sources.connectors.files.reader import Found, read
 from dbt_incremental_dd.sources.formats.json_lines import is_plain, parse
 from dbt_incremental_dd.sources.records import CORRUPT, FILE
+from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import schema_of
 from tests.sources.test_intake import Reader
 
@@ -137,7 +140,8 @@ def test_lines_of_json(spark: SparkSession, tmp_path: Path) -> None:
 def check_lines(spark: SparkSession, spec: SourceSpec, folder: Path, uris: list[str], is_plain: bool) -> None:
     """Each file is in, or malformed."""
     names = list(LINES)
-    frame = read(spark, spec, Found(uris, aside=str(folder / str(is_plain)), is_plain=is_plain), None)
+    workspace = Workspace(LazySession.of(spark), Storage(str(folder)))
+    frame = read(workspace, spec, Found(uris, aside=str(folder / str(is_plain)), is_plain=is_plain), None)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for row in frame.collect():
         values = row.asDict()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources import partitions
@@ -26,13 +27,15 @@ ODD = ("plain", "a/b=c", "%41 ü", None, "x{y}[z]*?", "07", "2024")
 class Folder:
     """A folder that Spark writes in partitions, and the source that reads it."""
 
-    def __init__(self, spark: SparkSession, root: Path, form: str, typed: bool, **meta: Any) -> None:
+    def __init__(
+        self, spark: SparkSession, root: Path, form: str, typed: bool, thresholds: Thresholds | None = None, **meta: Any
+    ) -> None:
         self.spark, self.path, self.form = spark, f"{root}/in", form
         options = {"header": "true"} if form == "csv" else {}
         settings = {"path": "in", "format": form, "options": options, **meta}
         self.options = options
         self.spec = parse_source("s.p", "s.p", settings, TYPES if typed else {}, str(root))
-        self.storage = Storage(f"{root}/state")
+        self.storage = Storage(f"{root}/state", thresholds=thresholds or Thresholds())
         self.time = 1
 
     def frame(self, first: int, strings: tuple[str | None, ...] = ODD) -> DataFrame:
@@ -58,9 +61,8 @@ class Folder:
 def test_columns_of_folders(
     spark: SparkSession, tmp_path: Path, form: str, way: str, request: pytest.FixtureRequest
 ) -> None:
-    if way == "spark":
-        request.getfixturevalue("in_spark")
-    folder = Folder(spark, tmp_path, form, typed=True, envelope="append")
+    thresholds = request.getfixturevalue("in_spark") if way == "spark" else None
+    folder = Folder(spark, tmp_path, form, typed=True, thresholds=thresholds, envelope="append")
     one, other = folder.frame(0), folder.frame(100)
     folder.write(one)
     _, found = folder.take()

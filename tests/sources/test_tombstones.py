@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.parquet import checksum
 from dbt_incremental_dd.runtime.compact import compact
 from tests.sources.test_intake import Reader
@@ -52,12 +52,11 @@ HISTORIES = {
     ],
 )
 def test_a_delete_outlives_the_rows(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, envelope: str, history: str, where: str
+    spark: SparkSession, tmp_path: Path, envelope: str, history: str, where: str
 ) -> None:
     settings, event = ENVELOPES[envelope]
-    reader = Reader(spark, tmp_path, **settings)
-    if where == "Spark":
-        monkeypatch.setattr(thresholds, "TAKEN_ROWS", 0)
+    thresholds = Thresholds(taken_rows=0) if where == "Spark" else Thresholds()
+    reader = Reader(spark, tmp_path, thresholds=thresholds, **settings)
     batches = HISTORIES[history]
     for number, batch in enumerate(batches):
         reader.write(f"{number}.json", [event(*what) for what in batch])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.sources.envelopes import upsert
 from tests.sources.test_intake import Reader
 
@@ -97,7 +97,9 @@ def test_both_engines_keep_the_law(
     readers = {}
     for where in ("driver", "Spark"):
         (tmp_path / where).mkdir()
-        readers[where] = Reader(spark, tmp_path / where, COLUMNS, envelope="upsert", **SETTINGS[title])
+        thresholds = Thresholds(taken_rows=0) if where == "Spark" else Thresholds()
+        settings = SETTINGS[title]
+        readers[where] = Reader(spark, tmp_path / where, COLUMNS, thresholds=thresholds, envelope="upsert", **settings)
     for number in range(5):
         records = [record(rng) for _ in range(rng.choice([1, 8, 40]))]
         files = {f"{number}a.json": records[::2], f"{number}b.json": records[1::2]}
@@ -107,7 +109,6 @@ def test_both_engines_keep_the_law(
                 reader.write(name, rows)
             with monkeypatch.context() as patch, caplog.at_level(logging.DEBUG, "dbt_incremental_dd.relation"):
                 if where == "Spark":
-                    patch.setattr(thresholds, "TAKEN_ROWS", 0)
                     patch.setattr("dbt_incremental_dd.sources.connectors.files.connector.read_few", _nothing)
                 reader.take()
             found = Counter(tuple(None if v is None else str(v) for v in row) for row in reader.rows())

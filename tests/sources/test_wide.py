@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engines import all_in_spark
+from tests.engines import engine
 from tests.sources.test_intake import Reader
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ def record(id: int, position: int) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("in_spark", [False, True])
-def test_many_columns_are_upserted(spark: SparkSession, tmp_path: Path, in_spark: bool) -> None:
-    reader = Reader(spark, tmp_path, envelope="upsert", key="id", order_by="pos")
-    with all_in_spark(in_spark):
-        for number in range(3):
-            reader.write(f"{number}.json", [record(id, number) for id in range(number, number + 4)])
-            reader.take()
+@pytest.mark.parametrize("is_in_spark", [False, True])
+def test_many_columns_are_upserted(spark: SparkSession, tmp_path: Path, is_in_spark: bool) -> None:
+    thresholds = engine(is_in_spark)
+    reader = Reader(spark, tmp_path, envelope="upsert", key="id", order_by="pos", thresholds=thresholds)
+    for number in range(3):
+        reader.write(f"{number}.json", [record(id, number) for id in range(number, number + 4)])
+        reader.take()
     assert sorted(row[0] for row in reader.rows()) == [0, 1, 2, 3, 4, 5]

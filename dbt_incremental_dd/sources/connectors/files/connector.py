@@ -112,7 +112,7 @@ def _records(
     if encoding is None or not fresh:
         plain = spec.format == "json" and size <= MOST_BYTES and _are_plain(spec, filesystem, fresh)
         found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
-        return in_spark(workspace, read(workspace.spark, spec, found, stored), estimate), (aside,)
+        return in_spark(workspace, read(workspace, spec, found, stored), estimate), (aside,)
     names = [name.removeprefix(f"{root}/") for name in fresh]
     scratch = copied(storage, spec, filesystem, root=root, names=names, encoding=encoding)
     uris = [f"{spark_uri(scratch)}/{literal(name)}" for name in names]
@@ -122,7 +122,7 @@ def _records(
 
     found = Found(uris, None if base is None else spark_uri(scratch), given, shown, aside)
     try:
-        return in_spark(workspace, read(workspace.spark, in_utf8(spec), found, stored), estimate), (scratch, aside)
+        return in_spark(workspace, read(workspace, in_utf8(spec), found, stored), estimate), (scratch, aside)
     except BaseException:
         storage.remove(scratch)
         raise

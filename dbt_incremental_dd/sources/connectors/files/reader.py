@@ -12,11 +12,9 @@ from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringType, StructField, StructType
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import STRING
-from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files import csv_text
@@ -56,16 +54,17 @@ class Found:
     is_plain: bool = False
 
 
-def read(spark: SparkSession, spec: FilesSpec, found: Found, stored: Schema | None) -> DataFrame:
+def read(workspace: Workspace, spec: FilesSpec, found: Found, stored: Schema | None) -> DataFrame:
     """The files' records in the stored columns, or the declared ones, or those that Spark finds in them; of JSON and
     CSV with the text of what does not fit. Raises SourceError."""
-    wanted = declared(LazySession.of(spark), spec) if stored is None else struct(stored)
+    spark = workspace.spark
+    wanted = declared(workspace.session, spec) if stored is None else struct(stored)
     if wanted is None:
         wanted = _found_columns(spark, spec, found)
     if not found.uris:
         return no_rows(spark, wanted)
     if spec.format == "json" and not is_set(spec.options, "multiLine"):
-        return _json_lines(spark, spec, found, wanted)
+        return _json_lines(workspace, spec, found, wanted)
     if spec.format in ("json", "csv"):
         return _texts(spark, spec, found, wanted)
     frame = _reader(spark, spec, found).schema(wanted).format(str(spec.format)).load(list(found.uris))
@@ -107,16 +106,17 @@ def _own(found: Found, wanted: StructType) -> StructType:
     return StructType([field for field in wanted if field.name.lower() not in found.given])
 
 
-def _json_lines(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType) -> DataFrame:
+def _json_lines(workspace: Workspace, spec: FilesSpec, found: Found, wanted: StructType) -> DataFrame:
     """Lines of which Spark would leave something out are malformed; the others are read by themselves."""
     if found.is_plain:
-        return _by_spark(spark, spec, found, wanted, F.lit(None).cast("string"))
+        return _by_spark(workspace.spark, spec, found, wanted, F.lit(None).cast("string"))
+    spark, most = workspace.spark, workspace.thresholds.malformed_rows
     text, own = F.col(_TEXT), _own(found, wanted)
     options = other_options(spec.options, "lineSep", "multiLine", "mode", "columnNameOfCorruptRecord")
     is_wrong = json_text.is_wrong(text, own, options)
     lines = _lines(spark, spec, found, wanted)
     lines = lines.where(~json_text.is_blank(text))
-    bad = lines.where(is_wrong).select(F.make_valid_utf8(text), FILE).limit(thresholds.MALFORMED_ROWS + 1).collect()
+    bad = lines.where(is_wrong).select(F.make_valid_utf8(text), FILE).limit(most + 1).collect()
     frame = _by_spark(spark, spec, found, wanted, F.lit(None).cast("string"))
     if not bad:
         return frame

@@ -75,7 +75,7 @@ def poll(
     uris = [spark_uri(f"{folders[-1]}/tail.txt")] if end > offset else []
     shown, aside = F.lit(spec.path), storage.scratch("aside")
     found = Found(uris, shown=lambda name: shown, aside=aside, is_plain=plain)
-    frame = read(workspace.spark, in_utf8(spec), found, stored).drop(FILE)
+    frame = read(workspace, in_utf8(spec), found, stored).drop(FILE)
     records = in_spark(workspace, frame, lines)
     return PollResult(records, {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside))
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.local.table import Table
@@ -64,12 +63,12 @@ class _Reader:
 
     def records(self) -> TopicRecords:
         feed, spark = self._feed, self._request.spark
-        if not feed.reads_avro and self._count > thresholds.TAKEN_ROWS:
+        if not feed.reads_avro and self._count > self._request.workspace.thresholds.taken_rows:
             frame = in_spark.read(spark, feed, self._spans)
             if frame is not None:
                 return self._kept_by_spark(frame)
         tables: Iterator[pa.Table] = messages(feed, self._spans)
-        if self._count <= thresholds.TAKEN_ROWS:
+        if self._count <= self._request.workspace.thresholds.taken_rows:
             first = next(tables, None)
             second = next(tables, None)
             if second is None:

@@ -16,7 +16,6 @@ from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.duck.connections import database
@@ -159,7 +158,7 @@ def _plain(uri: str) -> str:
 
 def _read_few(storage: Storage, schema: Schema, parts: Sequence[Part], rows: int) -> pa.Table | None:
     """The rows, without a Spark job; None where there are many, or Arrow might read others than Spark."""
-    if rows > thresholds.TAKEN_ROWS or len(parts) > _MOST_FILES or not is_readable(schema):
+    if rows > storage.thresholds.taken_rows or len(parts) > _MOST_FILES or not is_readable(schema):
         return None
     tables = []
     for part in parts:

@@ -18,7 +18,7 @@ from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
     Relation,
     Update,
 )
-from dbt_incremental_dd.sources.connectors.postgres.spool import Spool, change_schema, is_full, texts, typed
+from dbt_incremental_dd.sources.connectors.postgres.spool import Spool, change_schema, texts, typed
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS
 from dbt_incremental_dd.trace.arrow import arrow_type
@@ -144,7 +144,7 @@ class _ByKey:
     def _put(self, key: Key, row: _Row) -> None:
         self._rows[key] = row
         self._bytes += _size(row.cells or key)
-        if is_full(len(self._rows), self._bytes):
+        if self.spool.wants(len(self._rows), self._bytes):
             self._flush()
 
     def _flush(self) -> None:
@@ -225,7 +225,7 @@ class _ByRow:
         else:
             del self._counts[cells]
         self._bytes += _size(cells)
-        if is_full(len(self._counts), self._bytes):
+        if self.spool.wants(len(self._counts), self._bytes):
             self._flush()
 
     def _flush(self) -> None:

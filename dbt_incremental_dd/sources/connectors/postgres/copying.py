@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
-from dbt_incremental_dd.sources.connectors.postgres.spool import MOST_BYTES, Spool, is_full, typed
+from dbt_incremental_dd.sources.connectors.postgres.spool import MOST_BYTES, Spool, typed
 from dbt_incremental_dd.sources.connectors.postgres.tables import Table, quote_identifier
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -35,7 +35,7 @@ def copied(connection: Connection, storage: Storage, table: Table) -> Spool:
             for line in copy:
                 block.write(line)
                 rows += 1
-                if is_full(rows, block.tell()):
+                if spool.wants(rows, block.tell()):
                     spool.add(_parsed(table, block))
                     block, rows = io.BytesIO(), 0
         if rows:

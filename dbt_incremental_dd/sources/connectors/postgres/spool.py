@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
@@ -27,11 +26,6 @@ MOST_BYTES = 64 << 20
 """Of values, at a time in memory."""
 
 
-def is_full(rows: int, size: int) -> bool:
-    """Whether so many rows and bytes are to be put aside before more are held."""
-    return rows >= thresholds.TAKEN_ROWS or size >= MOST_BYTES
-
-
 @dataclass
 class Spool:
     """Tables of the columns of ``schema``; those that came before the last are in files."""
@@ -47,6 +41,10 @@ class Spool:
     def is_split(self) -> bool:
         """Whether some of it is in files already."""
         return bool(self._paths)
+
+    def wants(self, rows: int, size: int) -> bool:
+        """Whether so many rows and bytes are to be added before more are held."""
+        return rows >= self.storage.thresholds.taken_rows or size >= MOST_BYTES
 
     def add(self, table: pa.Table) -> None:
         """One more table."""

@@ -98,7 +98,8 @@ def _few(
     if sum(file.state[0] for file in files.values()) > _SMALL_BYTES:
         return None
     filesystem, _ = request.storage.filesystem(next(iter(files)))
-    table = read_small(filesystem, list(files), columns, frame.schema)
+    most = request.workspace.thresholds.taken_rows
+    table = read_small(filesystem, list(files), columns, frame.schema, most)
     return None if table is None else on_driver(request.workspace, table, columns)
 
 

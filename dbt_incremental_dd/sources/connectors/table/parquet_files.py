@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core import thresholds
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import TIMESTAMP, TIMESTAMP_NTZ
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable, parquet_dataset
@@ -27,9 +26,10 @@ _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 def read_small(
-    filesystem: pafs.FileSystem, paths: Sequence[str], schema: Schema, declared: StructType
+    filesystem: pafs.FileSystem, paths: Sequence[str], schema: Schema, declared: StructType, most: int
 ) -> pa.Table | None:
-    """The files' rows, with the columns of ``schema``; None where Spark has to read them.
+    """The files' rows, with the columns of ``schema``; None where Spark has to read them, or if they are more than
+    ``most``.
 
     ``declared``: the same columns as Spark has them.
     """
@@ -37,7 +37,7 @@ def read_small(
         return None
     try:
         footers = [pq.read_metadata(path, filesystem=filesystem) for path in paths]
-        if sum(footer.num_rows for footer in footers) > thresholds.TAKEN_ROWS:
+        if sum(footer.num_rows for footer in footers) > most:
             return None
         if not all(_is_alike(footer, schema) for footer in footers):
             return None

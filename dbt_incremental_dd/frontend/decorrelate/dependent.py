@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Environment, LowerQuery
+from dbt_incremental_dd.frontend.decorrelate.domain import distinct_values
 from dbt_incremental_dd.frontend.outer import Outer
 from dbt_incremental_dd.frontend.resolve import Found, Lookup, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Constant, Domain, Id, Join, Map, Node, OuterJoin, Reduce
+from dbt_incremental_dd.logical.nodes import Constant, Id, Node
 
 
 @dataclass(frozen=True)
@@ -66,38 +67,6 @@ def dependent(
         return Tied(block.only, block.columns, tuple(on))
 
     return Dependent(tuple(resolved_column(id) for id in used), tie)
-
-
-def distinct_values(node: Node, outputs: tuple[tuple[Id, Expr], ...]) -> Node:
-    """All values that the expressions have in the plan, perhaps more.
-
-    They are taken from as far below as they are found: what was joined for one subquery is not computed again for
-    the next.
-    """
-    refs = {ref for _, expr in outputs for ref in expr.refs}
-    while (below := _provider(node, refs)) is not None:
-        node = below
-    return Domain(Map(node, outputs))
-
-
-def _provider(node: Node, refs: set[Id]) -> Node | None:
-    """An input that has these columns, where what stands above it only adds others."""
-    match node:
-        case Map() if all(expr.sql == id for id, expr in node.outputs if id in refs):
-            return node.input
-        case OuterJoin(kind="left") if refs <= set(node.left.columns):
-            return node.left
-        case Join() if node.on and all(isinstance(predicate.tree, exp.NullSafeEQ) for predicate in node.on):
-            return next((operand for operand in node.operands if refs <= set(operand.columns)), None)
-        case Join(operands=(first, *others), on=()) if refs <= set(first.columns) and all(map(_is_one_row, others)):
-            return first
-    return None
-
-
-def _is_one_row(node: Node) -> bool:
-    while isinstance(node, Map):
-        node = node.input
-    return isinstance(node, Reduce) and node.global_row
 
 
 def any_query(

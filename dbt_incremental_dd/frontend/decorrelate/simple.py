@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -9,9 +10,8 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import aggregation, find_aggregates, itself, key_columns
-from dbt_incremental_dd.frontend.block import Environment, Filtered, LowerQuery, conjuncts
-from dbt_incremental_dd.frontend.dependent import Computed, Dependent, Tied
-from dbt_incremental_dd.frontend.from_clause import lower_from
+from dbt_incremental_dd.frontend.block import Environment, Filtered, conjuncts
+from dbt_incremental_dd.frontend.decorrelate.dependent import Computed, Dependent, Tied
 from dbt_incremental_dd.frontend.order import is_limited, number
 from dbt_incremental_dd.frontend.resolve import Lookup, first_of, in_scope, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
@@ -39,11 +39,15 @@ class _Part:
 
 @dataclass(frozen=True)
 class SimpleSubqueries:
-    """Each method gives None for a query that is not as simple. ``look`` finds the names of the outside."""
+    """Each method gives None for a query that is not as simple.
+
+    ``look`` finds the names of the outside. ``from_`` lowers the FROM of a SELECT, and raises UnsupportedSQL where it
+    reads the outside.
+    """
 
     look: Lookup
     environment: Environment
-    lower_query: LowerQuery
+    from_: Callable[[exp.Select, Environment], tuple[Node, Scope]]
     filtered: Filtered
 
     def rows(self, query: exp.Expr) -> Dependent | None:
@@ -106,7 +110,7 @@ class SimpleSubqueries:
         where = query.args.get("where")
         on: list[Expr] = []
         try:
-            node, scope = lower_from(query, inner, self.lower_query, self.filtered)
+            node, scope = self.from_(query, inner)
             both = first_of(in_scope(scope), self.look)
             for conjunct in conjuncts(where.this) if where is not None else ():
                 if conjunct.find(exp.Query, exp.Exists):
