@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt_incremental_dd.core.thresholds import Thresholds
 
-IN_SPARK = Thresholds(local_rows=0, task_rows=0, taken_rows=0, probed_rows=0, found_rows=0, joined_rows=0)
+IN_SPARK = Thresholds.of({}, "spark")
 """Nothing is computed on the driver, nor by one task because it is little: all is as with deltas that are too large for
 either."""
 

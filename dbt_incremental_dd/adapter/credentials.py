@@ -14,16 +14,18 @@ from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, Storage, open_storage, state_root_of
 
-_OURS = ("state_root", "storage_options", "server_side_parameters", "thresholds")
+_OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds")
 
 
 @dataclass
 class DifferentialCredentials(SparkCredentials):
     """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs,
-    from which what pyarrow and Spark need is derived; never shown; ``thresholds``: those that are not the defaults."""
+    from which what pyarrow and Spark need is derived; never shown; ``engine``: ``spark`` for every delta, or ``auto``,
+    by which small ones are computed on the driver; ``thresholds``: those that are not the engine's defaults."""
 
     state_root: str = DEFAULT_ROOT
     storage_options: dict[str, str] = field(default_factory=dict, repr=False)
+    engine: str = "auto"
     thresholds: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -40,7 +42,7 @@ class DifferentialCredentials(SparkCredentials):
     def __post_init__(self) -> None:
         try:
             require_method(self.method)
-            Thresholds.of(self.thresholds)
+            Thresholds.of(self.thresholds, self.engine)
         except ConfigError as error:
             raise DbtRuntimeError(str(error)) from error
         super().__post_init__()
@@ -58,4 +60,4 @@ class DifferentialCredentials(SparkCredentials):
 
     def storage(self, project_dir: str) -> Storage:
         """The state root. Raises ConfigError for a store on which commits are not safe."""
-        return open_storage(self.root(project_dir), self.storage_options, Thresholds.of(self.thresholds))
+        return open_storage(self.root(project_dir), self.storage_options, Thresholds.of(self.thresholds, self.engine))

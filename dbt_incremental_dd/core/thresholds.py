@@ -48,8 +48,9 @@ class Thresholds:
     """Minimum ratio of the rows that are searched to those that are found, for the same."""
 
     @staticmethod
-    def of(given: Mapping[str, Any]) -> Thresholds:
-        """The defaults with those that are given. Raises ConfigError, naming the key, for one that is not known, and
+    def of(given: Mapping[str, Any], engine: str = "auto") -> Thresholds:
+        """The engine's defaults with those that are given: ``spark`` computes nothing on the driver, nor by one task
+        because it is little; ``auto`` what is small. Raises ConfigError, naming the key, for one that is not known, and
         for a value that is no number of rows."""
         known = [field.name for field in fields(Thresholds)]
         for name, value in given.items():
@@ -59,4 +60,10 @@ class Thresholds:
                 raise ConfigError(f"unknown setting thresholds.{name}", remedy)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ConfigError(f"thresholds.{name} is {value!r}", "Give a whole number that is not negative.")
-        return Thresholds(**given)
+        if engine not in _ENGINES:
+            raise ConfigError(f"engine is {engine!r}", f"There are {' and '.join(_ENGINES)}.")
+        return Thresholds(**{**_ENGINES[engine], **given})
+
+
+_DRIVERS = ("local_rows", "task_rows", "taken_rows", "probed_rows", "found_rows", "joined_rows")
+_ENGINES: Mapping[str, Mapping[str, int]] = {"auto": {}, "spark": dict.fromkeys(_DRIVERS, 0)}

@@ -35,3 +35,10 @@ def test_a_value_that_is_no_count_is_refused(value: object) -> None:
 def test_all_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text()
     assert all(f"`{field.name}`" in text for field in fields(Thresholds))
+
+
+def test_the_engine_spark_computes_nothing_on_the_driver() -> None:
+    found = Thresholds.of({"kept_rows": 7}, "spark")
+    assert (found.local_rows, found.taken_rows, found.joined_rows, found.kept_rows) == (0, 0, 0, 7)
+    with pytest.raises(ConfigError, match="engine is 'duck'"):
+        Thresholds.of({}, "duck")

@@ -264,7 +264,7 @@ def _few_lines(
     stored: Schema,
 ) -> Relation | None:
     size = sum(info.size or 0 for info in filesystem.get_file_info(list(files)))
-    if size > workspace.most(MOST_BYTES):
+    if not workspace.thresholds.taken_rows or size > workspace.most(MOST_BYTES):
         return None
     tables = []
     for path, partition in files.items():

@@ -104,7 +104,7 @@ def _few(
     workspace: Workspace, spec: FilesSpec, file: BinaryIO, header: bytes, start: int, end: int, columns: Schema | None
 ) -> Relation | None:
     """The lines' records, without a Spark job; None where that might not be what Spark reads."""
-    if columns is None or end - start > workspace.most(MOST_BYTES):
+    if columns is None or not workspace.thresholds.taken_rows or end - start > workspace.most(MOST_BYTES):
         return None
     file.seek(start)
     table = parsed(spec, header + file.read(end - start), columns)

@@ -18,6 +18,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, LONG, STRING
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
 from dbt_incremental_dd.sources.formats import json_lines, json_text
+from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.records import CORRUPT, FILE, GONE, ORDER
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import quote_name, struct
@@ -77,7 +78,8 @@ def _lines(values: Sequence[bytes], stored: Schema) -> pa.Table | None:
     if not values:
         return pa.table({c.name: pa.array([], arrow_type(c.type) or pa.null()) for c in stored})
     data = b"\n".join(values)
-    return json_lines.parse(data, stored) if data.count(b"\n") == len(values) - 1 else None
+    are_few = len(data) <= MOST_BYTES and data.count(b"\n") == len(values) - 1
+    return json_lines.parse(data, stored) if are_few else None
 
 
 def _keys(feed: Feed, keys: pa.ChunkedArray, columns: Schema) -> pa.Table | None:
