@@ -144,7 +144,8 @@ def _skip(
         number = current.place.write_manifest(manifest) if is_other else None
         log = log.commit(Commit(upper=t1 + 1 if t1 > current.last else None, manifest=number))
     description = request.config.description
-    if not is_published(current.place, request.relation, log, schema, description):
+    is_shown = is_published(current.place, request.relation, log, schema, description)
+    if not is_shown or not run.catalog.has_view(request.relation):
         publish(run.catalog, current.place, request.relation, log, schema, anew=False, description=description)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)
