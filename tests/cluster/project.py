@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 class Moved:
     """A copy of an example project, with its data and its state in the store."""
 
-    def __init__(self, name: str, folder: Path, s3: S3, settings: Mapping[str, str], label: str = "") -> None:
+    def __init__(
+        self, name: str, folder: Path, s3: S3, settings: Mapping[str, str], label: str = "", engine: str = "auto"
+    ) -> None:
         self.name = name
         self.folder = folder / (label or name)
         self.root = f"{s3.root}/{label or name}/state"
@@ -35,6 +37,7 @@ class Moved:
             "state_root": self.root,
             "storage_options": s3.options,
             "server_side_parameters": dict(settings),
+            "engine": engine,
         }
         profile = {name: {"target": "cluster", "outputs": {"cluster": output}}}
         (self.folder / "profiles.yml").write_text(json.dumps(profile))

@@ -29,10 +29,10 @@ def cluster(projects: Path) -> Iterator[Cluster]:
         yield found
 
 
-@pytest.mark.parametrize(("name", "size"), [("payments", 2_000), ("wikirecent", 2_000)])
-def test_a_project_on_the_cluster_is_exact(name: str, size: int, cluster: Cluster, s3: S3, projects: Path) -> None:
-    moved = Moved(name, projects, s3, cluster.settings)
-    told = moved.rounds(2, size)
+@pytest.mark.parametrize(("name", "engine"), [("payments", "auto"), ("wikirecent", "spark")])
+def test_a_project_on_the_cluster_is_exact(name: str, engine: str, cluster: Cluster, s3: S3, projects: Path) -> None:
+    moved = Moved(name, projects, s3, cluster.settings, engine=engine)
+    told = moved.rounds(2, 2_000)
     require_exact(told, 2)
     require_deltas(told)
 
@@ -48,7 +48,7 @@ def test_a_project_over_connect_is_exact(cluster: Cluster, s3: S3, projects: Pat
 
 
 def test_a_worker_that_is_killed_during_a_run(cluster: Cluster, s3: S3, projects: Path) -> None:
-    moved = Moved("clickstream", projects, s3, cluster.settings, "killed")
+    moved = Moved("clickstream", projects, s3, cluster.settings, "killed", engine="spark")
     running = moved.start(1, 2_000)
     log = moved.folder / "logs" / "dbt.log"
     deadline = time.monotonic() + 180
