@@ -1,5 +1,8 @@
 """Spark's types as values. Their stored form is Spark's JSON, which Delta shares: ``"long"``, ``"decimal(10,2)"``,
 ``{"type":"array",...}``; a type's ``text`` is that form with sorted keys and no spaces.
+
+Nothing inside a type says that it is never NULL: that is a statement about rows, which changes with a query's plan, and
+tables of Spark do not keep it either. It is read as absent.
 """
 
 from __future__ import annotations
@@ -67,30 +70,28 @@ class Decimal(Type):
 
 @dataclass(frozen=True, eq=False)
 class Array(Type):
-    """``contains_null``: whether an element may be NULL."""
+    """Elements of one type, in order."""
 
     element: Type
-    contains_null: bool = True
 
     @property
     def json(self) -> dict[str, Any]:
-        return {"containsNull": self.contains_null, "elementType": self.element.json, "type": "array"}
+        return {"containsNull": True, "elementType": self.element.json, "type": "array"}
 
 
 @dataclass(frozen=True, eq=False)
 class Map(Type):
-    """``contains_null``: whether a value may be NULL; a key never is."""
+    """Values by keys, none of which is NULL."""
 
     key: Type
     value: Type
-    contains_null: bool = True
 
     @property
     def json(self) -> dict[str, Any]:
         return {
             "keyType": self.key.json,
             "type": "map",
-            "valueContainsNull": self.contains_null,
+            "valueContainsNull": True,
             "valueType": self.value.json,
         }
 
@@ -101,7 +102,6 @@ class Field:
 
     name: str
     type: Type
-    nullable: bool = True
     metadata: str = "{}"
 
     @property
@@ -110,7 +110,7 @@ class Field:
         return {
             "metadata": json.loads(self.metadata),
             "name": self.name,
-            "nullable": self.nullable,
+            "nullable": True,
             "type": self.type.json,
         }
 
@@ -146,17 +146,17 @@ def from_json(value: Any) -> Type:
             return _simple(value)
         case {"type": "struct", "fields": [*fields]}:
             return Struct(tuple(map(_field, fields)))
-        case {"type": "array", "elementType": element, "containsNull": bool(contains_null)}:
-            return Array(from_json(element), contains_null)
-        case {"type": "map", "keyType": key, "valueType": of_values, "valueContainsNull": bool(contains_null)}:
-            return Map(from_json(key), from_json(of_values), contains_null)
+        case {"type": "array", "elementType": element, "containsNull": bool()}:
+            return Array(from_json(element))
+        case {"type": "map", "keyType": key, "valueType": of_values, "valueContainsNull": bool()}:
+            return Map(from_json(key), from_json(of_values))
     raise ValueError(f"there is no type {value.get('type') if isinstance(value, dict) else value!r}")
 
 
 def _field(value: Any) -> Field:
     match value:
-        case {"name": str(name), "type": type, "nullable": bool(nullable), "metadata": dict(metadata)}:
-            return Field(name, from_json(type), nullable, _text(metadata))
+        case {"name": str(name), "type": type, "nullable": bool(), "metadata": dict(metadata)}:
+            return Field(name, from_json(type), _text(metadata))
     raise ValueError(f"{value!r} is no field of a struct")
 
 

@@ -54,9 +54,9 @@ METADATA = st.dictionaries(WORDS, st.sampled_from([None, True, 2**63, 0.5, "é",
 
 
 def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    field = {"name": WORDS, "type": inner, "nullable": st.booleans(), "metadata": METADATA}
-    array = {"type": st.just("array"), "elementType": inner, "containsNull": st.booleans()}
-    of_map = {"type": st.just("map"), "keyType": inner, "valueType": inner, "valueContainsNull": st.booleans()}
+    field = {"name": WORDS, "type": inner, "nullable": st.just(True), "metadata": METADATA}
+    array = {"type": st.just("array"), "elementType": inner, "containsNull": st.just(True)}
+    of_map = {"type": st.just("map"), "keyType": inner, "valueType": inner, "valueContainsNull": st.just(True)}
     struct = {"type": st.just("struct"), "fields": st.lists(st.fixed_dictionaries(field), max_size=3)}
     return st.one_of(*map(st.fixed_dictionaries, (array, of_map, struct)))
 
@@ -94,17 +94,25 @@ def test_so_is_a_schema_s(values: list[Any]) -> None:
 
 def test_types_that_differ_in_any_part_are_others() -> None:
     one = Field("x", LONG)
-    fields = [one, Field("y", LONG), Field("x", INTEGER), Field("x", LONG, False), Field("x", LONG, True, '{"a":1}')]
+    fields = [one, Field("y", LONG), Field("x", INTEGER), Field("x", LONG, '{"a":1}')]
     types: list[Type] = [Struct((field,)) for field in fields]
-    types += [Struct(()), Struct((one, one)), Array(LONG), Array(LONG, False), Array(Array(LONG)), LONG]
-    types += [Map(LONG, STRING), Map(STRING, LONG), Map(LONG, STRING, False), Decimal(10, 2), Decimal(10, 1)]
+    types += [Struct(()), Struct((one, one)), Array(LONG), Array(Array(LONG)), LONG]
+    types += [Map(LONG, STRING), Map(STRING, LONG), Decimal(10, 2), Decimal(10, 1)]
     assert len(set(types)) == len(types)
 
 
 def test_those_that_do_not_are_one() -> None:
     assert Decimal(10, 2) is parse("decimal(10,2)") is from_json("decimal(10, 2)")
-    assert Array(LONG) is Array(Atomic("long"), True) is Array(contains_null=True, element=parse("long"))
+    assert Array(LONG) is Array(Atomic("long")) is Array(element=parse("long"))
     assert LONG != "long" and Atomic("decimal(10,2)") != Decimal(10, 2)
+
+
+def test_what_is_never_null_is_not_part_of_a_type() -> None:
+    """Spark says so by the plan that it sees, and a model's plan is not the one of its query."""
+    kind = pyspark.ArrayType(pyspark.MapType(pyspark.StringType(), pyspark.LongType(), False), False)
+    never = pyspark.StructType().add("x", kind, False)
+    always = Struct((Field("x", Array(Map(STRING, LONG))),))
+    assert parse(never.json()) is from_json(json.loads(never.json())) is always
 
 
 def test_spark_reads_and_writes_the_same() -> None:
@@ -115,7 +123,7 @@ def test_spark_reads_and_writes_the_same() -> None:
     kinds += [pyspark.DecimalType(20, 3), pyspark.CharType(3), pyspark.VarcharType(4), pyspark.VariantType()]
     kinds += [pyspark.DayTimeIntervalType(), pyspark.YearMonthIntervalType(), pyspark.CalendarIntervalType()]
     for i, kind in enumerate(kinds):
-        of = of.add(f"c{i}", pyspark.ArrayType(pyspark.MapType(pyspark.StringType(), kind), False), False, {"x": i})
+        of = of.add(f"c{i}", pyspark.ArrayType(pyspark.MapType(pyspark.StringType(), kind)), True, {"x": i})
     found = parse(of.json())
     assert found.text == of.json() and pyspark.StructType.fromJson(found.json) == of
 

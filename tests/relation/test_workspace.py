@@ -45,9 +45,7 @@ def test_no_column_is_renamed(spark: SparkSession, capsys: pytest.CaptureFixture
         "timestamp_ntz": pa.array([moment] * rows, pa.timestamp("us")),
         "timestamp": pa.array([moment] * rows, pa.timestamp("us", "UTC")),
         "char(3)": pa.array(["a  "] * rows),
-        '{"containsNull":false,"elementType":"integer","type":"array"}': pa.array(
-            [[1, 2]] * rows, pa.list_(pa.int32())
-        ),
+        '{"containsNull":true,"elementType":"integer","type":"array"}': pa.array([[1, 2]] * rows, pa.list_(pa.int32())),
     }
     schema = Schema(tuple(Column(f"c{i}", parse(kind)) for i, kind in enumerate(values)))
     found = local_frame(spark, Table(pa.table(list(values.values()), list(schema.names)), schema))
