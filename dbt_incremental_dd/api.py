@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.manifest import Manifest, SourceManifest, kind_of
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start, Subscription
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
 class Database:
     """All collections under one state root."""
 
-    def __init__(self, state_root: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self.storage = Storage(state_root, dict(storage_options or {}))
+    def __init__(
+        self,
+        state_root: str,
+        storage_options: Mapping[str, str] | None = None,
+        thresholds: Thresholds | None = None,
+    ) -> None:
+        self.storage = Storage(state_root, dict(storage_options or {}), thresholds or Thresholds())
 
     def collections(self) -> list[Collection]:
         """All stored collections, by name."""

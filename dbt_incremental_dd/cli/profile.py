@@ -9,7 +9,7 @@ import argparse
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import yaml
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.method import require_method
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
 
 
@@ -41,11 +42,12 @@ def project_folder(options: argparse.Namespace) -> str | None:
 
 @dataclass(frozen=True)
 class Location:
-    """A state root, its storage options, and Spark's ``settings``."""
+    """A state root, its storage options, Spark's ``settings``, and limits of what the driver computes."""
 
     state_root: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    thresholds: Thresholds = field(default_factory=Thresholds)
 
 
 def locate(options: argparse.Namespace) -> Location:
@@ -67,7 +69,7 @@ def _locate(options: argparse.Namespace) -> Location:
     found = _of_project(*given)
     if root is None:
         return found
-    return Location(state_root_of(root, os.getcwd()), found.storage_options, found.settings)
+    return replace(found, state_root=state_root_of(root, os.getcwd()))
 
 
 def _of_project(project_dir: str | None, profiles_dir: str | None, target: str | None) -> Location:
@@ -91,8 +93,11 @@ def _of_project(project_dir: str | None, profiles_dir: str | None, target: str |
         )
     require_method(output.get("method"))
     root = state_root_of(str(output.get("state_root") or DEFAULT_ROOT), str(folder))
-    settings = _texts(output.get("server_side_parameters"))
-    return Location(root, _texts(output.get("storage_options")), settings)
+    options, settings, thresholds = (
+        _mapping(output, key, file) for key in ("storage_options", "server_side_parameters", "thresholds")
+    )
+    most = Thresholds.of(thresholds, output.get("engine") or "auto")
+    return Location(root, _texts(options), _texts(settings), most)
 
 
 def _no_project(folder: Path) -> ConfigError:
@@ -143,6 +148,13 @@ def _entry(found: Any, name: Any, what: str, file: Path) -> dict[str, Any]:
     return entry
 
 
+def _mapping(output: Mapping[str, Any], key: str, file: Path) -> Mapping[str, Any]:
+    found = output.get(key) or {}
+    if not isinstance(found, dict):
+        raise ConfigError(f"{key} in {file} is {found!r}", "Give a mapping of names to values.")
+    return found
+
+
 def _rendered(value: Any, file: Path) -> Any:
     """A value with its templates rendered: by dbt, unless they only name environment variables."""
     value = _with_variables(value)
@@ -179,8 +191,8 @@ _ENV_VAR = re.compile(
 )
 
 
-def _texts(value: Any) -> dict[str, str]:
-    return {str(name): _text(entry) for name, entry in (value or {}).items()}
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): _text(entry) for name, entry in values.items()}
 
 
 def _text(value: Any) -> str:

@@ -22,12 +22,12 @@ from dbt_incremental_dd.trace.progress import size_text
 from dbt_incremental_dd.trace.status import Status
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from dbt_incremental_dd.relation.lazy_session import LazySession
 
 
 def _database(options: argparse.Namespace) -> Database:
     found = locate(options)
-    return Database(found.state_root, found.storage_options)
+    return Database(found.state_root, found.storage_options, found.thresholds)
 
 
 def _collection(options: argparse.Namespace, name: str) -> Collection:
@@ -35,11 +35,11 @@ def _collection(options: argparse.Namespace, name: str) -> Collection:
     return _database(options).find(name)
 
 
-def _session(options: argparse.Namespace) -> SparkSession:
+def _session(options: argparse.Namespace) -> LazySession:
     from dbt_incremental_dd.runtime.session import lazy_session
 
     found = locate(options)
-    return lazy_session(found.state_root, found.settings, found.storage_options).spark
+    return lazy_session(found.state_root, found.settings, found.storage_options)
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -92,7 +92,7 @@ def _verify(options: argparse.Namespace) -> int:
         return _print_no_collections(options)
     if options.files:
         return _verify_files(_database(options).storage, names)
-    found = verify(_session(options), _database(options).storage, names)
+    found = verify(_session(options).spark, _database(options).storage, names)
     for one in found:
         word = "exact" if one.exact else f"WRONG: {one.missing} missing, {one.unexpected} unexpected"
         print(f"{one.model}  at {format_time(one.as_of)}  {one.rows} rows  {word}")

@@ -7,7 +7,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,7 +53,7 @@ class QueryEngine:
 
     def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
         root = storage.root if not storage.is_local else os.path.abspath(storage.root)
-        self._storage = Storage(root, storage.options)
+        self._storage = replace(storage, root=root)
         self.limits = limits or Limits()
         self._watchdog = Watchdog(self.limits.bytes)
         self._views: dict[str, str] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
@@ -21,18 +20,16 @@ from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 INNER_FILES = 4
 """A trace of fewer files is left as it is."""
 
 
 def compact(
-    spark: SparkSession, storage: Storage, names: list[str] | None = None, retain_history: int | None = None
+    session: LazySession, storage: Storage, names: list[str] | None = None, retain_history: int | None = None
 ) -> Iterator[str]:
     """Compacts the named collections, or all; yields a line about each.
 
+    The session is opened for what the driver cannot merge, and where a relation has to be replaced.
     ``since`` moves to ``upper - retain_history`` (ms), never beyond what a model or a reader has still to read.
     """
     held = holds(storage)
@@ -43,33 +40,33 @@ def compact(
             log = place.log()
             if log is None or log.manifest is None:
                 continue
-            line = _compact_one(spark, place, log, retain_history, held.get(place.name, ()))
+            line = _compact_one(session, place, log, retain_history, held.get(place.name, ()))
         yield line
 
 
 def _compact_one(
-    spark: SparkSession, place: CollectionStore, log: Log, retain_history: int | None, held: tuple[Hold, ...]
+    session: LazySession, place: CollectionStore, log: Log, retain_history: int | None, held: tuple[Hold, ...]
 ) -> str:
     manifest = place.read_manifest(log.manifest) or Manifest()
     relation = stored_relation(place, manifest) if isinstance(manifest, ModelManifest) else None
     retain = retain_history if retain_history is not None else manifest.retain_history
     since, holders = movable(log, retain, held)
-    inner = _compact_inner(spark, place, manifest.inner)
+    inner = _compact_inner(session, place, manifest.inner)
     reached("compaction: states merged")
     if inner != manifest.inner:
         log = log.commit(Commit(manifest=place.write_manifest(replace(manifest, inner=inner))))
-    done = compact_trace(spark, place.storage, log, since=since, diffs=(DIFF,), sort_by=manifest.sorted_by)
+    done = compact_trace(
+        lambda: session.spark, place.storage, log, since=since, diffs=(DIFF,), sort_by=manifest.sorted_by
+    )
     reached("compaction: trace merged")
     merged = merge_recent(place.storage, done.log, manifest.sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
     if relation and was_published(place) and done.files_after != done.files_before:
-        publish(
-            Catalog(LazySession.of(spark)), place, relation, done.log, visible_schema(manifest, done.log), anew=False
-        )
+        publish(Catalog(session), place, relation, done.log, visible_schema(manifest, done.log), anew=False)
     return _line(place.name, done, holders)
 
 
-def _compact_inner(spark: SparkSession, place: CollectionStore, inner: Mapping[str, int]) -> dict[str, int]:
+def _compact_inner(session: LazySession, place: CollectionStore, inner: Mapping[str, int]) -> dict[str, int]:
     """Merges the files of the operators' own traces; their versions afterwards, for the manifest.
 
     Only a trace that is where the manifest says: what lies beyond belongs to a run that has not committed.
@@ -83,7 +80,7 @@ def _compact_inner(spark: SparkSession, place: CollectionStore, inner: Mapping[s
         last = max(file.last for file in log.files)
         arranged_by = tuple(column.name for column in log.schema if column.name in log.files[0].bounds)
         versions[name] = compact_trace(
-            spark, place.storage, log, since=last, diffs=diffs, sort_by=arranged_by
+            lambda: session.spark, place.storage, log, since=last, diffs=diffs, sort_by=arranged_by
         ).log.version
     return versions
 

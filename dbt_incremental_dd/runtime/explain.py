@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
@@ -25,16 +24,13 @@ from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.position import position
 from dbt_incremental_dd.trace.progress import size_text
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 def _amount(files: Sequence[DataFile]) -> str:
     size = size_text(sum(file.bytes for file in files))
     return f"{total_rows(files):,} updates, {size} in {len(files)} file{'' if len(files) == 1 else 's'}"
 
 
-def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
+def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     """The plan as a tree; each input's updates, all and those that the next run reads as a delta; what is stored."""
     log, _ = require(storage, name)
     manifest = storage.collection(name).read_manifest(log.manifest)
@@ -43,8 +39,8 @@ def explain_model(spark: SparkSession, storage: Storage, name: str) -> str:
     given = {key: require(storage, other) for key, other in manifest.inputs.items()}
     inputs = {key: Input(other.name, schema) for key, (other, schema) in given.items()}
     query = parsed(manifest.sql)
-    require_safe(spark, storage.collection(name), query, inputs)
-    compiled = compile_model(LazySession.of(spark), name, query, inputs)
+    require_safe(session, storage.collection(name), query, inputs)
+    compiled = compile_model(session, name, query, inputs)
     read = position(log, manifest).inputs
     lines = [f"{name} at {format_time(log.frontiers.last)}", explain(compiled.plan)]
     new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}

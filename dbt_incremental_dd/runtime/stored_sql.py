@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.frontend.block import Input
@@ -17,19 +16,16 @@ from dbt_incremental_dd.runtime.routines import routines
 from dbt_incremental_dd.runtime.stored_plan import has_signed
 from dbt_incremental_dd.trace.layout import CollectionStore
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 _REACHES_OUT = re.compile(
     r"reflect|java_method|\bidentifier\b|\b(?:transform|map|reduce)\b.*\busing\b", re.IGNORECASE | re.DOTALL
 )
 """Looked for in the text itself, in comments and strings as well: Java's methods, names that are computed, scripts."""
 
 
-def require_safe(spark: SparkSession, place: CollectionStore, query: ParsedQuery, inputs: Mapping[str, Input]) -> None:
+def require_safe(session: LazySession, place: CollectionStore, query: ParsedQuery, inputs: Mapping[str, Input]) -> None:
     """Raises StateError where the SQL calls the user's own functions, or what may reach out of the query, and was not
     compiled by this user."""
-    own = routines(LazySession.of(spark), query)
+    own = routines(session, query)
     found = _REACHES_OUT.search(query.sql)
     if not own and found is None:
         return

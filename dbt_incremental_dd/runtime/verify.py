@@ -23,6 +23,7 @@ from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.relation import require
 from dbt_incremental_dd.runtime.stored_sql import require_safe
@@ -107,7 +108,7 @@ def batch_answer(
     given = {key: require(place.storage, name) for key, name in manifest.inputs.items()}
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
     written = parsed(manifest.sql)
-    require_safe(spark, place, written, inputs)
+    require_safe(LazySession.of(spark), place, written, inputs)
     names = {}
     for key, (log, schema) in given.items():
         log.frontiers.require(read.inputs[log.name], log.name)

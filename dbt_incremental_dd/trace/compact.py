@@ -5,11 +5,13 @@ For every ``t >= since``, the contents as of ``t`` stay the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
@@ -18,11 +20,13 @@ from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.merge import merged
 from dbt_incremental_dd.trace.spark_reader import consolidate, quoted, updates
 from dbt_incremental_dd.trace.tiers import mergeable
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
@@ -43,12 +47,12 @@ def merge_recent(storage: Storage, log: Log, sort_by: tuple[str, ...] = ()) -> L
         return log
     sort_by = tuple(name for name in sort_by if is_ordered(log.schema.select((name,))))
     bounded = _bounded(log.schema, (DIFF,))
-    while merged := mergeable(file for file in log.files if file.first > log.frontiers.since):
-        table = read_files(storage, log.uri, merged, log.schema)
+    while small := mergeable(file for file in log.files if file.first > log.frontiers.since):
+        table = read_files(storage, log.uri, small, log.schema)
         order = [(name, "ascending") for name in (*sort_by, TIME)]
         written = write_arrow(storage, log.uri, table.sort_by(order), log.schema, bounded)
         reached("compaction: recent files written")
-        log = log.commit(Commit(add=(written,), remove=merged, changes_data=False))
+        log = log.commit(Commit(add=(written,), remove=small, changes_data=False))
     return log
 
 
@@ -58,7 +62,7 @@ def _bounded(schema: Schema, diffs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def compact_trace(
-    spark: SparkSession,
+    spark: Callable[[], SparkSession],
     storage: Storage,
     log: Log,
     since: Time,
@@ -68,7 +72,8 @@ def compact_trace(
     """Advances the trace to ``since`` (never back) and merges the files at or below it.
 
     Files that also hold later times are rewritten with those times kept. Nothing is rewritten if there is nothing to
-    gain, that is, if there is at most one file, and it holds insertions only.
+    gain, that is, if there is at most one file, and it holds insertions only. ``spark`` is called where the driver does
+    not merge them.
     """
     since = max(since, log.frontiers.since)
     touched = between(log.files, -1, since)
@@ -76,16 +81,39 @@ def compact_trace(
     if len(touched) <= 1 and all(file.inserts_only for file in touched):
         moved = log.commit(Commit(since=since)) if since > log.frontiers.since else log
         return Compaction(moved, *before[:1], before[0], before[1], before[1])
-    frame = updates(spark, log.uri, touched, log.schema)
-    advanced = frame.withColumn(TIME, F.greatest(F.col(TIME), F.lit(since).cast("bigint")))
-    merged = consolidate(advanced, diffs).select(*map(quoted, log.schema.names))
-    files = max(1, -(-total_rows(touched) // ROWS_PER_FILE))
-    if sort_by:
-        columns = [quoted(name) for name in sort_by]
-        merged = merged.repartitionByRange(files, *columns).sortWithinPartitions(*columns)
+    table = merged(storage, log.uri, touched, log.schema, since, diffs, sort_by)
+    if table is None:
+        written = _merged_by_spark(spark(), storage, log, touched, since, diffs, sort_by)
     else:
-        merged = merged.coalesce(files)
-    written = write_spark(storage, log.uri, merged, _bounded(log.schema, diffs), is_arranged=bool(sort_by))
+        written = tuple(_written(storage, log, table, diffs))
     reached("compaction: written")
     made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False))
     return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))
+
+
+def _written(storage: Storage, log: Log, table: pa.Table, diffs: tuple[str, ...]) -> Iterator[DataFile]:
+    bounded = _bounded(log.schema, diffs)
+    for start in range(0, len(table), ROWS_PER_FILE):
+        yield write_arrow(storage, log.uri, table.slice(start, ROWS_PER_FILE), log.schema, bounded)
+
+
+def _merged_by_spark(
+    spark: SparkSession,
+    storage: Storage,
+    log: Log,
+    files: tuple[DataFile, ...],
+    since: Time,
+    diffs: tuple[str, ...],
+    sort_by: tuple[str, ...],
+) -> tuple[DataFile, ...]:
+    """The same as ``merged``, written by one job; partitions are ranges of ``sort_by``."""
+    frame = updates(spark, log.uri, files, log.schema)
+    advanced = frame.withColumn(TIME, F.greatest(F.col(TIME), F.lit(since).cast("bigint")))
+    summed = consolidate(advanced, diffs).select(*map(quoted, log.schema.names))
+    parts = max(1, -(-total_rows(files) // ROWS_PER_FILE))
+    if sort_by:
+        columns = [quoted(name) for name in sort_by]
+        summed = summed.repartitionByRange(parts, *columns).sortWithinPartitions(*columns)
+    else:
+        summed = summed.coalesce(parts)
+    return write_spark(storage, log.uri, summed, _bounded(log.schema, diffs), is_arranged=bool(sort_by))

@@ -121,12 +121,12 @@ class WatchedProject:
 
     def _compact(self) -> bool:
         from dbt_incremental_dd.runtime.compact import compact
-        from dbt_incremental_dd.runtime.session import open_session
+        from dbt_incremental_dd.runtime.session import lazy_session
 
         if self._storage is None:
             return False
         try:
-            for _ in compact(open_session(self._storage.root, {}, self._storage.options), self._storage):
+            for _ in compact(lazy_session(self._storage.root, {}, self._storage.options), self._storage):
                 pass
         except DifferentialError as error:
             self.report(f"{format_time(now())}  compaction FAILED  {error}")

@@ -59,7 +59,12 @@ def test_no_java(shop: Shop) -> None:
     shop.dbt("run", java=False)
     rows, total = _counts(shop, "large")
     assert rows == total == 27
+    assert "Reduce" in shop.dd("explain", "paid", java=False)
+    for line in shop.dd("compact", "--retain-history", "0 days", java=False).splitlines():
+        assert line.endswith("files 3 -> 1") or "files 3" not in line, line
     shop.dbt("run", java=False)
+    assert _counts(shop, "large") == (27, 27)
+    shop.verify()
 
 
 def test_of_one_command(shop: Shop) -> None:

@@ -27,6 +27,9 @@ TARGETS: dict[str, Any] = {
         "server_side_parameters": {"spark.sql.shuffle.partitions": 7, "spark.sql.session.timeZone": "Asia/Tokyo"},
     },
     "spark": {"type": "spark", "schema": "s"},
+    "cluster": {"type": "differential", "schema": "s", "engine": "spark", "thresholds": {"found_rows": 7}},
+    "text": {"type": "differential", "schema": "s", "thresholds": "found_rows"},
+    "typo": {"type": "differential", "schema": "s", "thresholds": {"found_row": 7}},
 }
 
 
@@ -66,6 +69,11 @@ def test_another_target_before_or_after_the_verb(project: Path, monkeypatch: pyt
         assert one.settings == {"spark.sql.shuffle.partitions": "7", "spark.sql.session.timeZone": "Asia/Tokyo"}
 
 
+def test_limits_of_what_the_driver_computes(project: Path) -> None:
+    thresholds = found("--project-dir", str(project), "--target", "cluster", "compact").thresholds
+    assert (thresholds.local_rows, thresholds.found_rows) == (0, 7)
+
+
 def test_a_state_root_alone_needs_no_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
     (project / "profiles.yml").unlink()
@@ -102,6 +110,8 @@ def test_without_a_project_it_is_the_folders(tmp_path: Path) -> None:
         (["--target", "prod"], ["profiles.yml cannot be read", "A_REGION", "--target"]),
         (["--target", "spark"], ["target spark of profile mine", "type spark", "--target"]),
         (["--target", "test"], ["no target of mine called test", "dev, prod, spark"]),
+        (["--target", "text"], ["thresholds", "profiles.yml", "'found_rows'", "mapping"]),
+        (["--target", "typo"], ["thresholds.found_row", "found_rows?"]),
         (["--profiles-dir", "nowhere"], ["no profiles.yml", "nowhere", "--profiles-dir"]),
     ],
 )

@@ -109,15 +109,7 @@ class Shop:
 
     def dbt(self, *arguments: str, java: bool) -> str:
         """Its output. Without Java, whoever asks for a session ends the run."""
-        assert _JAVA is not None
-        environment = {**os.environ, "PATH": f"{Path(_JAVA).parent if java else '/nowhere'}:/usr/bin:/bin"}
-        environment.pop("JAVA_HOME", None)
-        if not java:
-            environment["PATH"] = "/nowhere"
-        folder = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
-        done = subprocess.run([_DBT, *arguments, *folder], env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return _output([_DBT, *arguments, "--project-dir", str(self.folder), "--profiles-dir", str(self.folder)], java)
 
     def imported(self) -> set[str]:
         """The packages that a run in which nothing has changed imports."""
@@ -135,14 +127,18 @@ class Shop:
         """Every model is what Spark makes of its SQL."""
         assert self.dd("verify").count("exact") == len(MODELS)
 
-    def dd(self, verb: str) -> str:
+    def dd(self, *arguments: str, java: bool = True) -> str:
         """What ``dbt-dd`` says."""
-        environment = {**os.environ, "PATH": f"{Path(_JAVA or '').parent}:/usr/bin:/bin"}
-        environment.pop("JAVA_HOME", None)
-        call = [f"{_DBT}-dd", "--project-dir", str(self.folder), verb]
-        done = subprocess.run(call, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return _output([f"{_DBT}-dd", "--project-dir", str(self.folder), *arguments], java)
+
+
+def _output(command: list[str], java: bool) -> str:
+    assert _JAVA is not None
+    environment = {**os.environ, "PATH": f"{Path(_JAVA).parent}:/usr/bin:/bin" if java else "/nowhere"}
+    environment.pop("JAVA_HOME", None)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from tests.oracle import Table, World
 
@@ -52,7 +53,7 @@ def test_rows_of_every_type(spark: Any, tmp_path: Any, request: pytest.FixtureRe
         assert _rows(collection.as_of()) == states[world.time]
     assert {t: _rows(collection.as_of(t)) for t in states} == states
     assert collection.changes().num_rows >= 8
-    list(compact(spark, world.storage, None, 0))
+    list(compact(LazySession.of(spark), world.storage, None, 0))
     assert _rows(collection.as_of()) == states[world.time] and collection.status().rows == sum(
         states[world.time].values()
     )

@@ -11,6 +11,7 @@ import pytest
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import now
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import relation
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.trace.files import between
@@ -120,7 +121,7 @@ def test_a_rebuild_over_an_emptied_input_forgets_what_was_stored(world: World) -
     emptied = list(world.tables["b"].rows)
     world.delete("b", emptied)
     world.step()
-    list(compact(world.spark, world.storage, retain_history=0))
+    list(compact(LazySession.of(world.spark), world.storage, retain_history=0))
     assert {o.strategy for o in world.step(full_refresh=True).values()} == {"rebuild"}
     world.check()
     world.insert("a", world.tables["a"].rows[:3])
@@ -195,7 +196,7 @@ def test_as_of_stays_the_same_through_compaction(world: World, spark: SparkSessi
     collection = Collection(world.storage, f"{world.schema}.m")
     times = range(world.time - 2, world.time + 1)
     before = {t: _rows(collection, t) for t in times}
-    list(compact(spark, world.storage, None, 2))
+    list(compact(LazySession.of(spark), world.storage, None, 2))
     assert collection.frontiers.since == world.time - 2
     assert {t: _rows(collection, t) for t in times} == before
     with pytest.raises(FrontierError, match="since"):
@@ -221,12 +222,12 @@ def test_compaction_leaves_what_somebody_has_still_to_read(world: World, spark: 
     database = Database(world.storage.root)
     collection = database[place.name]
     before = _rows(collection, begun)
-    lines = {line.split(":")[0]: line for line in compact(spark, world.storage, None, 1)}
+    lines = {line.split(":")[0]: line for line in compact(LazySession.of(spark), world.storage, None, 1)}
     assert lines[place.name].endswith("held back by subscription page")
     assert collection.frontiers.since == begun and _rows(collection, begun) == before
     release(place, "page")
     release(place, "page")
-    list(compact(spark, world.storage, None, 1))
+    list(compact(LazySession.of(spark), world.storage, None, 1))
     assert collection.frontiers.since == world.time - 1
 
 
@@ -242,7 +243,7 @@ def test_a_model_that_lags_holds_its_inputs_back(world: World, spark: SparkSessi
         world.insert("a", world.tables["a"].rows[:1])
         world.insert("b", world.tables["b"].rows[:1])
         world.step()
-    list(compact(spark, world.storage, None, 0))
+    list(compact(LazySession.of(spark), world.storage, None, 0))
     database = Database(world.storage.root)
     assert {name: database[name].frontiers.since for name in inputs} == dict.fromkeys(inputs, begun)
     assert database[inputs[0]].reclaimable(0).age == 0, "a sensor does not ask for what compaction cannot do"

@@ -12,6 +12,7 @@ import pytest
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import FrontierError, UnsupportedSQL
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.verify import verify_model
 from dbt_incremental_dd.trace.position import position
@@ -178,7 +179,7 @@ def test_any_runs_in_any_order(world: World, spark: SparkSession, seed: int) -> 
         if rng.random() < 0.2:
             world.model("c", rng.choice([C, C.replace("LEFT JOIN", "JOIN")]))
         if rng.random() < 0.1:
-            list(compact(spark, world.storage, None, 1_000_000))
+            list(compact(LazySession.of(spark), world.storage, None, 1_000_000))
         chosen = rng.choice(["b", "c", "bc", "bc", "ab", "abc"])
         if rng.random() < 0.3:
             world._next_run()

@@ -231,7 +231,7 @@ class Machine:
         if self._rng.random() < 0.5:
             self.empty()
             self.run()
-        for _ in compact(self._spark, self._storage, retain_history=0):
+        for _ in compact(LazySession.of(self._spark), self._storage, retain_history=0):
             pass
         self.redeliver()
         return ""

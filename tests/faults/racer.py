@@ -111,7 +111,7 @@ class Racer:
 
     def compact(self) -> None:
         """With seconds of history, so that readers and compaction meet."""
-        for _ in compact(self.spark, self._storage, retain_history=_RETAINED):
+        for _ in compact(LazySession.of(self.spark), self._storage, retain_history=_RETAINED):
             self.seen["compacted"] += 1
         for _ in vacuum(self._storage, older_than=_STILL_READ):
             pass

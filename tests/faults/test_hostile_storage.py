@@ -13,6 +13,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import DifferentialError, StateError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import compile, plan_key
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.explain import explain_model
@@ -189,8 +190,8 @@ def test_a_manifest_of_another_form_is_refused(spark: SparkSession, world: World
     for use in (
         lambda: world.step(),
         lambda: verify(spark, world.storage, [model]),
-        lambda: explain_model(spark, world.storage, model),
-        lambda: list(compact(spark, world.storage, [model], 0)),
+        lambda: explain_model(LazySession.of(spark), world.storage, model),
+        lambda: list(compact(LazySession.of(spark), world.storage, [model], 0)),
         lambda: as_of_sql(world.storage, model, world.time),
     ):
         with pytest.raises(StateError, match=r"the manifest of .*\.m at .* cannot be read"):
@@ -208,7 +209,7 @@ def test_a_manifest_of_another_form_is_refused(spark: SparkSession, world: World
 )
 def test_sql_of_a_manifest_is_not_run(spark: SparkSession, world: World, sql: str) -> None:
     rewrite(world, sql=sql, inputs={})
-    for use in (verify, lambda s, w, names: explain_model(s, w, names[0])):
+    for use in (verify, lambda s, w, names: explain_model(LazySession.of(s), w, names[0])):
         with pytest.raises(DifferentialError):
             use(spark, world.storage, [f"{world.schema}.m"])
     assert not was_run(spark)
@@ -231,7 +232,7 @@ def test_a_relation_of_a_manifest_is_the_models_own(spark: SparkSession, world: 
     goes_on(world)
     rewrite(world, relation=relation.format(world.schema) if isinstance(relation, str) else relation)
     with pytest.raises(StateError, match="manifest of"):
-        list(compact(spark, world.storage, [f"{world.schema}.m"], 0))
+        list(compact(LazySession.of(spark), world.storage, [f"{world.schema}.m"], 0))
     assert not was_run(spark)
     world.check()
 
@@ -300,7 +301,7 @@ def test_names_are_folders_of_their_own(world: World) -> None:
             parent, folder = os.path.split(os.path.normpath(place.uri))
             assert folder not in ("", ".", "..") and os.path.basename(parent) in ("collections", "inner")
     rewrite(world, inner={"../../../x": 3, "..": 1}, inputs={"x": "../.."})
-    list(compact(world.spark, world.storage, [f"{world.schema}.m"], 0))
+    list(compact(LazySession.of(world.spark), world.storage, [f"{world.schema}.m"], 0))
     assert (place_of(world) / "manifests").exists()
 
 

@@ -34,7 +34,7 @@ def test_credentials_are_in_no_file_log_or_plan(
             world.step()
         run = Run(LazySession.of(spark), world.storage, "run", None, told.append)
         told += [repr(run.storage), repr(run.storage.collection("s.t")), str(vars(run))]
-        told.append(explain_model(spark, world.storage, f"{world.schema}.sums"))
+        told.append(explain_model(LazySession.of(spark), world.storage, f"{world.schema}.sums"))
         spec = parse_source("s.t", "s.t", {"path": "x", "format": "csv", "options": {"password": SECRET}}, {}, "/")
         told.append(repr(spec))
     told += [record.getMessage() for record in caplog.records]

@@ -97,12 +97,12 @@ class Worker:
         self.run(full_refresh=True)
 
     def compact(self) -> None:
-        for _ in compact(self._spark, self._storage, retain_history=self._retained):
+        for _ in compact(LazySession.of(self._spark), self._storage, retain_history=self._retained):
             pass
 
     def merge(self) -> None:
         tiers.FAN, tiers.TIERS = 2, 8
-        for _ in compact(self._spark, self._storage, retain_history=3_600_000):
+        for _ in compact(LazySession.of(self._spark), self._storage, retain_history=3_600_000):
             pass
 
     def spare(self) -> None:

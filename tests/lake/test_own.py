@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.trace.columns import visible_schema
@@ -72,7 +73,7 @@ def test_other_readers_see_the_same(spark: SparkSession, tmp_path: Path, monkeyp
     for t in (times[0], times[3], times[-1]):
         check(world, "sums", t)
     check(world, "few", times[-1])
-    list(compact(spark, world.storage, retain_history=2))
+    list(compact(LazySession.of(spark), world.storage, retain_history=2))
     for name in world.models:
         log = world.storage.collection(f"{world.schema}.{name}").log()
         assert log is not None

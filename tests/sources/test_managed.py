@@ -13,6 +13,7 @@ from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.time import parse_time
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.sources.config import parse_source
 from tests.sources.test_intake import Reader
@@ -149,7 +150,7 @@ def test_what_waits_waits_through_compaction(spark: SparkSession, tmp_path: Path
     for id in range(5):
         source.put((id, 3, 0), (7, 3, 0), (7, 3, 0))
         source.at(DAY + id)
-    list(compact(spark, source.storage, retain_history=0))
+    list(compact(LazySession.of(spark), source.storage, retain_history=0))
     assert not source.ids()
     assert source.to(4) == Counter([*range(5), *[7] * 10])
 
@@ -161,7 +162,7 @@ def test_a_source_keeps_the_history_that_it_is_told_to(spark: SparkSession, tmp_
     for day in range(5):
         source.put((day, day, 0))
         source.to(day + 1)
-    list(compact(spark, source.storage))
+    list(compact(LazySession.of(spark), source.storage))
     collection = Database(source.storage.root)["s.t"]
     assert collection.frontiers.since == 3 * DAY and collection.as_of(3 * DAY).num_rows == 3
 

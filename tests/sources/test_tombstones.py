@@ -11,6 +11,7 @@ import pytest
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.parquet import checksum
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from tests.sources.test_intake import Reader
 
@@ -61,7 +62,7 @@ def test_a_delete_outlives_the_rows(
     for number, batch in enumerate(batches):
         reader.write(f"{number}.json", [event(*what) for what in batch])
         reader.take()
-    assert list(compact(spark, reader.storage, retain_history=0))
+    assert list(compact(LazySession.of(spark), reader.storage, retain_history=0))
     log = reader.storage.collection("s.t").log()
     assert log is not None and not log.files
     reader.write("again.json", [event("c", 5)])
