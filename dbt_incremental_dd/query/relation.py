@@ -9,17 +9,16 @@ from collections.abc import Sequence
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
-from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.duck.sql import duckdb_type, identifier, literal
 from dbt_incremental_dd.trace.damage import require_readable
-from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Log
 
 
 def contents_sql(log: Log, schema: Schema, t: Time, root: str) -> str:
     """Each row as often as the collection has it as of ``t``, with the columns of ``schema``. ``root``: the path below
     which DuckDB finds the log's files."""
-    files = between(log.files, BEGINNING, t)
+    files = log.summands(t)
     if not files:
         return empty_sql(schema)
     require_readable(log, files)

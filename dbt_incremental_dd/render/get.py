@@ -36,7 +36,7 @@ def contents(node: Get, run: OperatorRun, *, new: bool, keys: Keys | None) -> Re
     t = source.t1 if new else source.t0
     keys = keys.fitted(_ids(node, source.schema)) if keys else None
     values = {names[id]: found for id, found in keys.values.items()} if keys else {}
-    files = matching(between(source.log.files, BEGINNING, t), values)
+    files = matching(source.log.summands(t), values)
     if not files:
         return None
     rows = _probed(node, run, files, t, keys) if values and keys else None

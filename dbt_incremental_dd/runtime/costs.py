@@ -35,7 +35,12 @@ _EXPLORED = 1_000_000
 """Updates of all inputs, up to which it may be tried whether something else is quicker."""
 _TIED = 100_000
 """Updates of all inputs, up to which a query that leaves ties open may be run as one: as many rows may change each time
-without a reason."""
+without a reason. No matter where most of the inputs' rows have changed, or of the model's own."""
+_GAIN = 1.2
+"""A large change is brought by a query over everything only if that is so many times as quick: it leaves the states
+behind."""
+_WORTHWHILE = 1.0
+"""Seconds that a large change must take otherwise, for the same."""
 _PLANNED = 100_000
 """Updates that a query over all of them is through with while it is still being planned: of fewer it takes as long."""
 _UNTRIED: Mapping[RunKind, int] = {"build": 2, "recompute": 4}
@@ -52,18 +57,26 @@ class Costs:
     """The latest runs of each kind, oldest first.
 
     ``can_recompute``: the query may be run as one; ``has_ties``: it leaves ties open; ``behind``: the last run was a
-    recompute that left states behind.
+    recompute that left states behind; ``replaces``: the last run replaced most of the model's rows.
     """
 
     runs: tuple[RecordedRun, ...]
     can_recompute: bool = False
     has_ties: bool = False
     behind: bool = False
+    replaces: bool = False
 
     @staticmethod
     def of(manifest: ModelManifest) -> Costs:
         """As a model's manifest has them."""
-        return Costs(manifest.runs, bool(manifest.can_recompute), manifest.has_ties, manifest.behind)
+        removed, rows = manifest.change.rows_removed if manifest.change else 0, manifest.rows or 0
+        return Costs(
+            manifest.runs,
+            can_recompute=bool(manifest.can_recompute),
+            has_ties=manifest.has_ties,
+            behind=manifest.behind,
+            replaces=0 < rows <= 2 * removed,
+        )
 
     def with_run(self, strategy: Strategy, changed: int, total: int, seconds: float) -> tuple[RecordedRun, ...]:
         """For the manifest: these and one more."""
@@ -79,9 +92,10 @@ class Costs:
         builds = self._of_kind("build")
         return _grown(builds[-1], total) if builds else None
 
-    def may_recompute(self, total: int) -> bool:
-        """Whether a recompute over inputs of ``total`` updates is one of the choices."""
-        return self.can_recompute and (total <= _TIED or not self.has_ties)
+    def may_recompute(self, changed: int, total: int) -> bool:
+        """Whether a recompute over inputs of ``total`` updates, ``changed`` of them new, is one of the choices."""
+        is_most = self.replaces or 2 * changed >= total
+        return self.can_recompute and (total <= _TIED or is_most or not self.has_ties)
 
     def recompute(self, total: int) -> float | None:
         """Seconds of the query alone. Returns None if it has not been tried."""
@@ -110,31 +124,44 @@ class Costs:
 
         ``opening``: seconds of opening a session, which a query over everything needs and a small delta may not.
         """
-        delta, build = self.delta(changed), self.build(total)
+        delta = self.delta(changed)
         if self.behind:
             back = changed <= _SMALL and delta is not None and _FAR * delta < opening + (self.recompute(total) or 0)
-            return "rebuild" if back or not self.may_recompute(total) else "recompute"
+            return "rebuild" if back or not self.may_recompute(changed, total) else "recompute"
         if changed <= _SMALL:
             return self._choose_small(changed, total, opening)
+        return self._choose_large(changed, total)
+
+    def _choose_large(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
+        delta, build = self.delta(changed), self.build(total)
         if delta is None or build is None:
             return "rebuild" if 2 * changed > total else "delta"
+        query = self._query(total, build) if self.may_recompute(changed, total) else None
+        if query is not None and max(_GAIN * query, _WORTHWHILE) < min(delta, build):
+            return "recompute"
         return "rebuild" if delta > build else "delta"
+
+    def _query(self, total: int, build: float) -> float | None:
+        """Seconds of the query alone. What has not been tried is taken to be quicker than the first build, so that it
+        is tried once; None where it is too large for that."""
+        tried = self.recompute(total)
+        return build / _UNTRIED["recompute"] if tried is None and total <= _EXPLORED else tried
 
     def _choose_small(self, changed: int, total: int, opening: float) -> Literal["delta", "rebuild", "recompute"]:
         """Small deltas come again and again, so that what is done instead may leave the states behind."""
-        alike, otherwise = self._alike(changed), self._otherwise(total)
+        alike, otherwise = self._alike(changed), self._otherwise(changed, total)
         # A larger delta takes no less than a smaller one did.
         delta = self.delta(changed) if alike else self._quickest_delta()
         if delta is None or otherwise is None or delta < QUICK_SECONDS:
             return "delta"
         if delta <= opening + otherwise * (1 if len(alike) >= _TRIALS else _FAR):
             return "delta"
-        return "recompute" if self.may_recompute(total) else "rebuild"
+        return "recompute" if self.may_recompute(changed, total) else "rebuild"
 
-    def _otherwise(self, total: int) -> float | None:
+    def _otherwise(self, changed: int, total: int) -> float | None:
         """Seconds of what can be done instead of a delta. What has not been tried is taken to be quicker than the
         first build, so that it is tried once."""
-        may_recompute = self.may_recompute(total)
+        may_recompute = self.may_recompute(changed, total)
         kind: RunKind = "recompute" if may_recompute else "build"
         tried, build = self.recompute(total) if may_recompute else None, self.build(total)
         if tried is not None or build is None:
@@ -148,7 +175,7 @@ class Costs:
         if delta is None or build is None:
             return "Cost: no run is recorded yet"
         query = ""
-        if self.may_recompute(total):
+        if self.may_recompute(changed, total):
             query = ", as one query " + ("not tried" if recompute is None else f"about {recompute:.1f} s")
         behind = " (states are behind: a delta needs a build first)" if self.behind else ""
         chosen = {"delta": "a delta", "rebuild": "a build", "recompute": "one query"}[self.choose(changed, total)]

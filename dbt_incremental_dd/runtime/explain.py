@@ -46,7 +46,8 @@ def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}
     lines += [f"Input {key}: {_amount(other.files)}; next: {_amount(new[key])}" for key, (other, _) in given.items()]
     changed = sum(map(total_rows, new.values()))
-    lines.append(Costs.of(manifest).told(changed, sum(total_rows(other.files) for other, _ in given.values())))
+    total = sum(total_rows(other.summands(other.frontiers.last)) for other, _ in given.values())
+    lines.append(Costs.of(manifest).told(changed, total))
     for state in (state for node in each_once(compiled.plan.root) for state in stores(node)):
         inner = storage.collection(name).inner(state.name).log()
         lines.append(f"State {state.name}: {_amount(inner.files if inner else ())}")

@@ -199,10 +199,16 @@ class _Work:
             subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
             change = output_delta(context, self._compiled, rows, subtract=subtract)
             change = None if change is None else change.localized()
-            batch = write_batch(
-                context, self._current.place, self._compiled.schema, change=change, t=self._at, arranged_by=self._order
-            )
             beside_stored = strategy == "delta" or subtract
+            batch = write_batch(
+                context,
+                self._current.place,
+                self._compiled.schema,
+                change=change,
+                t=self._at,
+                arranged_by=self._order,
+                former=self._current.manifest.rows if beside_stored else None,
+            )
             hold_batch(
                 run,
                 self._request,
@@ -269,7 +275,7 @@ class _Work:
 
     def _allowance(self) -> float:
         """What a build would take, as far as that is known, and a few seconds at least."""
-        total = sum(total_rows(item.log.files) for item in self._given)
+        total = sum(item.updates for item in self._given)
         build = Costs.of(self._current.manifest).build(total)
         return math.inf if build is None else max(build, _PATIENCE)
 
@@ -287,6 +293,7 @@ class _Work:
             upper=self._at + 1,
             since=since,
             manifest=manifest,
+            base=self._at if batch.replaces_all else None,
             schema=stored if reset else None,
             replace_all=reset,
         )
@@ -321,7 +328,7 @@ class _Work:
         )
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:
-        total = sum(total_rows(item.log.files) for item in self._given)
+        total = sum(item.updates for item in self._given)
         return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
 
     def _publish(self, log: Log, batch: Batch) -> None:
@@ -333,8 +340,6 @@ class _Work:
             publish(self._run.catalog, place, relation, log, schema, anew=anew, description=description)
 
     def _input_rows(self, strategy: Strategy) -> int:
-        is_delta = strategy == "delta"
-        return sum(
-            total_rows(between(item.log.files, item.read if is_delta else BEGINNING, item.up_to))
-            for item in self._given
-        )
+        if strategy != "delta":
+            return sum(item.updates for item in self._given)
+        return sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in self._given)

@@ -16,17 +16,20 @@ from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
+from dbt_incremental_dd.trace.files import inserts_only
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.write import remove_files
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What was written; rows are counted with their multiplicity."""
+    """What was written; rows are counted with their multiplicity. ``replaces_all``: every former row is retracted, in a
+    file of retractions alone."""
 
     files: tuple[DataFile, ...]
     added: int
     removed: int
+    replaces_all: bool = False
 
 
 def stored_names(schema: Schema) -> Schema:
@@ -52,10 +55,11 @@ def _stored(context: Context, beside: Relation | None) -> Relation | None:
     """What the output holds; on the driver if what it is put together with is there, too."""
     assert context.output is not None
     log, schema = context.output
-    if not log.files:
+    files = log.summands(log.frontiers.last)
+    if not files:
         return None
     most = context.thresholds.found_rows if beside is None or beside.is_local else 0
-    return read(context.workspace, log.uri, log.files, schema_with_diff(schema), most=most)
+    return read(context.workspace, log.uri, files, schema_with_diff(schema), most=most)
 
 
 def schema_with_diff(schema: Schema) -> Schema:
@@ -89,18 +93,34 @@ def write_batch(
     change: Relation | None,
     t: Time,
     arranged_by: tuple[str, ...],
+    former: int | None,
 ) -> Batch:
-    """Writes the change as files of the model's trace, stamped ``t``; nothing is visible yet."""
+    """Writes the change as files of the model's trace, stamped ``t``; nothing is visible yet. ``former``: the number of
+    rows that the output holds, None if it is unknown."""
     if change is None:
         return Batch((), 0, 0)
     bounded = tuple(c.name for c in schema if c.type in BOUNDED_TYPES)[:16]
     change = change.localized()
-    files = write(change, place.trace_uri, stored_names(schema), t, bounded=bounded, sort_by=arranged_by)
-    if change.table is not None:
-        added, removed = count(change.table.arrow[DIFF])
-    else:
-        added, removed = count_stored(context.storage, place.trace_uri, files)
-    return Batch(files, added, removed)
+    stored, uri = stored_names(schema), place.trace_uri
+    if change.table is None:
+        files = write(change, uri, stored, t, bounded=bounded, sort_by=arranged_by)
+        return Batch(files, *count_stored(context.storage, uri, files))
+    added, removed = count(change.table.arrow[DIFF])
+    is_all = removed == former and removed >= _REPLACED and change.consolidated and _holds_rows(context)
+    files = write(change, uri, stored, t, bounded=bounded, sort_by=arranged_by, by_sign=is_all)
+    return Batch(files, added, removed, is_all)
+
+
+_REPLACED = 10_000
+"""Rows; fewer are read with their history at little cost."""
+
+
+def _holds_rows(context: Context) -> bool:
+    """Whether the output holds rows, and owes none: as many retractions as rows are then those of all its rows."""
+    if context.output is None:
+        return False
+    log, _ = context.output
+    return inserts_only(log.summands(log.frontiers.last))
 
 
 def discard(storage: Storage, place: CollectionStore, batch: Batch) -> None:

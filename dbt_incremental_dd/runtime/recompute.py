@@ -28,7 +28,7 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.runtime.request import Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
-from dbt_incremental_dd.trace.files import between, inserts_only
+from dbt_incremental_dd.trace.files import inserts_only
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.spark_reader import no_rows, struct
 
@@ -89,7 +89,7 @@ def recomputed(context: Context, query: ParsedQuery, inputs: Mapping[str, Input]
 def _view(context: Context, source: InputInterval) -> str:
     """A view of an input's rows at the end of its interval; few ones are summed up on the driver, so that Spark only
     reads."""
-    files = between(source.log.files, BEGINNING, source.t1)
+    files = source.log.summands(source.t1)
     if not files:
         return context.workspace.view(no_rows(context.spark, struct(source.schema)))
     stored = Schema((*source.schema.columns, TIME_COLUMN, DIFF_COLUMN))

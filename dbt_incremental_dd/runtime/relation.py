@@ -23,7 +23,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
-from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.description import NOTHING, Description, pairs_of
@@ -292,7 +292,7 @@ def as_of_sql(storage: Storage, name: str, t: Time) -> str:
     """A query for a collection's contents as of ``t``. Raises FrontierError where that is not in its frontiers."""
     log, schema = require(storage, name)
     log.frontiers.require(t, name)
-    files = between(log.files, BEGINNING, t)
+    files = log.summands(t)
     inner = f"({_updates_sql(log, files, schema)} WHERE {TIME} <= {t}L)"
     return _sum_sql(inner, schema, shape_of(files))
 

@@ -45,6 +45,11 @@ class InputSnapshot:
         """The collection's name."""
         return self.log.name
 
+    @property
+    def updates(self) -> int:
+        """The number of updates that a build reads."""
+        return total_rows(self.log.summands(self.up_to))
+
 
 @dataclass(frozen=True)
 class StoredModel:
@@ -180,7 +185,7 @@ def choose(
     changed = sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in given)
     if not changed and not (has_passed and current.manifest.temporal):
         return "skip", ""
-    total = sum(total_rows(item.log.files) for item in given)
+    total = sum(item.updates for item in given)
     strategy = Costs.of(current.manifest).choose(changed, total, opening)
     return strategy, "former runs say that a delta would take longer" if strategy == "rebuild" else ""
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import Schema as DeltaSchema
 
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
@@ -32,7 +33,7 @@ def changes(place: CollectionStore, after: Time, up_to: Time) -> pa.Table:
     log.frontiers.require(up_to, place.name)
     if after != BEGINNING:
         log.frontiers.require(after, place.name)
-    return _updates(place, log, after, up_to)
+    return _updates(place, log, between(log.files, after, up_to), after, up_to)
 
 
 def contents(place: CollectionStore, t: Time) -> pa.Table:
@@ -40,7 +41,7 @@ def contents(place: CollectionStore, t: Time) -> pa.Table:
     ``t`` is not readable."""
     log = log_of(place)
     log.frontiers.require(t, place.name)
-    return summed(_updates(place, log, BEGINNING, t))
+    return summed(_updates(place, log, log.summands(t), BEGINNING, t))
 
 
 def updates_schema(place: CollectionStore) -> pa.Schema:
@@ -52,12 +53,12 @@ def _updates_schema(place: CollectionStore, log: Log) -> pa.Schema:
     return stored_types(Schema((*columns_of(place, log).columns, TIME_COLUMN, DIFF_COLUMN)))
 
 
-def _updates(place: CollectionStore, log: Log, after: Time, up_to: Time) -> pa.Table:
-    """A column that a file lacks is NULL."""
+def _updates(place: CollectionStore, log: Log, files: tuple[DataFile, ...], after: Time, up_to: Time) -> pa.Table:
+    """The files' updates in the interval. A column that a file lacks is NULL."""
     filesystem, root = place.storage.filesystem(log.uri)
     columns = _updates_schema(place, log)
     inside = (pc.field(TIME) > after) & (pc.field(TIME) <= up_to)
-    tables, files = [], between(log.files, after, up_to)
+    tables = []
     require_readable(log, files)
     for file in files:
         # Files are read in their own types first: Arrow does not cast nested types while it reads.

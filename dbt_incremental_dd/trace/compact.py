@@ -22,7 +22,6 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.merge import merged
 from dbt_incremental_dd.trace.spark_reader import consolidate, quoted, updates
-from dbt_incremental_dd.trace.tiers import mergeable
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def merge_recent(storage: Storage, log: Log, sort_by: tuple[str, ...] = ()) -> L
         return log
     sort_by = tuple(name for name in sort_by if is_ordered(log.schema.select((name,))))
     bounded = _bounded(log.schema, (DIFF,))
-    while small := mergeable(file for file in log.files if file.first > log.frontiers.since):
+    while small := log.mergeable():
         table = read_files(storage, log.uri, small, log.schema)
         order = [(name, "ascending") for name in (*sort_by, TIME)]
         written = write_arrow(storage, log.uri, table.sort_by(order), log.schema, bounded)
@@ -81,9 +80,10 @@ def compact_trace(
     if len(touched) <= 1 and all(file.inserts_only for file in touched):
         moved = log.commit(Commit(since=since)) if since > log.frontiers.since else log
         return Compaction(moved, *before[:1], before[0], before[1], before[1])
-    table = merged(storage, log.uri, touched, log.schema, since, diffs, sort_by)
+    summands = log.summands(since)
+    table = merged(storage, log.uri, summands, log.schema, since, diffs, sort_by)
     if table is None:
-        written = _merged_by_spark(spark(), storage, log, touched, since, diffs, sort_by)
+        written = _merged_by_spark(spark(), storage, log, summands, since, diffs, sort_by)
     else:
         written = tuple(_written(storage, log, table, diffs))
     reached("compaction: written")

@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -32,18 +32,22 @@ from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.trace import entries
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log_cache import Known
+from dbt_incremental_dd.trace.tiers import mergeable
 
-UPPER, SINCE, MANIFEST = "dd:upper", "dd:since", "dd:manifest"
+UPPER, SINCE, MANIFEST, BASE = "dd:upper", "dd:since", "dd:manifest", "dd:base"
+_TRANSACTIONS = (UPPER, SINCE, MANIFEST, BASE)
 
 _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
 
 
 @dataclass(frozen=True)
 class Commit:
-    """The contents of one commit. None leaves a frontier or the manifest unchanged.
+    """The contents of one commit. None leaves a frontier, the manifest or the base unchanged.
 
-    ``replace_all`` drops every file and adopts ``schema``, in the same commit.
+    ``replace_all`` drops every file and adopts ``schema``, in the same commit. ``base``: the time of a batch that
+    retracts all that there was, in files of retractions alone.
     """
 
     add: tuple[DataFile, ...] = ()
@@ -51,6 +55,7 @@ class Commit:
     upper: Time | None = None
     since: Time | None = None
     manifest: int | None = None
+    base: Time | None = None
     schema: Schema | None = None
     replace_all: bool = False
     changes_data: bool = True
@@ -88,11 +93,12 @@ class Log:
         """All stored columns, ``dd_time`` and diffs included."""
         self._is_settled = False
         """Whether this process has synced its entry, or will do so with the collection's next commit."""
-        self._moved = moved or {name: _transaction(table, name) for name in (UPPER, SINCE, MANIFEST)}
+        self._moved = moved or {name: _transaction(table, name) for name in _TRANSACTIONS}
         self.frontiers = Frontiers(since=self._moved[SINCE] or 0, upper=self._moved[UPPER] or 0)
         """``since`` and ``upper`` as of this version."""
         self.manifest = self._moved[MANIFEST]
         """The number of the manifest that belongs to this version."""
+        self._base = self._moved[BASE] or 0
         self.files = _live(table, self.schema) if files is None else files
         """All live files, oldest updates first."""
 
@@ -157,6 +163,21 @@ class Log:
         made._settle(made.version)
         return made
 
+    def summands(self, t: Time) -> tuple[DataFile, ...]:
+        """The files whose updates up to ``t`` add up to the contents as of ``t``: none that have all been retracted
+        since, nor those of the retractions."""
+        found = between(self.files, BEGINNING, t)
+        if not 0 < self._base <= t:
+            return found
+        return tuple(file for file in found if file.first >= self._base and not self._retracts(file))
+
+    def _retracts(self, file: DataFile) -> bool:
+        return file.last == self._base and file.max_diff < 0
+
+    def mergeable(self) -> tuple[DataFile, ...]:
+        """Small files whose times may be kept together in one: those after ``since``, and after what was retracted."""
+        return mergeable(file for file in self.files if file.first > max(self.frontiers.since, self._base))
+
     def commit(self, commit: Commit) -> Log:
         """Commits on top of this version, and returns the new log. Raises CommitConflict if another writer came first,
         StateError if it cannot be written.
@@ -166,6 +187,8 @@ class Log:
         schema = commit.schema or self.schema
         if commit.upper is not None and not commit.replace_all:
             self.frontiers.require_advance(commit.upper, self.name)
+        if commit.replace_all and self._base:
+            commit = replace(commit, base=0)
         wider = None if commit.replace_all else self._with_columns(schema)
         if wider is not None:
             return wider.commit(commit)
@@ -319,7 +342,8 @@ def _in_order(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
 
 
 def _transactions(commit: Commit) -> list[Transaction]:
-    wanted = ((UPPER, commit.upper), (SINCE, commit.since), (MANIFEST, commit.manifest))
+    values = (commit.upper, commit.since, commit.manifest, commit.base)
+    wanted = zip(_TRANSACTIONS, values, strict=True)
     return [Transaction(name, value) for name, value in wanted if value is not None]
 
 

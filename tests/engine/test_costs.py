@@ -97,6 +97,22 @@ def test_ties_are_run_as_one_only_where_few_rows_can_change_without_a_reason() -
     assert behind.choose(100, 200_000) == "rebuild"
 
 
+def test_a_large_change_is_a_query_over_everything_where_that_is_quicker() -> None:
+    """Where most rows change in every run, ties or not."""
+    costs = replace(recorded(("build", 130_000, 130_000, 16.0)), can_recompute=True)
+    assert costs.choose(260_000, 130_000) == "recompute"
+    assert replace(costs, has_ties=True).choose(260_000, 130_000) == "recompute"
+    assert replace(costs, has_ties=True).choose(40_000, 130_000) == "rebuild"
+    assert replace(costs, has_ties=True, replaces=True).choose(40_000, 130_000) == "recompute"
+    assert replace(costs, can_recompute=False).choose(260_000, 130_000) == "rebuild"
+    tried = replace(costs, runs=(*costs.runs, RecordedRun("recompute", 260_000, 130_000, 14.0)))
+    assert tried.choose(260_000, 130_000) == "rebuild"
+    quicker = replace(costs, runs=(*costs.runs, RecordedRun("recompute", 260_000, 130_000, 9.0)))
+    assert quicker.choose(260_000, 130_000) == "recompute"
+    short = replace(recorded(("build", 130_000, 130_000, 0.9)), can_recompute=True)
+    assert short.choose(260_000, 130_000) == "rebuild"
+
+
 def test_states_that_are_behind_are_built_again_when_deltas_are_far_quicker() -> None:
     costs = replace(small(("build", 8.0), ("delta", 3.0), ("delta", 3.0), ("recompute", 2.0)), behind=True)
     assert costs.choose(100, 50_000) == "recompute"
