@@ -6,19 +6,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from dbt_incremental_dd.core.errors import CommitConflict
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
 from dbt_incremental_dd.core.schema import DIFF
-from dbt_incremental_dd.core.time import format_time
+from dbt_incremental_dd.core.time import BEGINNING, format_time
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation, was_published
+from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
+from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.holds import Hold, holds, movable
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 
 INNER_FILES = 4
 """A trace of fewer files is left as it is."""
@@ -48,7 +51,6 @@ def _compact_one(
     session: LazySession, place: CollectionStore, log: Log, retain_history: int | None, held: tuple[Hold, ...]
 ) -> str:
     manifest = place.read_manifest(log.manifest) or Manifest()
-    relation = stored_relation(place, manifest) if isinstance(manifest, ModelManifest) else None
     retain = retain_history if retain_history is not None else manifest.retain_history
     since, holders = movable(log, retain, held)
     inner = _compact_inner(session, place, manifest.inner)
@@ -61,9 +63,50 @@ def _compact_one(
     reached("compaction: trace merged")
     merged = merge_recent(place.storage, done.log, manifest.sorted_by)
     done = replace(done, log=merged, files_after=len(merged.files))
-    if relation and was_published(place) and done.files_after != done.files_before:
-        publish(Catalog(session), place, relation, done.log, visible_schema(manifest, done.log), anew=False)
+    if done.files_after != done.files_before:
+        _show(Catalog(session), place, manifest, done.log)
     return _line(place.name, done, holders)
+
+
+def forget(catalog: Catalog, place: CollectionStore, log: Log) -> Log:
+    """The log after compaction, where history beyond the retained window has come to be much of the updates. So what a
+    run reads stays in proportion to rows, and compaction to changes. Opens no session. Call it as the collection's
+    writer; where another one comes first, it has to do it."""
+    session, total, most = catalog.session, total_rows(log.files), place.storage.thresholds
+    is_cheap = session.is_open or (total <= most.local_rows and is_readable(log.schema))
+    if total <= most.history_rows or not is_cheap:
+        return log
+    manifest = place.read_manifest(log.manifest)
+    if manifest is None or not _is_due(log, manifest, ()):
+        return log
+    held = holds(place.storage).get(place.name, ())
+    if not _is_due(log, manifest, held):
+        return log
+    since, _ = movable(log, manifest.retain_history, held)
+    try:
+        done = compact_trace(
+            lambda: session.spark, place.storage, log, since=since, diffs=(DIFF,), sort_by=manifest.sorted_by
+        )
+    except CommitConflict:
+        return log
+    _show(catalog, place, manifest, done.log)
+    return done.log
+
+
+def _is_due(log: Log, manifest: Manifest, held: Sequence[Hold]) -> bool:
+    """Whether compaction drops a third of the updates at least: it leaves a row of each that is there."""
+    if manifest.rows is None:
+        return False
+    since, _ = movable(log, manifest.retain_history, held)
+    gain = total_rows(between(log.files, BEGINNING, since)) - manifest.rows
+    return 3 * gain >= total_rows(log.files)
+
+
+def _show(catalog: Catalog, place: CollectionStore, manifest: Manifest, log: Log) -> None:
+    """The model's relations show the log's files, if it has any."""
+    relation = stored_relation(place, manifest) if isinstance(manifest, ModelManifest) else None
+    if relation and was_published(place):
+        publish(catalog, place, relation, log, visible_schema(manifest, log), anew=False)
 
 
 def _compact_inner(session: LazySession, place: CollectionStore, inner: Mapping[str, int]) -> dict[str, int]:

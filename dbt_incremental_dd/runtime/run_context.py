@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.beginnings import Beginnings
 from dbt_incremental_dd.runtime.catalog import Catalog
+from dbt_incremental_dd.runtime.compact import forget
 from dbt_incremental_dd.runtime.request import Report
 from dbt_incremental_dd.runtime.source_relation import follow_source, needs_relation
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.sources.poll import RunScope
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.lock import writing
+from dbt_incremental_dd.trace.log import Log
 
 _LATEST = "time"
 
@@ -53,9 +57,15 @@ class RunContext:
 
     def _take_in(self, spec: SourceSpec) -> Intake:
         intake = take_in(self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope)
+        intake = replace(intake, log=self._forget(intake.log))
         if needs_relation(spec):
             follow_source(self.catalog, self.storage, spec, intake)
         return intake
+
+    def _forget(self, log: Log) -> Log:
+        place = self.storage.collection(log.name)
+        with writing(place, self.report):
+            return forget(self.catalog, place, log)
 
     def note(self, t: Time) -> None:
         """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""
