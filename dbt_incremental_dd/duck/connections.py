@@ -4,6 +4,7 @@ users' SQL. DuckDB is imported when the first one is needed."""
 from __future__ import annotations
 
 import atexit
+import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,11 @@ from dbt_incremental_dd.untrusted.sized import macros
 
 if TYPE_CHECKING:
     import duckdb
+
+
+def is_imported() -> bool:
+    """Whether it is there already."""
+    return "duckdb" in sys.modules
 
 
 def error() -> type[Exception]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.parquet.page_reader import probe_pages
 from dbt_incremental_dd.parquet.probe import probe
@@ -21,6 +22,12 @@ from dbt_incremental_dd.trace.log import total_rows
 
 _LOG = logging.getLogger(__name__)
 """Logs each read at DEBUG, with the files' ``paths``, the ``columns`` and the ``wanted`` keys."""
+
+
+_LITTLE, _LITTLE_BYTES = 10_000, 1 << 20
+"""Files of so few rows and bytes are read whole and filtered, which takes no longer."""
+_IMPORT = 20
+"""So many times as many are read in the time that importing DuckDB takes, 0.1 s."""
 
 
 def read_files(
@@ -39,15 +46,22 @@ def read_files(
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
     paths = [f"{root}/{file.path}" for file in files]
     tables, paths = probe_pages(filesystem, paths, columns, keys or {})
-    if paths or not tables:
+    if not paths and not tables:
+        tables.append(columns.empty_table())
+    if paths:
         told = {"paths": paths, "columns": columns.names, "wanted": keys or {}}
         _LOG.debug("reading %d files", len(paths), extra=told)
-        found = probe(filesystem, paths, columns, keys or {}) if paths else columns.empty_table()
+        found = None if _is_little(files) else probe(filesystem, paths, columns, keys or {})
         if found is None:
             require_intact(() if is_remote(uri) else paths)
             found = parquet_dataset(paths, filesystem, columns).to_table(filter=_filters(keys or {}))
         tables.append(found)
     return pa.concat_tables(tables)
+
+
+def _is_little(files: Sequence[DataFile]) -> bool:
+    most = 1 if is_imported() else _IMPORT
+    return total_rows(files) <= most * _LITTLE and sum(file.bytes for file in files) <= most * _LITTLE_BYTES
 
 
 def find_rows(

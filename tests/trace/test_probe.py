@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import random
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -85,12 +87,33 @@ def test_both_readers_agree(
     storage = Storage(str(tmp_path))
     files = [stored(storage, list(COLUMNS)), stored(storage, [n for n in COLUMNS if n not in LATER])]
     schema = schema_of(list(COLUMNS))
+    monkeypatch.setattr(driver_reader, "_LITTLE", -1)
     found = driver_reader.read_files(storage, storage.root, files, schema, keys)
     monkeypatch.setattr(driver_reader, "probe", lambda *_: None)
     wanted = driver_reader.read_files(storage, storage.root, files, schema, keys)
     assert found.schema == wanted.schema
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
     assert bool(found.num_rows) is some
+
+
+def test_a_first_look_into_little_imports_no_duckdb(tmp_path: Path) -> None:
+    """A process of few look-ups would spend its time on it; one that has it reads less of larger files."""
+    storage = Storage(str(tmp_path))
+    file = stored(storage, ["i", "l"])
+    program = f"""if True:
+        import sys
+        from dbt_incremental_dd.core.data_file import DataFile
+        from dbt_incremental_dd.core.schema import Schema
+        from dbt_incremental_dd.trace.driver_reader import read_files
+        from dbt_incremental_dd.trace.layout import Storage
+        schema = Schema.from_json({schema_of(["i", "l"]).to_json()!r})
+        for rows in (200_000, 200_001):
+            file = DataFile({file.path!r}, rows, {file.bytes}, 0, 0, 1, 1)
+            table = read_files(Storage({storage.root!r}), {storage.root!r}, [file], schema, {{"i": [1]}})
+            print(table.num_rows > 0, "duckdb" in sys.modules)
+    """
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert made.stdout.split() == ["True", "False", "True", "True"], made.stderr
 
 
 def test_what_it_cannot_read_is_left_to_arrow(tmp_path: Path) -> None:
