@@ -47,8 +47,8 @@ class Thresholds:
     arranged_share: int = 50
     """Minimum ratio of the rows that are searched to those that are found, for the same."""
     history_rows: int = 50_000
-    """Maximum number of updates of a collection before a run compacts it under its RETAIN HISTORY window, if that drops
-    a third of them."""
+    """A run compacts a collection of more updates than this under its RETAIN HISTORY window, if that drops a third of
+    them."""
 
     @staticmethod
     def of(given: Mapping[str, Any], engine: str = "auto") -> Thresholds:

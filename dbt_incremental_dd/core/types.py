@@ -1,8 +1,8 @@
 """Spark's types as values. Their stored form is Spark's JSON, which Delta shares: ``"long"``, ``"decimal(10,2)"``,
 ``{"type":"array",...}``; a type's ``text`` is that form with sorted keys and no spaces.
 
-Nothing inside a type says that it is never NULL: that is a statement about rows, which changes with a query's plan, and
-tables of Spark do not keep it either. It is read as absent.
+Any part of a nested type may be NULL. Spark also says which parts never are. That depends on the plan, so two plans of
+one query may differ in it, and Spark's tables do not keep it. It is dropped when a type is read.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_imported() -> bool:
-    """Whether it is there already."""
+    """Whether this process has imported DuckDB."""
     return "duckdb" in sys.modules
 
 

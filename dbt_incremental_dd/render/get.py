@@ -39,7 +39,7 @@ def contents(node: Get, run: OperatorRun, *, new: bool, keys: Keys | None) -> Re
     files = matching(source.log.summands(t), values)
     if not files:
         return None
-    rows = _probed(node, run, files, t, keys) if values and keys else None
+    rows = _probed(node, run, t, keys) if values and keys else None
     if rows is None:
         # Without keys, or with ones that have no bounds, all rows are read: of a small collection on the driver.
         most = 0 if values else run.context.workspace.most(run.context.thresholds.task_rows)
@@ -65,7 +65,7 @@ def _read(
     return replace(rows, positive=inserts_only(files))
 
 
-def _probed(node: Get, run: OperatorRun, files: tuple[DataFile, ...], t: Time, keys: Keys) -> Relation | None:
+def _probed(node: Get, run: OperatorRun, t: Time, keys: Keys) -> Relation | None:
     """The few rows of the keys, found on the driver; None where that would be too much for it."""
     source, names = run.context.inputs[node.collection], dict(node.outputs)
     wanted = _stored(node, source.schema)
@@ -74,7 +74,8 @@ def _probed(node: Get, run: OperatorRun, files: tuple[DataFile, ...], t: Time, k
     found = run.probes.rows(source.log, wanted, {names[id]: values for id, values in keys.values.items()}, t)
     if found is None:
         return None
-    return Relation.of(run.context.workspace, found, wanted, positive=inserts_only(files)).select(node.outputs)
+    positive = inserts_only(run.probes.files(source.log))
+    return Relation.of(run.context.workspace, found, wanted, positive=positive).select(node.outputs)
 
 
 def needed(nodes: Iterable[Node], context: Context) -> dict[str, Schema]:

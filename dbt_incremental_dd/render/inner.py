@@ -111,10 +111,11 @@ class InnerTrace:
             self._log = self._log.holding(self._place.log_at(version).files)
             reached("state: taken back")
 
-    def contents(self, *, new: bool, keys: Keys | None = None) -> Relation | None:
+    def contents(self, *, new: bool, keys: Keys | None = None, positive: bool = True) -> Relation | None:
         """Its rows (columns and diffs), consolidated; None where it is empty.
 
-        ``new``: with what this run has appended. A restriction by its own columns is exact.
+        ``new``: with what this run has appended. A restriction by its own columns is exact. ``positive``: whether
+        ``dd_diff`` counts rows that are there; sums of differences may be negative.
         """
         log = self._log
         files = log.files if new and log and not self._from_empty else self._old
@@ -125,12 +126,12 @@ class InnerTrace:
         if not files:
             return None
         if total_rows(files) <= self._limit(keys) and is_readable(self._data):
-            return self._locally(log, files, keys, new=new)
+            return replace(self._locally(log, files, keys, new=new), positive=positive, consolidated=True)
         rows = read(self._workspace, log.uri, files, self._data, most=0, values=keys.values if keys else None)
         rows = rows if keys is None else keys.restricted(rows)
         estimate = total_rows(files) if keys is None else min(total_rows(files), 4 * keys.estimate)
         one_batch = len({(file.first, file.last) for file in files}) <= 1
-        rows = replace(rows, estimate=estimate, positive=True, consolidated=one_batch)
+        rows = replace(rows, estimate=estimate, positive=positive, consolidated=one_batch)
         return rows.consolidate(self._state.diffs)
 
     @property
@@ -146,7 +147,7 @@ class InnerTrace:
             table = self._found.of(keys, lambda: self._read(log, matching(self._old, keys.values), keys))
             if new and self._own:
                 table = consolidate_arrow(pa.concat_tables([table, *self._own]), self._state.diffs)
-        rows = replace(Relation.of(self._workspace, table, self._data, positive=True), consolidated=True)
+        rows = Relation.of(self._workspace, table, self._data)  # of other keys, what this run has appended alone
         return rows if keys is None else keys.restricted(rows)
 
     def _read(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> pa.Table:

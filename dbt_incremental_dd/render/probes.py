@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
-from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.render.arranged import Arrangements
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.driver_reader import find_rows
-from dbt_incremental_dd.trace.files import between, matching
+from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.log import Log
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Probes:
 
     def rows(self, log: Log, schema: Schema, keys: Mapping[str, Sequence[Any]], t: Time) -> pa.Table | None:
         """The updates up to ``t`` with one of the values in each column; None where they are too many to look for."""
-        files = between(log.files, BEGINNING, self._inputs[log.name].t1)
+        files = self.files(log)
         if len(keys) == 1:
             ((column, values),) = keys.items()
             wanted = pa.array(values, arrow_type(log.schema.select((column,)).columns[0].type))
@@ -62,6 +62,11 @@ class Probes:
             return None
         table = table.select(list(schema.names))
         return table.filter(pc.less_equal(table[TIME], t)) if any(file.last > t for file in files) else table
+
+    def files(self, log: Log) -> tuple[DataFile, ...]:
+        """Those that are searched: their updates add up at both ends of the run's interval."""
+        read = self._inputs[log.name]
+        return log.summands(read.t1, first=read.t0)
 
     def _of(self, log: Log, column: str, values: pa.Array, files: Sequence[DataFile]) -> pa.Table | None:
         """What was found so far by that column, these values among them."""

@@ -52,7 +52,7 @@ def delta(node: Accumulate, run: OperatorRun) -> Relation | None:
         if from_nothing and not node.extremes:
             return finished(node, sums)
     keys = keys_of(change if at_once else sums, node.keys)
-    before = None if from_nothing else state.contents(new=False, keys=keys if node.keys else None)
+    before = None if from_nothing else state.contents(new=False, keys=keys if node.keys else None, positive=False)
     wide = _beside_former(node, sums, before)
     if node.extremes:
         wide = with_extremes(node, run, wide, keys, change)
@@ -68,7 +68,7 @@ def contents(node: Accumulate, run: OperatorRun, *, new: bool, keys: Keys | None
     if new:
         run.delta(node)
     below = keys.only(node.keys) if keys and set(keys.columns) & set(node.keys) else None
-    stored = run.context.inner.of(node.sums).contents(new=new, keys=below)
+    stored = run.context.inner.of(node.sums).contents(new=new, keys=below, positive=False)
     if stored is None or (node.global_row and stored.is_local and stored.is_empty):
         return _empty_global_row(node, run)
     rows = finished(node, _whole(node, run, stored, new=new, keys=below))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.iterate import ITERATION
@@ -35,11 +34,9 @@ class Updates:
             return None
         if keys is not None and self._trace.rows <= _WHOLE:
             if self._all is None:
-                self._all = self._trace.contents(new=False)
-            rows = None if self._all is None else keys.restricted(self._all)
-        else:
-            rows = self._trace.contents(new=False, keys=keys)
-        return None if rows is None else replace(rows, positive=False)
+                self._all = self._trace.contents(new=False, positive=False)
+            return None if self._all is None else keys.restricted(self._all)
+        return self._trace.contents(new=False, keys=keys, positive=False)
 
     def added(self, keys: Keys | None = None) -> Relation | None:
         """What the run has added so far."""

@@ -185,7 +185,7 @@ class Appending:
             parts += [last.columns(columns), before.negate()]
         answer = plus(parts)
         assert answer is not None
-        return replace(answer, positive=not revised, consolidated=not revised)
+        return replace(answer, positive=not revised)
 
     def _tails(self, found: Relation) -> Relation:
         """The extended partitions' last rows."""

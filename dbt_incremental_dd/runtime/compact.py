@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import CommitConflict
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import BEGINNING, format_time
+from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation, was_published
-from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.holds import Hold, holds, movable
+from dbt_incremental_dd.trace.holds import Hold, Holds, holds, holds_of_readers, movable
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 INNER_FILES = 4
 """A trace of fewer files is left as it is."""
@@ -32,8 +36,8 @@ def compact(
 ) -> Iterator[str]:
     """Compacts the named collections, or all; yields a line about each.
 
-    The session is opened for what the driver cannot merge, and where a relation has to be replaced.
-    ``since`` moves to ``upper - retain_history`` (ms), never beyond what a model or a reader has still to read.
+    ``since`` moves to ``upper - retain_history`` (ms), never beyond what a model or a reader has still to read. The
+    session is opened for what the driver cannot merge, and where a relation has to be replaced.
     """
     held = holds(storage)
     for place in storage.collections():
@@ -68,33 +72,38 @@ def _compact_one(
     return _line(place.name, done, holders)
 
 
-def forget(catalog: Catalog, place: CollectionStore, log: Log) -> Log:
-    """The log after compaction, where history beyond the retained window has come to be much of the updates. So what a
-    run reads stays in proportion to rows, and compaction to changes. Opens no session. Call it as the collection's
-    writer; where another one comes first, it has to do it."""
-    session, total, most = catalog.session, total_rows(log.files), place.storage.thresholds
-    is_cheap = session.is_open or (total <= most.local_rows and is_readable(log.schema))
-    if total <= most.history_rows or not is_cheap:
+def forget(catalog: Catalog, place: CollectionStore, log: Log, of_models: Callable[[], Holds]) -> Log:
+    """The log after compaction, if that drops much of what is beyond the retained window. So what a run reads stays in
+    proportion to rows, and compaction to changes.
+
+    No session is opened for it. Call it as the collection's writer; if another one commits first, nothing is compacted.
+    ``of_models``: what models have still to read, or had at some time of this run.
+    """
+    if total_rows(log.files) <= place.storage.thresholds.history_rows:
         return log
     manifest = place.read_manifest(log.manifest)
     if manifest is None or not _is_due(log, manifest, ()):
         return log
-    held = holds(place.storage).get(place.name, ())
+    held = (*of_models().get(place.name, ()), *holds_of_readers(place))
     if not _is_due(log, manifest, held):
         return log
     since, _ = movable(log, manifest.retain_history, held)
+
+    def spark() -> SparkSession:
+        if not catalog.session.is_open:
+            raise NotExact("only Spark can merge the files")
+        return catalog.session.spark
+
     try:
-        done = compact_trace(
-            lambda: session.spark, place.storage, log, since=since, diffs=(DIFF,), sort_by=manifest.sorted_by
-        )
-    except CommitConflict:
+        done = compact_trace(spark, place.storage, log, since=since, diffs=(DIFF,), sort_by=manifest.sorted_by)
+    except (CommitConflict, NotExact):
         return log
     _show(catalog, place, manifest, done.log)
     return done.log
 
 
 def _is_due(log: Log, manifest: Manifest, held: Sequence[Hold]) -> bool:
-    """Whether compaction drops a third of the updates at least: it leaves a row of each that is there."""
+    """Whether compaction drops a third of the updates at least. As many as there are rows stay."""
     if manifest.rows is None:
         return False
     since, _ = movable(log, manifest.retain_history, held)

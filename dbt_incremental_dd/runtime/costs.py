@@ -35,12 +35,11 @@ _EXPLORED = 1_000_000
 """Updates of all inputs, up to which it may be tried whether something else is quicker."""
 _TIED = 100_000
 """Updates of all inputs, up to which a query that leaves ties open may be run as one: as many rows may change each time
-without a reason. No matter where most of the inputs' rows have changed, or of the model's own."""
+without a reason. That does not matter where most rows have changed, of the inputs or in the model's last run."""
 _GAIN = 1.2
-"""A large change is brought by a query over everything only if that is so many times as quick: it leaves the states
-behind."""
+"""A large change is recomputed only if that is so many times as quick as anything else: it leaves the states behind."""
 _WORTHWHILE = 1.0
-"""Seconds that a large change must take otherwise, for the same."""
+"""Seconds; what takes less otherwise is not recomputed for it."""
 _PLANNED = 100_000
 """Updates that a query over all of them is through with while it is still being planned: of fewer it takes as long."""
 _UNTRIED: Mapping[RunKind, int] = {"build": 2, "recompute": 4}
@@ -130,22 +129,16 @@ class Costs:
             return "rebuild" if back or not self.may_recompute(changed, total) else "recompute"
         if changed <= _SMALL:
             return self._choose_small(changed, total, opening)
-        return self._choose_large(changed, total)
+        return self._choose_large(changed, total, opening)
 
-    def _choose_large(self, changed: int, total: int) -> Literal["delta", "rebuild", "recompute"]:
+    def _choose_large(self, changed: int, total: int, opening: float) -> Literal["delta", "rebuild", "recompute"]:
         delta, build = self.delta(changed), self.build(total)
         if delta is None or build is None:
             return "rebuild" if 2 * changed > total else "delta"
-        query = self._query(total, build) if self.may_recompute(changed, total) else None
-        if query is not None and max(_GAIN * query, _WORTHWHILE) < min(delta, build):
+        query = self._expected("recompute", total) if self.may_recompute(changed, total) else None
+        if query is not None and max(_GAIN * (opening + query), _WORTHWHILE) < min(delta, build):
             return "recompute"
         return "rebuild" if delta > build else "delta"
-
-    def _query(self, total: int, build: float) -> float | None:
-        """Seconds of the query alone. What has not been tried is taken to be quicker than the first build, so that it
-        is tried once; None where it is too large for that."""
-        tried = self.recompute(total)
-        return build / _UNTRIED["recompute"] if tried is None and total <= _EXPLORED else tried
 
     def _choose_small(self, changed: int, total: int, opening: float) -> Literal["delta", "rebuild", "recompute"]:
         """Small deltas come again and again, so that what is done instead may leave the states behind."""
@@ -159,15 +152,19 @@ class Costs:
         return "recompute" if self.may_recompute(changed, total) else "rebuild"
 
     def _otherwise(self, changed: int, total: int) -> float | None:
-        """Seconds of what can be done instead of a delta. What has not been tried is taken to be quicker than the
-        first build, so that it is tried once."""
-        may_recompute = self.may_recompute(changed, total)
-        kind: RunKind = "recompute" if may_recompute else "build"
-        tried, build = self.recompute(total) if may_recompute else None, self.build(total)
-        if tried is not None or build is None:
+        """Seconds of what can be done instead of a delta."""
+        kind: RunKind = "recompute" if self.may_recompute(changed, total) else "build"
+        found = self._expected(kind, total)
+        return self.build(total) if found is None else found
+
+    def _expected(self, kind: RunKind, total: int) -> float | None:
+        """Seconds of a recompute or a build. What has not been tried, besides the first build, is taken to be quicker
+        than that, so that it is tried once; None where it is too large for that."""
+        tried, build = self.recompute(total) if kind == "recompute" else None, self.build(total)
+        is_tried = tried is not None or (kind == "build" and len(self._of_kind("build")) > 1)
+        if is_tried or build is None or total > _EXPLORED:
             return tried
-        is_untried = may_recompute or len(self._of_kind(kind)) < 2
-        return build / _UNTRIED[kind] if is_untried and total <= _EXPLORED else build
+        return build / _UNTRIED[kind]
 
     def told(self, changed: int, total: int) -> str:
         """All estimates, in a line."""

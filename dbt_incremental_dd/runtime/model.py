@@ -21,7 +21,6 @@ from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.agreement import hold_batch, hold_columns, hold_stored
-from dbt_incremental_dd.runtime.compact import forget
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
@@ -227,7 +226,8 @@ class _Work:
             context.workspace.close()
         self._publish(log, batch)
         reached("model: published")
-        forget(run.catalog, self._current.place, log)
+        if batch.files:
+            run.forget(log)
         return Outcome(
             self._request.name,
             strategy,

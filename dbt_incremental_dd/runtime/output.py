@@ -112,11 +112,11 @@ def write_batch(
 
 
 _REPLACED = 10_000
-"""Rows; fewer are read with their history at little cost."""
+"""Rows; reading the history of fewer costs little."""
 
 
 def _holds_rows(context: Context) -> bool:
-    """Whether the output holds rows, and owes none: as many retractions as rows are then those of all its rows."""
+    """Whether the output is made of insertions alone. Then as many retractions as it has rows retract all of them."""
     if context.output is None:
         return False
     log, _ = context.output

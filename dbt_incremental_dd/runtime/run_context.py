@@ -17,6 +17,7 @@ from dbt_incremental_dd.runtime.source_relation import follow_source, needs_rela
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.sources.poll import RunScope
+from dbt_incremental_dd.trace.holds import Holds, holds_of_models
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Log
@@ -46,6 +47,7 @@ class RunContext:
         self.inputs = Beginnings(storage)
         """Where collections were when this run came upon them."""
         self._taken_in: dict[str, _Once] = {}
+        self._holds: Holds | None = None
         self._lock = threading.Lock()
 
     def source(self, spec: SourceSpec) -> Intake:
@@ -57,15 +59,23 @@ class RunContext:
 
     def _take_in(self, spec: SourceSpec) -> Intake:
         intake = take_in(self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope)
-        intake = replace(intake, log=self._forget(intake.log))
+        if intake.rows:
+            with writing(self.storage.collection(spec.name), self.report):
+                intake = replace(intake, log=self.forget(intake.log))
         if needs_relation(spec):
             follow_source(self.catalog, self.storage, spec, intake)
         return intake
 
-    def _forget(self, log: Log) -> Log:
-        place = self.storage.collection(log.name)
-        with writing(place, self.report):
-            return forget(self.catalog, place, log)
+    def forget(self, log: Log) -> Log:
+        """The collection's log after compaction, if it is time for that. Call it as the collection's writer."""
+        return forget(self.catalog, self.storage.collection(log.name), log, self._holds_of_models)
+
+    def _holds_of_models(self) -> Holds:
+        """Looked up once in this run. Models only read on meanwhile."""
+        with self._lock:
+            if self._holds is None:
+                self._holds = holds_of_models(self.storage)
+            return self._holds
 
     def note(self, t: Time) -> None:
         """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""

@@ -16,6 +16,7 @@ from dbt_incremental_dd.trace.damage import damaged, require_readable
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.sums import sums
 
 
 def log_of(place: CollectionStore) -> Log:
@@ -87,25 +88,9 @@ def consolidated(updates: pa.Table) -> pa.Table:
 def _sums(updates: pa.Table) -> pa.Table:
     names = [name for name in updates.column_names if name != DIFF]
     if any(pa.types.is_nested(updates.schema.field(name).type) for name in names):
-        return _sums_by_duckdb(updates)
+        return sums(updates, (DIFF,))  # which Arrow cannot group by
     found = updates.group_by(names, use_threads=False).aggregate([(DIFF, "sum")])
     return found.rename_columns([*names, DIFF])
-
-
-def _sums_by_duckdb(updates: pa.Table) -> pa.Table:
-    """As ``_sums``, for columns that Arrow cannot group by."""
-    import duckdb
-
-    names = [f"c{number}" for number in range(updates.num_columns - 1)]
-    plain = updates.rename_columns([*names, DIFF])
-    columns = ", ".join(names)
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.register("plain", plain)
-        query = f"SELECT {columns}, sum({DIFF})::BIGINT AS {DIFF} FROM plain GROUP BY {columns}"
-        found = connection.sql(query).to_arrow_table()
-    schema = updates.schema.set(len(names), pa.field(DIFF, pa.int64()))
-    return found.rename_columns(updates.column_names).cast(schema)
 
 
 def stored_types(schema: Schema) -> pa.Schema:

@@ -25,9 +25,9 @@ _LOG = logging.getLogger(__name__)
 
 
 _LITTLE, _LITTLE_BYTES = 10_000, 1 << 20
-"""Files of so few rows and bytes are read whole and filtered, which takes no longer."""
+"""So few rows and bytes are read by Arrow as a whole, and then filtered, which takes no longer."""
 _IMPORT = 20
-"""So many times as many are read in the time that importing DuckDB takes, 0.1 s."""
+"""In the time that importing DuckDB takes, 0.1 s, Arrow reads so many times as many."""
 
 
 def read_files(

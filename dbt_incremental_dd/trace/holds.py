@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyarrow import fs as pafs
@@ -27,17 +27,28 @@ class Hold:
     by: str
 
 
+Holds = Mapping[str, Sequence[Hold]]
+"""By the name of the collection that is held."""
+
+
 def holds(storage: Storage) -> dict[str, tuple[Hold, ...]]:
     """The holds on each collection that has any, the earliest first."""
+    found = holds_of_models(storage)
+    for place in storage.collections():
+        for hold in holds_of_readers(place):
+            found.setdefault(place.name, []).append(hold)
+    return {name: tuple(sorted(own, key=lambda hold: hold.at)) for name, own in found.items()}
+
+
+def holds_of_models(storage: Storage) -> dict[str, list[Hold]]:
+    """Where each model has read its inputs up to. Reads every collection's log and manifest."""
     found: dict[str, list[Hold]] = {}
     for place in storage.collections():
         log = place.log()
         if log is not None:
             for name, t in position(log, place.read_manifest(log.manifest)).inputs.items():
                 found.setdefault(name, []).append(Hold(t, f"model {place.name}"))
-        for hold in _of_readers(place):
-            found.setdefault(place.name, []).append(hold)
-    return {name: tuple(sorted(own, key=lambda hold: hold.at)) for name, own in found.items()}
+    return found
 
 
 def movable(log: Log, retain: int, held: Sequence[Hold]) -> tuple[Time, tuple[Hold, ...]]:
@@ -69,7 +80,8 @@ def held_by(place: CollectionStore, reader: str) -> Hold | None:
     return _told(place.storage.read_small(f"collections/{place.folder}/{_FOLDER}/{reader}.json"))
 
 
-def _of_readers(place: CollectionStore) -> list[Hold]:
+def holds_of_readers(place: CollectionStore) -> list[Hold]:
+    """What readers have said that they have still to read of the collection."""
     filesystem, path = place.storage.filesystem(f"{place.uri}/{_FOLDER}")
     found = []
     for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):

@@ -7,16 +7,12 @@ frontier, the second gets CommitConflict: compare-and-swap.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -26,12 +22,12 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.frontier import Frontiers
-from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.trace import entries
-from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.actions import add_action, in_order, live_files
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log_cache import Known
 from dbt_incremental_dd.trace.tiers import mergeable
@@ -46,8 +42,8 @@ _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
 class Commit:
     """The contents of one commit. None leaves a frontier, the manifest or the base unchanged.
 
-    ``replace_all`` drops every file and adopts ``schema``, in the same commit. ``base``: the time of a batch that
-    retracts all that there was, in files of retractions alone.
+    ``replace_all`` drops every file and adopts ``schema``, in the same commit. ``base``: the time of this batch, if it
+    retracts every row that there was, in files that hold nothing but retractions.
     """
 
     add: tuple[DataFile, ...] = ()
@@ -99,7 +95,7 @@ class Log:
         self.manifest = self._moved[MANIFEST]
         """The number of the manifest that belongs to this version."""
         self._base = self._moved[BASE] or 0
-        self.files = _live(table, self.schema) if files is None else files
+        self.files = live_files(table, self.schema) if files is None else files
         """All live files, oldest updates first."""
 
     @staticmethod
@@ -163,11 +159,11 @@ class Log:
         made._settle(made.version)
         return made
 
-    def summands(self, t: Time) -> tuple[DataFile, ...]:
-        """The files whose updates up to ``t`` add up to the contents as of ``t``: none that have all been retracted
-        since, nor those of the retractions."""
+    def summands(self, t: Time, first: Time | None = None) -> tuple[DataFile, ...]:
+        """The files whose updates up to ``t`` add up to the contents as of ``t``, without those of which everything has
+        been retracted by then, and the retractions. ``first``: an earlier time for which the same files are to do."""
         found = between(self.files, BEGINNING, t)
-        if not 0 < self._base <= t:
+        if not 0 < self._base <= (t if first is None else first):
             return found
         return tuple(file for file in found if file.first >= self._base and not self._retracts(file))
 
@@ -175,7 +171,8 @@ class Log:
         return file.last == self._base and file.max_diff < 0
 
     def mergeable(self) -> tuple[DataFile, ...]:
-        """Small files whose times may be kept together in one: those after ``since``, and after what was retracted."""
+        """Small files that may be merged into one that keeps their times: those after ``since``, and after the time at
+        which everything was retracted."""
         return mergeable(file for file in self.files if file.first > max(self.frontiers.since, self._base))
 
     def commit(self, commit: Commit) -> Log:
@@ -194,7 +191,7 @@ class Log:
             return wider.commit(commit)
         now = int(time.time() * 1000)
         actions: list[AddAction | RemoveAction] = [
-            _add(file, schema, changes_data=commit.changes_data, now=now) for file in commit.add
+            add_action(file, schema, changes_data=commit.changes_data, now=now) for file in commit.add
         ]
         if not commit.replace_all:
             actions += [
@@ -271,7 +268,7 @@ class Log:
         files = moved = None
         if int(table.version()) == self.version + 1:
             gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
-            files = _in_order((*(file for file in self.files if file.path not in gone), *commit.add))
+            files = in_order((*(file for file in self.files if file.path not in gone), *commit.add))
             moved = {**self._moved, **{one.app_id: one.version for one in _transactions(commit)}}
         made = Log(self.name, self.uri, table, options=self._options, files=files, moved=moved)
         made._settle(self.version + self._is_settled)
@@ -331,62 +328,10 @@ def _transaction(table: DeltaTable, name: str) -> int | None:
     return None if version is None else int(version)
 
 
-def _live(table: DeltaTable, schema: Schema) -> tuple[DataFile, ...]:
-    # `pa.table` would import pandas to check the type of its argument.
-    actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
-    return _in_order(_data_file(row, schema) for row in actions.to_pylist())
-
-
-def _in_order(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-    return tuple(sorted(files, key=lambda file: (file.first, file.last, file.path)))
-
-
 def _transactions(commit: Commit) -> list[Transaction]:
     values = (commit.upper, commit.since, commit.manifest, commit.base)
     wanted = zip(_TRANSACTIONS, values, strict=True)
     return [Transaction(name, value) for name, value in wanted if value is not None]
-
-
-def _add(file: DataFile, schema: Schema, *, changes_data: bool, now: int) -> AddAction:
-    lows: dict[str, Any] = {TIME: file.first, DIFF: file.min_diff}
-    highs: dict[str, Any] = {TIME: file.last, DIFF: file.max_diff}
-    for name, (low, high) in file.bounds.items():
-        lows[name], highs[name] = _json_bound(low), _json_bound(high)
-    stats = {"numRecords": file.rows, "minValues": lows, "maxValues": highs, "nullCount": dict.fromkeys(lows, 0)}
-    return AddAction(
-        path=file.path,
-        size=file.bytes,
-        partition_values={},
-        modification_time=now,
-        data_change=changes_data,
-        stats=json.dumps(stats),
-    )
-
-
-def _json_bound(value: Any) -> Any:
-    return value if isinstance(value, int | str) else value.isoformat()
-
-
-_OWN_PATH = re.compile(r"(?!\.\.?(/|$))[\w.=~-]+(/(?!\.\.?(/|$))[\w.=~-]+)*", re.ASCII)
-"""Paths that a trace's own files may have: below its folder, and without characters that readers take for patterns or
-URLs."""
-
-
-def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:
-    if not _OWN_PATH.fullmatch(row["path"]):
-        raise ValueError(f"it names {row['path']!r}, which is no file of its own")
-    names = [c.name for c in schema if c.type in BOUNDED_TYPES and c.name not in (TIME, DIFF)]
-    bounds = {n: (row[f"min.{n}"], row[f"max.{n}"]) for n in names if row.get(f"min.{n}") is not None}
-    return DataFile(
-        path=row["path"],
-        rows=row["num_records"],
-        bytes=row["size_bytes"],
-        first=row[f"min.{TIME}"],
-        last=row[f"max.{TIME}"],
-        min_diff=row[f"min.{DIFF}"],
-        max_diff=row[f"max.{DIFF}"],
-        bounds=bounds,
-    )
 
 
 def total_rows(files: Iterable[DataFile]) -> int:

@@ -109,6 +109,7 @@ def test_a_large_change_is_a_query_over_everything_where_that_is_quicker() -> No
     assert tried.choose(260_000, 130_000) == "rebuild"
     quicker = replace(costs, runs=(*costs.runs, RecordedRun("recompute", 260_000, 130_000, 9.0)))
     assert quicker.choose(260_000, 130_000) == "recompute"
+    assert quicker.choose(260_000, 130_000, opening=10.0) == "rebuild"
     short = replace(recorded(("build", 130_000, 130_000, 0.9)), can_recompute=True)
     assert short.choose(260_000, 130_000) == "rebuild"
 

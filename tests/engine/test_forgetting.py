@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.core import failpoints
 from dbt_incremental_dd.core.errors import CommitConflict, FrontierError
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import now
@@ -16,7 +18,13 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.compact import forget
 from dbt_incremental_dd.runtime.relation import forget_published
-from dbt_incremental_dd.trace.holds import hold
+from dbt_incremental_dd.runtime.run import Run
+from dbt_incremental_dd.runtime.run_context import RunContext
+from dbt_incremental_dd.sources.config import parse_source
+from dbt_incremental_dd.trace.arrow_reader import contents
+from dbt_incremental_dd.trace.compact import compact_trace
+from dbt_incremental_dd.trace.holds import hold, holds_of_models
+from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
 from tests.oracle import Table, World
 
@@ -99,7 +107,8 @@ def test_no_session_is_opened_for_it(world: World) -> None:
         log = place.log()
         assert log is not None
         forget_published(place)
-        forgotten[name] = forget(Catalog(LazySession(never)), place, log).version > log.version
+        done = forget(Catalog(LazySession(never)), place, log, lambda: holds_of_models(storage))
+        forgotten[name] = done.version > log.version
     assert forgotten == {"m": True, "lists": False}
 
 
@@ -115,3 +124,55 @@ def test_another_writer_comes_first(world: World, monkeypatch: pytest.MonkeyPatc
         _day(world, rng)
         world.check()
     assert _log(world, "m").frontiers.since == 1_001
+
+
+@pytest.mark.parametrize("point", ["compaction: written", "commit: before", "commit: done"])
+def test_a_run_that_ends_while_it_compacts(world: World, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+    """Its change is there; the next run shows it, and compacts."""
+    rng, compacting = random.Random(9), [False]
+    compacts = compact_trace
+
+    def noted(*args: Any, **options: Any) -> Any:
+        compacting[0] = True
+        return compacts(*args, **options)
+
+    def reached(name: str) -> None:
+        if compacting[0] and name == point:
+            raise KeyboardInterrupt(name)
+
+    monkeypatch.setattr("dbt_incremental_dd.runtime.compact.compact_trace", noted)
+    monkeypatch.setattr(failpoints, "_watcher", reached)
+    stopped = 0
+    for _ in range(6):
+        compacting[0] = False
+        try:
+            _day(world, rng)
+        except KeyboardInterrupt:
+            stopped += 1
+    assert stopped
+    monkeypatch.setattr(failpoints, "_watcher", None)
+    world.step()
+    world.check()
+    _day(world, rng)
+    world.check()
+    assert _log(world, "m").frontiers.since > 1_001
+
+
+def test_sources_do_so_too(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meta = {"envelope": "upsert", "key": "k", "order_by": "at", "path": "in", "format": "json"}
+    spec = parse_source("s.t", "`s`.`t`", meta, {"k": "bigint", "v": "bigint", "at": "bigint"}, str(tmp_path))
+    storage = Storage(str(tmp_path / "state"), thresholds=Thresholds(history_rows=2 * ROWS))
+    (tmp_path / "in").mkdir()
+    most, taken = 0, None
+    for day in range(1, 9):
+        rows = [{"k": k, "v": day * 100 + k, "at": day} for k in range(ROWS)]
+        (tmp_path / "in" / f"{day}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        taken = Run(LazySession.of(spark), storage, f"run{day}", day * DAY, lambda line: None).source(spec)
+        place = storage.collection("s.t")
+        assert taken.log.version == place.log().version  # type: ignore[union-attr]
+        assert sorted(contents(place, day * DAY)["v"].to_pylist()) == [row["v"] for row in rows]
+        most = max(most, total_rows(taken.log.files))
+    assert taken is not None and taken.log.frontiers.since == 7 * DAY and most <= 7 * ROWS
+    monkeypatch.setattr(RunContext, "forget", lambda *arguments: pytest.fail("nothing is new"))
+    again = Run(LazySession.of(spark), storage, "again", 9 * DAY, lambda line: None).source(spec)
+    assert again.rows == 0

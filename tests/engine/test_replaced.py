@@ -28,6 +28,8 @@ def world(spark: SparkSession, tmp_path: Path) -> World:
     made.model("m", f"SELECT v, explode(sequence(1, {SIZE})) AS id FROM {{p}}")
     made.model("sums", "SELECT v, count(*) AS n, sum(id) AS s FROM {m} GROUP BY v")
     made.model("few", "SELECT id, v, x.v AS other FROM {m} JOIN {p} x USING (v) WHERE id % 4000 = 0")
+    made.model("present", "SELECT v FROM {p} WHERE EXISTS (SELECT 1 FROM {m} x WHERE x.v = {p}.v)")
+    made.model("absent", "SELECT x.v FROM {p} x LEFT JOIN {m} y ON x.v = y.v AND y.id = 7 WHERE y.id IS NULL")
     made.insert("p", [(1,)])
     made.step()
     return made
@@ -98,7 +100,7 @@ def test_compaction(world: World, ago: int) -> None:
     for values in ((2,), (3,), (3, 4)):
         _replace(world, *values)
         history[world.time] = _rows(collection, world.time)
-    for model in ("few", "sums"):
+    for model in ("few", "sums", "present", "absent"):
         del world.models[model]
     since = sorted(history)[-1 - ago]
     list(compact(LazySession.of(world.spark), world.storage, None, _log(world).frontiers.last - since))

@@ -1,10 +1,12 @@
-"""Small files are merged as soon as there are two of a size, so that all tests meet it."""
+"""Small files are merged as soon as there are two of a size, so that all tests meet it; claims of relations are
+looked at."""
 
 from __future__ import annotations
 
 import pytest
 
 from dbt_incremental_dd.trace import tiers
+from tests.claims import claims as claims
 
 
 @pytest.fixture(autouse=True)

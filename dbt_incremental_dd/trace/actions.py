@@ -1,0 +1,71 @@
+"""Data files as actions of a Delta log: their description in its entries, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction
+
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+
+
+def live_files(table: DeltaTable, schema: Schema) -> tuple[DataFile, ...]:
+    """All live files, oldest updates first. Raises ValueError for a path that no file of a trace has."""
+    # `pa.table` would import pandas to check the type of its argument.
+    actions = pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
+    return in_order(_data_file(row, schema) for row in actions.to_pylist())
+
+
+def in_order(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    """Oldest updates first."""
+    return tuple(sorted(files, key=lambda file: (file.first, file.last, file.path)))
+
+
+def add_action(file: DataFile, schema: Schema, *, changes_data: bool, now: int) -> AddAction:
+    """The action that makes the file live. ``now``: ms."""
+    lows: dict[str, Any] = {TIME: file.first, DIFF: file.min_diff}
+    highs: dict[str, Any] = {TIME: file.last, DIFF: file.max_diff}
+    for name, (low, high) in file.bounds.items():
+        lows[name], highs[name] = _json_bound(low), _json_bound(high)
+    stats = {"numRecords": file.rows, "minValues": lows, "maxValues": highs, "nullCount": dict.fromkeys(lows, 0)}
+    return AddAction(
+        path=file.path,
+        size=file.bytes,
+        partition_values={},
+        modification_time=now,
+        data_change=changes_data,
+        stats=json.dumps(stats),
+    )
+
+
+def _json_bound(value: Any) -> Any:
+    return value if isinstance(value, int | str) else value.isoformat()
+
+
+_OWN_PATH = re.compile(r"(?!\.\.?(/|$))[\w.=~-]+(/(?!\.\.?(/|$))[\w.=~-]+)*", re.ASCII)
+"""Paths that a trace's own files may have: below its folder, and without characters that readers take for patterns or
+URLs."""
+
+
+def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:
+    if not _OWN_PATH.fullmatch(row["path"]):
+        raise ValueError(f"it names {row['path']!r}, which is no file of its own")
+    names = [c.name for c in schema if c.type in BOUNDED_TYPES and c.name not in (TIME, DIFF)]
+    bounds = {n: (row[f"min.{n}"], row[f"max.{n}"]) for n in names if row.get(f"min.{n}") is not None}
+    return DataFile(
+        path=row["path"],
+        rows=row["num_records"],
+        bytes=row["size_bytes"],
+        first=row[f"min.{TIME}"],
+        last=row[f"max.{TIME}"],
+        min_diff=row[f"min.{DIFF}"],
+        max_diff=row[f"max.{DIFF}"],
+        bounds=bounds,
+    )
