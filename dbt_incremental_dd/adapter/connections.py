@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from dbt.adapters.differential.bindings import BoundSession
+from dbt.adapters.differential.seeds import any_loaded
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkConnectionManager
 from dbt.adapters.spark.session import SessionConnectionWrapper
@@ -74,8 +75,14 @@ def _open_ahead(credentials: Any) -> None:
     with suppress(DbtRuntimeError, DifferentialError, OSError):  # raised again when it is asked for
         session = _session(credentials)
         is_ours = isinstance(session.memory, StoredMemory)
-        if is_ours and not session.is_open and (command in _STATEMENTS or not session.memory.settings):
+        if is_ours and not session.is_open and (_is_certain(command, credentials) or not session.memory.settings):
             session.open_ahead()
+
+
+def _is_certain(command: str, credentials: Any) -> bool:
+    """Whether the command has statements for Spark; seeds that were loaded once may have none."""
+    is_loaded = command == "seed" and any_loaded(storage_of(credentials, _invocation_dir()))
+    return command in _STATEMENTS and not is_loaded
 
 
 def _invocation_dir() -> str:

@@ -14,6 +14,7 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.requests import model_request, read_sources, run_time
+from dbt.adapters.differential.seeds import is_loaded, note_loaded
 from dbt.adapters.differential.source_relations import declared, missed
 from dbt.adapters.differential.warnings import warn_once
 from dbt.adapters.events.logging import AdapterLogger
@@ -254,6 +255,16 @@ class DifferentialAdapter(SparkAdapter):
                 f"{relation}: grants are set, but this Spark has no extension that knows GRANT\n"
                 "  Remove `grants`, or run on a Spark whose catalog has them."
             )
+
+    @available
+    def differential_seed_is_loaded(self, relation: Any, seed: Mapping[str, Any]) -> bool:
+        """Whether loading the seed would change nothing."""
+        return is_loaded(self.connections.session(), self._storage(), relation, seed)
+
+    @available
+    def differential_seed_loaded(self, relation: Any, seed: Mapping[str, Any]) -> None:
+        """Notes that the seed has just been loaded."""
+        note_loaded(self.connections.session(), self._storage(), relation, seed)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """A model that was differential and is something else now leaves nothing of it in the catalog."""

@@ -8,6 +8,9 @@ from typing import Any
 
 from dbt_incremental_dd.core.time import Time
 
+RETRACTS_ALL = "retracts-all-"
+"""Begins the names of such files."""
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -30,3 +33,9 @@ class DataFile:
     def inserts_only(self) -> bool:
         """Whether all updates are insertions."""
         return self.min_diff >= 1
+
+    @property
+    def retracts_all(self) -> bool:
+        """Whether it is what a time retracts, and that is all that was there before. Another file of the time holds
+        what is there instead; a row that stays is in both."""
+        return self.path.rpartition("/")[2].startswith(RETRACTS_ALL)

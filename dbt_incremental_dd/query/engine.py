@@ -82,7 +82,7 @@ class QueryEngine:
         cursor, t = self._begin(select, own if own is not None else as_of, run)
         try:
             with _translating_errors(run), run.computing(cursor):
-                reader = cursor.sql(text, params=list(parameters) or None).fetch_record_batch(BATCH_ROWS)
+                reader = cursor.sql(text, params=list(parameters) or None).to_arrow_reader(BATCH_ROWS)
         except BaseException:
             cursor.close()
             raise

@@ -96,6 +96,15 @@ class SessionMemory:
         """Remembers that a table was looked at."""
 
     @property
+    def follows_catalog(self) -> bool:
+        """Whether it can tell that somebody has opened the catalog."""
+        return False
+
+    def is_table(self, schema: str, name: str) -> bool:
+        """Whether a relation is certain to be there, as a table."""
+        return False
+
+    @property
     def due(self) -> DueRelations | None:
         """The relations that the next session has to make; None if each has to be made at once, because others may
         read the catalog."""

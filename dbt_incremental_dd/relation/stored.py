@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.data_file import DataFile
-from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.keys import Keys
@@ -93,13 +92,12 @@ def write(
     bounded: Sequence[str],
     sort_by: Sequence[str] = (),
     by_ranges: bool = True,
-    by_sign: bool = False,
+    retracts_all: bool = False,
 ) -> tuple[DataFile, ...]:
     """The rows as files of a trace with the columns of ``stored``, stamped ``t``, sorted by ``sort_by``.
 
-    ``by_ranges``: Spark's files are of disjoint ranges of these; else each is sorted by itself. ``by_sign``:
-    retractions are in a file of their own, if the rows are on the driver. Nothing is visible before a commit names the
-    files.
+    ``by_ranges``: Spark's files are of disjoint ranges of these; else each is sorted by itself. ``retracts_all``:
+    as in DataFile; of rows on the driver. Nothing is visible before a commit names the files.
     """
     storage = rows.workspace.storage
     if rows.table is not None:
@@ -110,10 +108,7 @@ def write(
         table = table.append_column(TIME, pa.repeat(pa.scalar(t, pa.int64()), table.num_rows)).select(
             list(stored.names)
         )
-        parts = [table]
-        if by_sign:
-            parts = [table.filter(pc.less(table[DIFF], 0)), table.filter(pc.greater(table[DIFF], 0))]
-        return tuple(write_arrow(storage, uri, part, stored, bounded) for part in parts if part.num_rows)
+        return (write_arrow(storage, uri, table, stored, bounded, retracts_all=retracts_all),)
     frame = rows.frame.withColumn(TIME, F.lit(t).cast("bigint")).select(*map(quoted, stored.names))
     if sort_by:
         frame = frame.repartitionByRange(*map(quoted, sort_by)) if by_ranges else frame

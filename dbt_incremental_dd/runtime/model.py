@@ -197,14 +197,13 @@ class _Work:
             rows = self._rows(context, strategy)
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
-            change = output_delta(context, self._compiled, rows, subtract=subtract)
-            change = None if change is None else change.localized()
+            delta = output_delta(context, self._compiled, rows, subtract=subtract)
             beside_stored = strategy == "delta" or subtract
             batch = write_batch(
                 context,
                 self._current.place,
                 self._compiled.schema,
-                change=change,
+                delta=delta,
                 t=self._at,
                 arranged_by=self._order,
                 former=self._current.manifest.rows if beside_stored else None,
@@ -214,7 +213,7 @@ class _Work:
                 self._request,
                 self._current,
                 schema=self._compiled.schema,
-                change=change,
+                change=delta.change,
                 batch=batch,
                 beside_stored=beside_stored,
             )
@@ -295,7 +294,6 @@ class _Work:
             upper=self._at + 1,
             since=since,
             manifest=manifest,
-            base=self._at if batch.replaces_all else None,
             schema=stored if reset else None,
             replace_all=reset,
         )

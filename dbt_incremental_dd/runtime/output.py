@@ -8,6 +8,7 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.render.context import Context
@@ -22,14 +23,22 @@ from dbt_incremental_dd.trace.write import remove_files
 
 
 @dataclass(frozen=True)
+class OutputDelta:
+    """The model's change, consolidated, under the output's names. ``before`` and ``after``: all of its rows, where both
+    are on the driver, as the change was computed from them."""
+
+    change: Relation | None
+    before: Relation | None = None
+    after: Relation | None = None
+
+
+@dataclass(frozen=True)
 class Batch:
-    """What was written; rows are counted with their multiplicity. ``replaces_all``: every former row is retracted, in a
-    file of retractions alone."""
+    """What was written; rows are counted with their multiplicity."""
 
     files: tuple[DataFile, ...]
     added: int
     removed: int
-    replaces_all: bool = False
 
 
 def stored_names(schema: Schema) -> Schema:
@@ -37,7 +46,7 @@ def stored_names(schema: Schema) -> Schema:
     return Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
 
 
-def output_delta(context: Context, compiled: Compiled, rows: Relation | None, *, subtract: bool) -> Relation | None:
+def output_delta(context: Context, compiled: Compiled, rows: Relation | None, *, subtract: bool) -> OutputDelta:
     """The rows under the output's names and types; with ``subtract``, minus what the output holds."""
     named = None
     if rows is not None:
@@ -45,10 +54,15 @@ def output_delta(context: Context, compiled: Compiled, rows: Relation | None, *,
         named = replace(rows.select(pairs), consolidated=rows.consolidated)
     if not subtract:
         positive_anyway = named is not None and named.positive and context.from_nothing
-        return named if named is None or positive_anyway else named.consolidate()
+        change = named if named is None or positive_anyway else named.consolidate()
+        return OutputDelta(None if change is None else change.localized())
     named = None if named is None else named.localized()
-    change = plus([named, negated(_stored(context, named))])
-    return None if change is None else change.consolidate()
+    before = _stored(context, named)
+    difference = plus([named, negated(before)])
+    change = None if difference is None else difference.consolidate().localized()
+    if named is None or before is None or not (named.is_local and before.is_local):
+        return OutputDelta(change)
+    return OutputDelta(change, before, named)
 
 
 def _stored(context: Context, beside: Relation | None) -> Relation | None:
@@ -59,7 +73,8 @@ def _stored(context: Context, beside: Relation | None) -> Relation | None:
     if not files:
         return None
     most = context.thresholds.found_rows if beside is None or beside.is_local else 0
-    return read(context.workspace, log.uri, files, schema_with_diff(schema), most=most)
+    rows = read(context.workspace, log.uri, files, schema_with_diff(schema), most=most)
+    return replace(rows, positive=inserts_only(files))
 
 
 def schema_with_diff(schema: Schema) -> Schema:
@@ -90,29 +105,46 @@ def write_batch(
     context: Context,
     place: CollectionStore,
     schema: Schema,
-    change: Relation | None,
+    delta: OutputDelta,
     t: Time,
     arranged_by: tuple[str, ...],
     former: int | None,
 ) -> Batch:
     """Writes the change as files of the model's trace, stamped ``t``; nothing is visible yet. ``former``: the number of
     rows that the output holds, None if it is unknown."""
+    change = delta.change
     if change is None:
         return Batch((), 0, 0)
     bounded = tuple(c.name for c in schema if c.type in BOUNDED_TYPES)[:16]
-    change = change.localized()
     stored, uri = stored_names(schema), place.trace_uri
+
+    def written(rows: Relation, *, retracts_all: bool = False) -> tuple[DataFile, ...]:
+        return write(rows, uri, stored, t, bounded=bounded, sort_by=arranged_by, retracts_all=retracts_all)
+
     if change.table is None:
-        files = write(change, uri, stored, t, bounded=bounded, sort_by=arranged_by)
+        files = written(change)
         return Batch(files, *count_stored(context.storage, uri, files))
     added, removed = count(change.table.arrow[DIFF])
-    is_all = removed == former and removed >= _REPLACED and change.consolidated and _holds_rows(context)
-    files = write(change, uri, stored, t, bounded=bounded, sort_by=arranged_by, by_sign=is_all)
-    return Batch(files, added, removed, is_all)
+    replaced = _replaced(context, delta, removed, former) if former and removed >= _REPLACED else None
+    if replaced is None:
+        return Batch(written(change), added, removed)
+    before, after = replaced
+    return Batch((*written(before, retracts_all=True), *written(after)), added, removed)
 
 
 _REPLACED = 10_000
 """Rows; reading the history of fewer costs little."""
+_STAYING = 0.1
+"""Share of the rows that may stay where all are retracted: each is inserted once more."""
+
+
+def _replaced(context: Context, delta: OutputDelta, removed: int, former: int) -> tuple[Relation, Relation] | None:
+    """The retractions of every former row, and the rows that are there instead; None where more than a few stay."""
+    if removed == former and delta.change is not None and delta.change.consolidated and _holds_rows(context):
+        return delta.change.filter(Expr(f"{DIFF} < 0")), delta.change.filter(Expr(f"{DIFF} > 0"))
+    if delta.before is None or delta.after is None or removed < (1 - _STAYING) * former:
+        return None
+    return delta.before.multiset().negate(), delta.after.multiset()
 
 
 def _holds_rows(context: Context) -> bool:

@@ -298,12 +298,17 @@ def as_of_sql(storage: Storage, name: str, t: Time) -> str:
 
 
 def changes_sql(storage: Storage, name: str, after: Time, up_to: Time) -> str:
-    """A query for a collection's updates with ``after < dd_time <= up_to``."""
+    """A query for a collection's updates with ``after < dd_time <= up_to``, no two of which cancel out."""
     log, schema = require(storage, name)
     log.frontiers.require(up_to, name)
     log.frontiers.require(after, name)
     files = between(log.files, after, up_to)
-    return f"{_updates_sql(log, files, schema)} WHERE {TIME} > {after}L AND {TIME} <= {up_to}L"
+    found = f"{_updates_sql(log, files, schema)} WHERE {TIME} > {after}L AND {TIME} <= {up_to}L"
+    if not any(file.retracts_all for file in files):
+        return found
+    columns = f"{_columns(schema)}, {TIME}"
+    summed = f"SELECT {columns}, sum({DIFF}) AS {DIFF} FROM ({found}) GROUP BY {columns}"
+    return f"{summed} HAVING sum({DIFF}) <> 0"
 
 
 def require(storage: Storage, name: str) -> tuple[Log, Schema]:

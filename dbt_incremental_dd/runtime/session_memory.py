@@ -106,6 +106,17 @@ class StoredMemory(SessionMemory):
         return relation.lower() in self._certain.get("tables", ())
 
     @property
+    def follows_catalog(self) -> bool:
+        return self._metastore is not None
+
+    def is_table(self, schema: str, name: str) -> bool:
+        schema, name = ".".join(parts_of(schema)), name.lower()
+        known = self._certain
+        return name in known.get("names", {}).get(schema, ()) and name not in known.get("views", {}).get(
+            schema, (name,)
+        )
+
+    @property
     def _certain(self) -> dict[str, Any]:
         """What the catalog holds; nothing where somebody has opened it since that was noted."""
         with self._lock:

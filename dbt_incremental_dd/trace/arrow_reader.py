@@ -28,13 +28,20 @@ def log_of(place: CollectionStore) -> Log:
 
 
 def changes(place: CollectionStore, after: Time, up_to: Time) -> pa.Table:
-    """A collection's updates with ``after < dd_time <= up_to``, by time: visible columns, dd_time, dd_diff. Raises
-    FrontierError if one of the times is not readable."""
+    """A collection's updates with ``after < dd_time <= up_to``, by time: visible columns, dd_time, dd_diff. No two that
+    cancel out. Raises FrontierError if one of the times is not readable."""
     log = log_of(place)
     log.frontiers.require(up_to, place.name)
     if after != BEGINNING:
         log.frontiers.require(after, place.name)
-    return _updates(place, log, between(log.files, after, up_to), after, up_to)
+    files = between(log.files, after, up_to)
+    found = _updates(place, log, files, after, up_to)
+    times = [file.first for file in files if file.retracts_all]
+    if not times:
+        return found
+    is_replaced = pc.is_in(found[TIME], pa.array(times, pa.int64()))
+    summed = _nonzero(found.filter(is_replaced)).select(found.column_names)
+    return pa.concat_tables([found.filter(pc.invert(is_replaced)), summed]).sort_by(TIME)
 
 
 def contents(place: CollectionStore, t: Time) -> pa.Table:
@@ -81,7 +88,11 @@ def summed(updates: pa.Table) -> pa.Table:
 
 def consolidated(updates: pa.Table) -> pa.Table:
     """Each distinct row once, with the sum of its diffs in dd_diff, if that is not 0."""
-    found = _sums(updates.drop_columns([TIME]))
+    return _nonzero(updates.drop_columns([TIME]))
+
+
+def _nonzero(updates: pa.Table) -> pa.Table:
+    found = _sums(updates)
     return found.filter(pc.not_equal(found[DIFF], 0))
 
 

@@ -17,7 +17,7 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_ordered, is_readable
 from dbt_incremental_dd.trace.driver_reader import read_files
-from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from dbt_incremental_dd.trace.merge import merged
@@ -71,23 +71,23 @@ def compact_trace(
     """Advances the trace to ``since`` (never back) and merges the files at or below it.
 
     Files that also hold later times are rewritten with those times kept. Nothing is rewritten if there is nothing to
-    gain, that is, if there is at most one file, and it holds insertions only. ``spark`` is called where the driver does
-    not merge them.
+    gain: if the contents are one file of insertions at most. ``spark`` is called where the driver does not merge them.
     """
     since = max(since, log.frontiers.since)
-    touched = between(log.files, -1, since)
+    touched, summands = between(log.files, -1, since), log.summands(since)
     before = (total_rows(log.files), len(log.files))
-    if len(touched) <= 1 and all(file.inserts_only for file in touched):
-        moved = log.commit(Commit(since=since)) if since > log.frontiers.since else log
-        return Compaction(moved, *before[:1], before[0], before[1], before[1])
-    summands = log.summands(since)
-    table = merged(storage, log.uri, summands, log.schema, since, diffs, sort_by)
-    if table is None:
-        written = _merged_by_spark(spark(), storage, log, summands, since, diffs, sort_by)
+    written: tuple[DataFile, ...] = ()
+    if len(summands) <= 1 and inserts_only(summands):
+        touched = tuple(file for file in touched if file not in summands)
     else:
-        written = tuple(_written(storage, log, table, diffs))
+        table = merged(storage, log.uri, summands, log.schema, since, diffs, sort_by)
+        if table is None:
+            written = _merged_by_spark(spark(), storage, log, summands, since, diffs, sort_by)
+        else:
+            written = tuple(_written(storage, log, table, diffs))
     reached("compaction: written")
-    made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False))
+    moves = touched or written or since > log.frontiers.since
+    made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False)) if moves else log
     return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))
 
 

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake import Schema as DeltaSchema
@@ -32,18 +32,17 @@ from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log_cache import Known
 from dbt_incremental_dd.trace.tiers import mergeable
 
-UPPER, SINCE, MANIFEST, BASE = "dd:upper", "dd:since", "dd:manifest", "dd:base"
-_TRANSACTIONS = (UPPER, SINCE, MANIFEST, BASE)
+UPPER, SINCE, MANIFEST = "dd:upper", "dd:since", "dd:manifest"
+_TRANSACTIONS = (UPPER, SINCE, MANIFEST)
 
 _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
 
 
 @dataclass(frozen=True)
 class Commit:
-    """The contents of one commit. None leaves a frontier, the manifest or the base unchanged.
+    """The contents of one commit. None leaves a frontier or the manifest unchanged.
 
-    ``replace_all`` drops every file and adopts ``schema``, in the same commit. ``base``: the time of this batch, if it
-    retracts every row that there was, in files that hold nothing but retractions.
+    ``replace_all`` drops every file and adopts ``schema``, in the same commit.
     """
 
     add: tuple[DataFile, ...] = ()
@@ -51,7 +50,6 @@ class Commit:
     upper: Time | None = None
     since: Time | None = None
     manifest: int | None = None
-    base: Time | None = None
     schema: Schema | None = None
     replace_all: bool = False
     changes_data: bool = True
@@ -94,7 +92,6 @@ class Log:
         """``since`` and ``upper`` as of this version."""
         self.manifest = self._moved[MANIFEST]
         """The number of the manifest that belongs to this version."""
-        self._base = self._moved[BASE] or 0
         self.files = live_files(table, self.schema) if files is None else files
         """All live files, oldest updates first."""
 
@@ -162,18 +159,18 @@ class Log:
     def summands(self, t: Time, first: Time | None = None) -> tuple[DataFile, ...]:
         """The files whose updates up to ``t`` add up to the contents as of ``t``, without those of which everything has
         been retracted by then, and the retractions. ``first``: an earlier time for which the same files are to do."""
-        found = between(self.files, BEGINNING, t)
-        if not 0 < self._base <= (t if first is None else first):
-            return found
-        return tuple(file for file in found if file.first >= self._base and not self._retracts(file))
+        found, base = between(self.files, BEGINNING, t), self._base(t if first is None else first)
+        return tuple(file for file in found if file.first > base or (file.first == base and not file.retracts_all))
 
-    def _retracts(self, file: DataFile) -> bool:
-        return file.last == self._base and file.max_diff < 0
+    def _base(self, t: Time) -> Time:
+        """The latest time up to ``t`` at which all that was there has been retracted."""
+        return max((file.first for file in self.files if file.retracts_all and file.first <= t), default=BEGINNING)
 
     def mergeable(self) -> tuple[DataFile, ...]:
         """Small files that may be merged into one that keeps their times: those after ``since``, and after the time at
         which everything was retracted."""
-        return mergeable(file for file in self.files if file.first > max(self.frontiers.since, self._base))
+        kept = max(self.frontiers.since, self._base(self.frontiers.last))
+        return mergeable(file for file in self.files if file.first > kept)
 
     def commit(self, commit: Commit) -> Log:
         """Commits on top of this version, and returns the new log. Raises CommitConflict if another writer came first,
@@ -184,8 +181,6 @@ class Log:
         schema = commit.schema or self.schema
         if commit.upper is not None and not commit.replace_all:
             self.frontiers.require_advance(commit.upper, self.name)
-        if commit.replace_all and self._base:
-            commit = replace(commit, base=0)
         wider = None if commit.replace_all else self._with_columns(schema)
         if wider is not None:
             return wider.commit(commit)
@@ -329,7 +324,7 @@ def _transaction(table: DeltaTable, name: str) -> int | None:
 
 
 def _transactions(commit: Commit) -> list[Transaction]:
-    values = (commit.upper, commit.since, commit.manifest, commit.base)
+    values = (commit.upper, commit.since, commit.manifest)
     wanted = zip(_TRANSACTIONS, values, strict=True)
     return [Transaction(name, value) for name, value in wanted if value is not None]
 

@@ -47,6 +47,6 @@ def merged(
     try:
         found = sums(advanced, diffs)
         nonzero = (pc.not_equal(found[name], pa.scalar(0).cast(found[name].type)) for name in diffs)
-        return found.filter(fold(pc.or_, nonzero)).sort_by(order, null_placement="at_start")
+        return found.filter(fold(pc.or_, nonzero)).sort_by(order)
     except (error(), pa.ArrowException):
         return None

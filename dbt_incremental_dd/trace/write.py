@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.data_file import RETRACTS_ALL, DataFile
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.parquet.checksum import name_by_checksum
@@ -56,11 +56,19 @@ _LONGEST_BOUND = 256
 """Characters; longer strings get no bounds."""
 
 
-def write_arrow(storage: Storage, uri: str, table: pa.Table, schema: Schema, bounded: Sequence[str] = ()) -> DataFile:
-    """Writes a small table on the driver to one file, without a Spark job."""
+def write_arrow(
+    storage: Storage,
+    uri: str,
+    table: pa.Table,
+    schema: Schema,
+    bounded: Sequence[str] = (),
+    *,
+    retracts_all: bool = False,
+) -> DataFile:
+    """Writes a small table on the driver to one file, without a Spark job. ``retracts_all``: as in DataFile."""
     filesystem, root = storage.filesystem(uri)
     make_folder(filesystem, f"{root}/data")
-    path = f"data/{uuid.uuid4().hex}.parquet"
+    path = f"data/{RETRACTS_ALL if retracts_all else ''}{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
     table = nullable_inside(table).replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
     is_large = table.num_rows > ROWS_PER_GROUP

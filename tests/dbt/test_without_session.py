@@ -192,6 +192,27 @@ def test_a_seed_that_has_changed_is_taken_in(shop: Shop) -> None:
     assert shop.strategies()["paid"] != "skip"
     shop.arrive()
     shop.dbt("run", java=False)
+    assert "UNCHANGED 3" in shop.dbt("seed", "--show", java=False)
+    shop.verify()
+
+
+def test_a_seed_that_is_loaded_already_is_left_alone(shop: Shop) -> None:
+    """Until its settings change, somebody has touched its table, or it is to be loaded anew."""
+    table = f"{shop.project.schema}.regions"
+    loaded, same = "INSERT 3", "UNCHANGED 3"
+    assert same in shop.dbt("seed", java=False)
+    assert "CREATE 3" in shop.dbt("seed", "--full-refresh", java=True)
+    assert same in shop.dbt("seed", java=False)
+    shop.project.write("macros/touch.sql", "{% macro touch(sql) %}{% do run_query(sql) %}{% endmacro %}")
+    for touch in (f"insert into {table} values (4, 'Far')", f"drop table {table}"):
+        shop.dbt("run-operation", "touch", "--args", json.dumps({"sql": touch}), java=True)
+        assert loaded in shop.dbt("seed", java=True)
+        assert same in shop.dbt("seed", java=False)
+    types = "seeds: [{name: regions, config: {column_types: {title: string}}}]"
+    shop.project.write("seeds/seeds.yml", types)
+    assert loaded in shop.dbt("seed", java=True)
+    shop.dbt("run", java=True)
+    assert same in shop.dbt("build", "--select", "regions", "paid", java=False)
     shop.verify()
 
 

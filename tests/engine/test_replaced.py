@@ -12,7 +12,8 @@ from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
-from dbt_incremental_dd.runtime.relation import as_of_sql
+from dbt_incremental_dd.runtime.costs import Costs
+from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from tests.oracle import Table, World
 
@@ -57,7 +58,7 @@ def _read(world: World) -> tuple[int, bool]:
 
 def _rows(collection: Collection, t: int) -> Counter[tuple[Any, ...]]:
     table = collection.as_of(t)
-    return Counter(zip(*(table[name].to_pylist() for name in ("id", "v")), strict=True))
+    return Counter({(row["id"], row["v"]): row["dd_diff"] for row in table.to_pylist()})
 
 
 def test_only_what_is_there_is_read(world: World) -> None:
@@ -90,6 +91,50 @@ def test_part_of_it_is_not_all(world: World) -> None:
     assert _read(world) == (4 * SIZE, False)
     _replace(world, 4)
     assert _read(world) == (7 * SIZE, False)
+
+
+@pytest.fixture
+def as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but first builds are recomputes."""
+    monkeypatch.setattr(Costs, "choose", lambda *_: "recompute")
+
+
+def test_few_rows_that_stay_are_told_to_nobody(spark: SparkSession, tmp_path: Path, as_one: None) -> None:
+    world = World(spark, tmp_path, {"p": Table("v INT")})
+    stays, repeated = SIZE // 20, 3
+    ids = f"explode(flatten(array_repeat(sequence(1, {SIZE}), {repeated})))"
+    world.model("m", f"SELECT id, IF(id <= {stays}, NULL, v) AS v FROM (SELECT v, {ids} AS id FROM {{p}})")
+    world.model("sums", "SELECT v, count(*) AS n, sum(id) AS s FROM {m} GROUP BY v")
+    world.insert("p", [(1,)])
+    world.step()
+    collection = Collection(world.storage, f"{world.schema}.m")
+    history = {world.time: _rows(collection, world.time)}
+    for values in ((2,), (3,), (4, 4), (5,), (6,), (7, 8)):
+        before = world.time
+        _replace(world, *values)
+        history[world.time] = _rows(collection, world.time)
+        told = _log(world).files
+        changed = [(row["id"], row["v"], row["dd_diff"]) for row in collection.changes(before, world.time).to_pylist()]
+        assert len({row[:2] for row in changed}) == len(changed)
+        difference = Counter(history[world.time])
+        difference.subtract(history[before])
+        assert {row[:2]: row[2] for row in changed} == {row: n for row, n in difference.items() if n}
+        by_spark = world.spark.sql(changes_sql(world.storage, collection.name, before, world.time))
+        assert sorted(map(tuple, by_spark.select("id", "v", "dd_diff").collect()), key=str) == sorted(changed, key=str)
+        assert len(told) > 1
+        if len(values) == 1 and len(told) > 4:
+            assert _read(world) == (repeated * SIZE, True)
+    assert {t: _rows(collection, t) for t in history} == history
+
+
+def test_what_is_forgotten_before_a_base_is_not_written_again(world: World) -> None:
+    for values in ((2,), (3,)):
+        _replace(world, *values)
+    log = _log(world)
+    (base,) = log.summands(log.frontiers.last)
+    list(compact(LazySession.of(world.spark), world.storage, None, 0))
+    assert _log(world).files == (base,)
+    world.check()
 
 
 @pytest.mark.parametrize("ago", [0, 1, 2, 3])

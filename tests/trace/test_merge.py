@@ -124,7 +124,7 @@ def test_large_outputs_become_files_in_order(tmp_path: Path, monkeypatch: pytest
 
 
 def _order(key: int | None) -> tuple[bool, int]:
-    return key is not None, key or 0
+    return key is None, key or 0
 
 
 @pytest.mark.parametrize("limit", [Thresholds(local_rows=0), Thresholds(local_rows=119)])

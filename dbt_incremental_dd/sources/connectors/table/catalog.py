@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -25,6 +23,8 @@ class Described:
 
 def described(spark: SparkSession, relation: str, partition: str = "") -> Described:
     """A relation, or one of its partitions (``PARTITION (...)``); nothing where that cannot be told."""
+    from pyspark.errors import AnalysisException  # not at the start: it takes long
+
     try:
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {relation} {partition}").collect()
     except AnalysisException:
