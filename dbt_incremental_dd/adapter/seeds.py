@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.sources.connectors.table.catalog import described
-from dbt_incremental_dd.sources.connectors.table.unchanged import files_in, folder_of
+from dbt_incremental_dd.sources.catalog_table import described, files_in, folder_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.version import version
 

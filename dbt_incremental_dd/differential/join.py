@@ -27,7 +27,7 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class Step:
+class PathStep:
     """Probe input number ``operand`` by the equalities, then keep the rows for which ``residual`` is true."""
 
     operand: int
@@ -44,7 +44,7 @@ class Path:
 
     start: int
     first: tuple[Expr, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     cost: float = 0.0
 
 
@@ -86,7 +86,7 @@ def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...], s
         ready = [c for c in rest if c.refs <= bound | added]
         equalities = {c: e for c in ready if (e := equality(c, frozenset(bound), frozenset(added)))}
         residual = tuple(c for c in ready if c not in equalities)
-        steps.append(Step(best, tuple(equalities.values()), residual))
+        steps.append(PathStep(best, tuple(equalities.values()), residual))
         rest = [c for c in rest if c not in ready]
         bound |= added
         remaining.remove(best)

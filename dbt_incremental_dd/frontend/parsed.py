@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import at
 from dbt_incremental_dd.frontend.reason import unclosed
-from dbt_incremental_dd.frontend.relations import Relation, base_tables, relation_of
+from dbt_incremental_dd.frontend.relations import RelationName, base_tables, relation_of
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 
 _STREAMING = re.compile(r"\b(stream|watermark)\s+[\w`(]", re.IGNORECASE)
@@ -63,7 +63,7 @@ class ParsedQuery:
         return "|>" in self.sql and any(token.token_type is TokenType.PIPE_GT for token in self.tokens)
 
     @cached_property
-    def relations(self) -> tuple[Relation, ...]:
+    def relations(self) -> tuple[RelationName, ...]:
         """Base tables, subqueries' included, each once; names of CTEs are not among them."""
         found = (relation_of(table) for table in base_tables(self.tree))
         return tuple({relation.key: relation for relation in found}.values())

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 
 @dataclass(frozen=True)
-class Relation:
+class RelationName:
     """A relation's name as the query writes it, part by part and without quotes."""
 
     parts: tuple[str, ...]
@@ -25,9 +25,9 @@ class Relation:
         return ".".join("`" + part.replace("`", "``") + "`" for part in self.parts)
 
 
-def relation_of(table: exp.Table) -> Relation:
+def relation_of(table: exp.Table) -> RelationName:
     """The name of a table reference."""
-    return Relation(tuple(part.name for part in table.parts))
+    return RelationName(tuple(part.name for part in table.parts))
 
 
 def base_tables(tree: exp.Expr) -> Iterator[exp.Table]:

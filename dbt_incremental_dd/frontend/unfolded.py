@@ -17,7 +17,7 @@ from dbt_incremental_dd.frontend.scope import Ids
 
 
 @dataclass(frozen=True)
-class Step:
+class Binding:
     """One binding: the key of the relation that stands for it, its columns, and its query's text over ``keys``."""
 
     key: str
@@ -30,7 +30,7 @@ class Step:
 class Unfolded:
     """A query without recursion: ``text`` over ``keys``, some of which stand for the bindings of ``loops``."""
 
-    loops: tuple[tuple[Step, ...], ...]
+    loops: tuple[tuple[Binding, ...], ...]
     text: str
     keys: tuple[str, ...]
 
@@ -38,7 +38,7 @@ class Unfolded:
 def unfolded(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze) -> Unfolded:
     """The query as texts that an engine without recursion can iterate. Raises UnsupportedSQL as ``lower`` does."""
     tree, around = query.tree.copy(), Environment(inputs, analyze, Ids())
-    loops: list[tuple[Step, ...]] = []
+    loops: list[tuple[Binding, ...]] = []
     for with_ in reversed([with_ for with_ in tree.find_all(exp.With) if with_.recursive]):
         environment = replace(_environment_at(with_, around), inputs=around.inputs)
         ordered: list[exp.CTE] = []
@@ -58,7 +58,7 @@ def unfolded(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze) 
     return Unfolded(tuple(loops), *around.text(tree))
 
 
-def _unfolded_group(environment: Environment, group: Sequence[exp.CTE]) -> tuple[Environment, tuple[Step, ...]]:
+def _unfolded_group(environment: Environment, group: Sequence[exp.CTE]) -> tuple[Environment, tuple[Binding, ...]]:
     schemas = schemas_of(environment, group)
     inside = standing_in(environment, schemas)
     steps = []
@@ -66,7 +66,7 @@ def _unfolded_group(environment: Environment, group: Sequence[exp.CTE]) -> tuple
         stand_in, _ = inside.ctes[cte.alias.lower()]
         (table,) = stand_in.find_all(exp.Table)
         text, keys = inside.text(cte.this.copy())
-        steps.append(Step(relation_of(table).key, schemas[cte.alias.lower()], text, keys))
+        steps.append(Binding(relation_of(table).key, schemas[cte.alias.lower()], text, keys))
     return inside, tuple(steps)
 
 

@@ -66,7 +66,7 @@ class Keys:
         return rows.restrict(self.rows, self.columns)
 
 
-class Found:
+class KeyCache:
     """What keys have found last: the same ones, or some of them, are often looked for again."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.relation.keys import Found
+from dbt_incremental_dd.relation.keys import KeyCache
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.trace.layout import Storage
@@ -46,7 +46,7 @@ class Context:
     output: tuple[Log, Schema] | None
     inner: InnerTraces
     report: Callable[[str], None]
-    former: Found = field(default_factory=Found)
+    former: KeyCache = field(default_factory=KeyCache)
     """What the output held of keys when the run began."""
     recursion_limit: int = 1_000
     """Iterations after which a recursion is taken to have no end."""

@@ -21,7 +21,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.core.types import NESTED, VARIANT, VOID
 from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.local.table import consolidate_arrow
-from dbt_incremental_dd.relation.keys import Found, Keys
+from dbt_incremental_dd.relation.keys import KeyCache, Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
@@ -88,7 +88,7 @@ class InnerTrace:
         self._old: tuple[DataFile, ...] = () if self._from_empty or self._log is None else self._log.files
         self._own: list[pa.Table] | None = []
         """What this run has appended; None where that is not all on the driver."""
-        self._found = Found()
+        self._found = KeyCache()
         """What the trace held of keys when the run began."""
 
     @property

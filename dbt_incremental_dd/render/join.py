@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, Step
+from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, PathStep
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Id, Node
 from dbt_incremental_dd.relation.keys import Keys, keys_of
@@ -60,7 +60,7 @@ def _follow(node: DeltaJoin, path: Path, start: Relation, run: OperatorRun, *, n
     return None if rows is None else rows.columns(node.columns)
 
 
-def _probe(operand: Node, step: Step, rows: Relation, run: OperatorRun, *, new: bool) -> Relation | None:
+def _probe(operand: Node, step: PathStep, rows: Relation, run: OperatorRun, *, new: bool) -> Relation | None:
     other = run.contents(operand, new=new, keys=probe_keys(rows, step.equalities))
     if other is None:
         return None

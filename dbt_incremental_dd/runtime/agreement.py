@@ -10,7 +10,7 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.runtime.constraints import Constrained, enforce, require_meaning
 from dbt_incremental_dd.runtime.contract import proven, require_columns
-from dbt_incremental_dd.runtime.output import Batch, discard, schema_with_diff
+from dbt_incremental_dd.runtime.output import WrittenBatch, discard, schema_with_diff
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.strategy import StoredModel
 from dbt_incremental_dd.trace.columns import visible_schema
@@ -54,7 +54,7 @@ def hold_batch(
     current: StoredModel,
     schema: Schema,
     change: Relation | None,
-    batch: Batch,
+    batch: WrittenBatch,
     *,
     beside_stored: bool,
 ) -> None:

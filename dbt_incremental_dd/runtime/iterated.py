@@ -15,7 +15,7 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import ParsedQuery
-from dbt_incremental_dd.frontend.unfolded import Step, unfolded
+from dbt_incremental_dd.frontend.unfolded import Binding, unfolded
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes
@@ -52,7 +52,7 @@ def iterated(
 
 
 def _iterate(
-    spark: SparkSession, loop: tuple[Step, ...], held: dict[str, DataFrame], names: Mapping[str, str], t: Time
+    spark: SparkSession, loop: tuple[Binding, ...], held: dict[str, DataFrame], names: Mapping[str, str], t: Time
 ) -> bool:
     """One iteration; whether it has changed anything."""
     changed = False

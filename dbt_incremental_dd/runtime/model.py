@@ -25,7 +25,7 @@ from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, requ
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
-from dbt_incremental_dd.runtime.output import Batch, arranged, output_delta, stored_names, write_batch
+from dbt_incremental_dd.runtime.output import WrittenBatch, arranged, output_delta, stored_names, write_batch
 from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_recompute_next, recomputed
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
@@ -283,7 +283,7 @@ class _Work:
     def _same_columns(self, log: Log) -> bool:
         return self._current.is_built and visible_schema(self._current.manifest, log) == self._compiled.schema
 
-    def _commit(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> Log:
+    def _commit(self, batch: WrittenBatch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> Log:
         place = self._current.place
         stored = stored_names(self._compiled.schema)
         log = self._current.log or place.create(stored)
@@ -301,7 +301,9 @@ class _Work:
         self._run.note(self._at)
         return committed
 
-    def _manifest(self, batch: Batch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> ModelManifest:
+    def _manifest(
+        self, batch: WrittenBatch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool
+    ) -> ModelManifest:
         request, compiled, before = self._request, self._compiled, self._current.manifest
         contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
         seconds = time.monotonic() - self._run.session.waited - self._started
@@ -331,7 +333,7 @@ class _Work:
         total = sum(item.updates for item in self._given)
         return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
 
-    def _publish(self, log: Log, batch: Batch) -> None:
+    def _publish(self, log: Log, batch: WrittenBatch) -> None:
         """Where nothing of the output changed its relations stay as they are."""
         place, relation, schema = self._current.place, self._request.relation, self._compiled.schema
         anew = self._current.manifest.relation != relation or not self._same_columns(log)

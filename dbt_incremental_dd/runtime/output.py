@@ -33,7 +33,7 @@ class OutputDelta:
 
 
 @dataclass(frozen=True)
-class Batch:
+class WrittenBatch:
     """What was written; rows are counted with their multiplicity."""
 
     files: tuple[DataFile, ...]
@@ -109,12 +109,12 @@ def write_batch(
     t: Time,
     arranged_by: tuple[str, ...],
     former: int | None,
-) -> Batch:
+) -> WrittenBatch:
     """Writes the change as files of the model's trace, stamped ``t``; nothing is visible yet. ``former``: the number of
     rows that the output holds, None if it is unknown."""
     change = delta.change
     if change is None:
-        return Batch((), 0, 0)
+        return WrittenBatch((), 0, 0)
     bounded = tuple(c.name for c in schema if c.type in BOUNDED_TYPES)[:16]
     stored, uri = stored_names(schema), place.trace_uri
 
@@ -123,13 +123,13 @@ def write_batch(
 
     if change.table is None:
         files = written(change)
-        return Batch(files, *count_stored(context.storage, uri, files))
+        return WrittenBatch(files, *count_stored(context.storage, uri, files))
     added, removed = count(change.table.arrow[DIFF])
     replaced = _replaced(context, delta, removed, former) if former and removed >= _REPLACED else None
     if replaced is None:
-        return Batch(written(change), added, removed)
+        return WrittenBatch(written(change), added, removed)
     before, after = replaced
-    return Batch((*written(before, retracts_all=True), *written(after)), added, removed)
+    return WrittenBatch((*written(before, retracts_all=True), *written(after)), added, removed)
 
 
 _REPLACED = 10_000
@@ -155,6 +155,6 @@ def _holds_rows(context: Context) -> bool:
     return inserts_only(log.summands(log.frontiers.last))
 
 
-def discard(storage: Storage, place: CollectionStore, batch: Batch) -> None:
+def discard(storage: Storage, place: CollectionStore, batch: WrittenBatch) -> None:
     """Removes the files of a batch that is not to be committed."""
     remove_files(storage, place.trace_uri, batch.files)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Input
-from dbt_incremental_dd.frontend.relations import Relation
+from dbt_incremental_dd.frontend.relations import RelationName
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model, require_deltas
@@ -63,7 +63,7 @@ def stored_columns(storage: Storage, name: str) -> list[tuple[str, str]]:
     return [] if schema is None else [(column.name, sql_type(column.type).lower()) for column in schema]
 
 
-def _schema(spark: SparkSession, storage: Storage, request: ModelRequest, relation: Relation) -> Schema:
+def _schema(spark: SparkSession, storage: Storage, request: ModelRequest, relation: RelationName) -> Schema:
     """What was taken in, else what is declared, else what the catalog says."""
     stored = _stored(storage, relation.key)
     if stored is not None:

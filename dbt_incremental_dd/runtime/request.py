@@ -10,7 +10,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
-from dbt_incremental_dd.frontend.relations import Relation
+from dbt_incremental_dd.frontend.relations import RelationName
 from dbt_incremental_dd.runtime.contract import Contract
 from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -56,7 +56,7 @@ class ModelRequest:
         return parsed(self.sql)
 
     @property
-    def relations(self) -> tuple[Relation, ...]:
+    def relations(self) -> tuple[RelationName, ...]:
         """What the SQL reads. Raises ConfigError where that is the model itself."""
         found = self.query.relations
         own = [one.key for one in found if one.key in (self.name, f"{self.name}__changes")]

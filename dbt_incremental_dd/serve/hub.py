@@ -17,7 +17,7 @@ from dbt_incremental_dd.serve.shielded import run_shielded
 from dbt_incremental_dd.subscribe.read_hold import SharedReadHold
 from dbt_incremental_dd.subscribe.reads import SharedReads
 from dbt_incremental_dd.subscribe.shape import Shape
-from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Step, Subscription
+from dbt_incremental_dd.subscribe.subscription import POLL, Batch, ReadStep, Start, Subscription
 
 T = TypeVar("T")
 _THREADS = 16
@@ -52,7 +52,7 @@ class Hub:
         """Calls the function in one of the subscriptions' threads, and returns its result."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
-    async def read(self, subscription: Subscription, step: Step) -> pa.Table:
+    async def read(self, subscription: Subscription, step: ReadStep) -> pa.Table:
         """The updates that a subscription reads in a step. Raises FrontierError if they have been compacted."""
         if step.after is not None:
             return await self.run(subscription.read, step)
@@ -118,7 +118,7 @@ class _FollowedCollection:
     is_over: bool = False
     followers: int = 0
     watch_task: asyncio.Task[None] | None = None
-    reading: dict[tuple[Step, Shape], asyncio.Future[pa.Table]] = field(default_factory=dict)
+    reading: dict[tuple[ReadStep, Shape], asyncio.Future[pa.Table]] = field(default_factory=dict)
     """Reads in progress."""
 
     def wake(self) -> None:
@@ -145,7 +145,7 @@ class _FollowedCollection:
         self.read_hold.write()
         return self.shared.refresh()
 
-    async def read(self, subscription: Subscription, step: Step) -> pa.Table:
+    async def read(self, subscription: Subscription, step: ReadStep) -> pa.Table:
         """The updates that a subscription reads in a step, read once for all followers at the same step. Raises what
         ``Hub.read`` raises."""
         found = self.shared.cached(step.after, step.up_to, subscription.shape, at_once=step.at_once)
@@ -159,7 +159,7 @@ class _FollowedCollection:
         # The read continues for the other followers if one of them is cancelled.
         return await asyncio.shield(reading)
 
-    def _finish_read(self, key: tuple[Step, Shape], done: asyncio.Future[pa.Table]) -> None:
+    def _finish_read(self, key: tuple[ReadStep, Shape], done: asyncio.Future[pa.Table]) -> None:
         del self.reading[key]
         if not done.cancelled():
             done.exception()  # raised to those who still wait

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.core.plain_text import Unclear
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGERS, STRING, Type
 from dbt_incremental_dd.trace.arrow import arrow_type, sorted_values
@@ -26,10 +27,6 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 
 Partition = tuple[tuple[str, str | None], ...]
 """The columns and the texts of their values, from the outermost folder inwards."""
-
-
-class Unclear(ValueError):
-    """A value's text is one that Spark has to make a value of."""
 
 
 _PARSERS: Mapping[Type, tuple[str, Callable[[str], Any]]] = {

@@ -39,7 +39,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Step:
+class ReadStep:
     """The next read: the updates with ``after < dd_time <= up_to``, summed up at ``up_to`` if ``at_once``; or the
     contents as of ``up_to`` if ``after`` is None."""
 
@@ -154,7 +154,7 @@ class Subscription:
         step = self.next_step(at_once=at_once)
         return None if step is None else self.deliver(step, self.read(step))
 
-    def next_step(self, *, at_once: bool = False) -> Step | None:
+    def next_step(self, *, at_once: bool = False) -> ReadStep | None:
         """The read for the next batch; None if nothing is new. A call confirms that all earlier batches have been
         processed."""
         if self.has_ended:
@@ -165,16 +165,16 @@ class Subscription:
         if self.start.up_to is not None:
             last = min(last, self.start.up_to - 1)
         if not self._has_begun:
-            return Step(None, self._at) if last >= self._at else None
-        return Step(self._at, last, at_once) if last > self._at else None
+            return ReadStep(None, self._at) if last >= self._at else None
+        return ReadStep(self._at, last, at_once) if last > self._at else None
 
-    def read(self, step: Step) -> pa.Table:
+    def read(self, step: ReadStep) -> pa.Table:
         """Reads a step, without moving the subscription. Raises FrontierError if the updates have been compacted."""
         if step.after is None:
             return self._reads.contents(step.up_to, self.shape)
         return self._reads.changes(step.after, step.up_to, self.shape, at_once=step.at_once)
 
-    def deliver(self, step: Step, updates: pa.Table) -> Batch:
+    def deliver(self, step: ReadStep, updates: pa.Table) -> Batch:
         """The batch of a step whose updates have been read. Moves the subscription."""
         self._has_begun, self._at = True, step.up_to
         return Batch(updates, step.up_to + 1, step.after)

@@ -26,7 +26,7 @@ from dbt_incremental_dd.core.types import (
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.sources.connectors.files.reader import Found, read
+from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.csv_lines import parse
 from dbt_incremental_dd.sources.records import CORRUPT, FILE
@@ -83,7 +83,7 @@ def by_spark(spark: SparkSession, path: Path, schema: Schema, options: dict[str,
     spec = parse_source("s.t", "s.t", settings, {}, str(path.parent))
     assert isinstance(spec, FilesSpec)
     workspace = Workspace(LazySession.of(spark), Storage(str(path.parent)))
-    frame = read(workspace, spec, Found([str(path)]), schema)
+    frame = read(workspace, spec, FilesToRead([str(path)]), schema)
     assert [(c.name, c.type) for c in schema_of(frame.drop(CORRUPT, FILE).schema)] == [(c.name, c.type) for c in schema]
     found = frame.toArrow()
     if found[CORRUPT].null_count < found.num_rows:

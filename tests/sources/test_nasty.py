@@ -21,7 +21,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
-from dbt_incremental_dd.sources.connectors.files.reader import Found, read
+from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read
 from dbt_incremental_dd.sources.formats.json_lines import is_plain, parse
 from dbt_incremental_dd.sources.records import CORRUPT, FILE
 from dbt_incremental_dd.trace.layout import Storage
@@ -141,7 +141,7 @@ def check_lines(spark: SparkSession, spec: SourceSpec, folder: Path, uris: list[
     """Each file is in, or malformed."""
     names = list(LINES)
     workspace = Workspace(LazySession.of(spark), Storage(str(folder)))
-    frame = read(workspace, spec, Found(uris, aside=str(folder / str(is_plain)), is_plain=is_plain), None)
+    frame = read(workspace, spec, FilesToRead(uris, aside=str(folder / str(is_plain)), is_plain=is_plain), None)
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for row in frame.collect():
         values = row.asDict()

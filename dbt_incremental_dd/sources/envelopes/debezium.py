@@ -16,7 +16,7 @@ from dbt_incremental_dd.core.types import LONG, STRING, Field
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.envelopes.envelope import KEY, Change, Envelope, EnvelopeInput, Requirement
-from dbt_incremental_dd.sources.envelopes.position import Position
+from dbt_incremental_dd.sources.envelopes.position import EventPosition
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.envelopes.upsert import ALIVE, Candidates, merged
@@ -24,7 +24,7 @@ from dbt_incremental_dd.sources.records import FILE, ORDER, localized, some
 from dbt_incremental_dd.trace.spark_reader import quote_name, schema_of, struct
 
 _EVENT = ("before", "after", "op", "ts_ms", "source")
-_POSITION = Position((Field("lsn", LONG), Field("file", STRING), Field("pos", LONG), Field("ts_ms", LONG)))
+_POSITION = EventPosition((Field("lsn", LONG), Field("file", STRING), Field("pos", LONG), Field("ts_ms", LONG)))
 _PLACES = ("coalesce(e_source.lsn, e_source.scn)", "e_source.file", "e_source.pos", "coalesce(e_source.ts_ms, e_ts_ms)")
 """The position's fields, of an event."""
 _OP, _FITS = "dd_op", "dd_fits"

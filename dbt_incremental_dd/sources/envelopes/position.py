@@ -17,7 +17,7 @@ POSITION = "dd_position"
 
 
 @dataclass(frozen=True)
-class Position:
+class EventPosition:
     """``fields``: in the order in which they are compared."""
 
     fields: tuple[Field, ...] = ()

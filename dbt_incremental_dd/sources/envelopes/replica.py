@@ -16,13 +16,13 @@ from dbt_incremental_dd.relation.keys import keys_of
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import read, with_keys
 from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput, net
-from dbt_incremental_dd.sources.envelopes.position import POSITION, Position
+from dbt_incremental_dd.sources.envelopes.position import POSITION, EventPosition
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.envelopes.upsert import upserted
 from dbt_incremental_dd.sources.records import GONE, KEPT, WAS, localized, some, taken_rows
 from dbt_incremental_dd.trace.spark_reader import quote_name
 
-_NOWHERE = Position()
+_NOWHERE = EventPosition()
 """The log itself is in order. A position is stored so that a table may come to have a key, or lose it."""
 _OLD, _KEY = "dd_old", "dd_key"
 

@@ -9,7 +9,7 @@ from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import with_keys, write
 from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
-from dbt_incremental_dd.sources.envelopes.position import POSITION, Position
+from dbt_incremental_dd.sources.envelopes.position import POSITION, EventPosition
 from dbt_incremental_dd.sources.records import localized
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 
@@ -22,7 +22,7 @@ _DEAD = "dd_dead"
 class Tombstones:
     """Those of a collection as of its last commit: the key's columns (``dd_k<i>``), and a position."""
 
-    def __init__(self, batch: EnvelopeInput, position: Position) -> None:
+    def __init__(self, batch: EnvelopeInput, position: EventPosition) -> None:
         self._batch = batch
         self._position = position
         self._place = batch.place.inner(NODE)

@@ -24,7 +24,7 @@ from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import with_keys
 from dbt_incremental_dd.sources.envelopes.envelope import KEY, Change, Envelope, EnvelopeInput, Requirement
-from dbt_incremental_dd.sources.envelopes.position import POSITION, Position
+from dbt_incremental_dd.sources.envelopes.position import POSITION, EventPosition
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.envelopes.tombstones import NODE as TOMBSTONES
 from dbt_incremental_dd.sources.envelopes.tombstones import Tombstones
@@ -64,7 +64,7 @@ class Candidates:
     """
 
     rows: Relation
-    position: Position
+    position: EventPosition
     may_delete: bool
     same_again: bool = False
 
@@ -74,7 +74,7 @@ def upserted(batch: EnvelopeInput) -> Change:
     settings = batch.settings
     records = localized(batch.records)
     types = {column.name: column.type for column in records.schema}
-    position = Position(tuple(Field(name, types[name]) for name in settings.order_by))
+    position = EventPosition(tuple(Field(name, types[name]) for name in settings.order_by))
     gone = [GONE] if GONE in types else []
     gone += [f"({settings.deleted_when}\n)"] if settings.deleted_when else []
     alive = f"CASE WHEN {' OR '.join(gone)} THEN 0L ELSE 1L END" if gone else "1L"
@@ -150,7 +150,7 @@ def _require_keys(batch: EnvelopeInput, rows: Relation) -> None:
     batch.refuse_null_keys({name: found[id][0].as_py() for id, name in columns.items()})
 
 
-def _beside_stored(batch: EnvelopeInput, position: Position, latest: Relation, keys: Keys) -> Relation:
+def _beside_stored(batch: EnvelopeInput, position: EventPosition, latest: Relation, keys: Keys) -> Relation:
     """The records with the stored row of their key (``_others``), if there is one (``dd_old``)."""
     assert batch.log is not None
     names = (*batch.schema.names, *position.columns)

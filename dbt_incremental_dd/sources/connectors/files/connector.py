@@ -23,7 +23,7 @@ from dbt_incremental_dd.sources.connectors.files import tail
 from dbt_incremental_dd.sources.connectors.files.columns import first_columns
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
-from dbt_incremental_dd.sources.connectors.files.reader import Found, read, read_few
+from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read, read_few
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.json_lines import is_plain
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
@@ -111,7 +111,7 @@ def _records(
     encoding, aside = encoding_of(spec), storage.scratch("aside")
     if encoding is None or not fresh:
         plain = spec.format == "json" and size <= MOST_BYTES and _are_plain(spec, filesystem, fresh)
-        found = Found([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
+        found = FilesToRead([_uri(spec, name) for name in fresh], base, given, aside=aside, is_plain=plain)
         return in_spark(workspace, read(workspace, spec, found, stored), estimate), (aside,)
     names = [name.removeprefix(f"{root}/") for name in fresh]
     scratch = copied(storage, spec, filesystem, root=root, names=names, encoding=encoding)
@@ -120,7 +120,7 @@ def _records(
     def shown(name: Expression) -> Expression:
         return F.replace(name, F.lit(scratch), F.lit(root))
 
-    found = Found(uris, None if base is None else spark_uri(scratch), given, shown, aside)
+    found = FilesToRead(uris, None if base is None else spark_uri(scratch), given, shown, aside)
     try:
         return in_spark(workspace, read(workspace, in_utf8(spec), found, stored), estimate), (scratch, aside)
     except BaseException:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StringType, StructField, StructType
 
 from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.plain_text import Unclear
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import STRING
 from dbt_incremental_dd.relation.relation import Relation
@@ -25,7 +26,7 @@ from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.formats.options import without as other_options
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
-from dbt_incremental_dd.sources.partitions import Partition, Unclear, completed, without
+from dbt_incremental_dd.sources.partitions import Partition, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.sources.records import CORRUPT, FILE, on_driver, taken_rows
 from dbt_incremental_dd.storage.object_store import spark_uri
@@ -40,7 +41,7 @@ _TEXT, _NUMBER = "dd_text", "dd_number"
 
 
 @dataclass(frozen=True)
-class Found:
+class FilesToRead:
     """Files to read. ``base``: the folder below which folders' names give values of the columns ``given`` (in lower
     case). ``shown``: from Spark's name of a file to the one that the source has for it.
     ``aside``: a scratch folder for what is to be read of files with malformed lines. ``is_plain``: as ``json_lines``
@@ -54,7 +55,7 @@ class Found:
     is_plain: bool = False
 
 
-def read(workspace: Workspace, spec: FilesSpec, found: Found, stored: Schema | None) -> DataFrame:
+def read(workspace: Workspace, spec: FilesSpec, found: FilesToRead, stored: Schema | None) -> DataFrame:
     """The files' records in the stored columns, or the declared ones, or those that Spark finds in them; of JSON and
     CSV with the text of what does not fit. Raises SourceError."""
     spark = workspace.spark
@@ -72,7 +73,7 @@ def read(workspace: Workspace, spec: FilesSpec, found: Found, stored: Schema | N
     return frame.select(*columns, _file(found))
 
 
-def _found_columns(spark: SparkSession, spec: FilesSpec, found: Found) -> StructType:
+def _found_columns(spark: SparkSession, spec: FilesSpec, found: FilesToRead) -> StructType:
     if not found.uris:
         raise SourceError(
             f"source {spec.name}: there are no files at {spec.path} yet, and no columns are declared",
@@ -83,16 +84,16 @@ def _found_columns(spark: SparkSession, spec: FilesSpec, found: Found) -> Struct
     return inferred(spec, reader.format(str(spec.format)).load(list(found.uris)).schema)
 
 
-def _reader(spark: SparkSession, spec: FilesSpec, found: Found) -> DataFrameReader:
+def _reader(spark: SparkSession, spec: FilesSpec, found: FilesToRead) -> DataFrameReader:
     reader = spark.read.options(**dict(spec.options))
     return reader if found.base is None else reader.option("basePath", found.base)
 
 
-def _file(found: Found) -> Expression:
+def _file(found: FilesToRead) -> Expression:
     return found.shown(F.col("_metadata.file_path")).alias(FILE)
 
 
-def _lines(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType, **options: str) -> DataFrame:
+def _lines(spark: SparkSession, spec: FilesSpec, found: FilesToRead, wanted: StructType, **options: str) -> DataFrame:
     """The files' lines as they are (``dd_text``), with the columns that folders give."""
     given = [field for field in wanted if field.name.lower() in found.given]
     reader = spark.read.options(**other_options(spec.options, "wholetext"), **options)
@@ -101,12 +102,12 @@ def _lines(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructTyp
     return lines.select(_TEXT, *(quoted(field.name) for field in given), _file(found))
 
 
-def _own(found: Found, wanted: StructType) -> StructType:
+def _own(found: FilesToRead, wanted: StructType) -> StructType:
     """The columns that the files have themselves."""
     return StructType([field for field in wanted if field.name.lower() not in found.given])
 
 
-def _json_lines(workspace: Workspace, spec: FilesSpec, found: Found, wanted: StructType) -> DataFrame:
+def _json_lines(workspace: Workspace, spec: FilesSpec, found: FilesToRead, wanted: StructType) -> DataFrame:
     """Lines of which Spark would leave something out are malformed; the others are read by themselves."""
     if found.is_plain:
         return _by_spark(workspace.spark, spec, found, wanted, F.lit(None).cast("string"))
@@ -129,7 +130,7 @@ def _json_lines(workspace: Workspace, spec: FilesSpec, found: Found, wanted: Str
     return frame.unionByName(spark.createDataFrame(bad, malformed), allowMissingColumns=True)
 
 
-def _written(spec: FilesSpec, found: Found, lines: DataFrame, files: Sequence[str]) -> Found:
+def _written(spec: FilesSpec, found: FilesToRead, lines: DataFrame, files: Sequence[str]) -> FilesToRead:
     """Lines of these files, written aside with their file's number in place of its name."""
     names = F.array(*map(F.lit, files))
     assert found.aside, "there is no folder for it"
@@ -138,10 +139,10 @@ def _written(spec: FilesSpec, found: Found, lines: DataFrame, files: Sequence[st
     number = F.array_position(names, F.col(FILE)).cast("int").alias(_NUMBER)
     writer = lines.select(_TEXT, *map(quoted, given), number).write.partitionBy(_NUMBER, *given)
     writer.option("lineSep", option(spec.options, "lineSep", "\n")).text(uri)
-    return Found([uri], uri, found.given | {_NUMBER}, lambda _: F.element_at(names, F.col(_NUMBER)))
+    return FilesToRead([uri], uri, found.given | {_NUMBER}, lambda _: F.element_at(names, F.col(_NUMBER)))
 
 
-def _texts(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType) -> DataFrame:
+def _texts(spark: SparkSession, spec: FilesSpec, found: FilesToRead, wanted: StructType) -> DataFrame:
     """CSV, and JSON of which a file is one text."""
     if spec.format == "json":
         _require_whole(spec, _lines(spark, spec, found, wanted, wholetext="true"))
@@ -154,7 +155,9 @@ def _texts(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructTyp
     return _by_spark(spark, spec, found, wanted, replaced)
 
 
-def _by_spark(spark: SparkSession, spec: FilesSpec, found: Found, wanted: StructType, corrupt: Expression) -> DataFrame:
+def _by_spark(
+    spark: SparkSession, spec: FilesSpec, found: FilesToRead, wanted: StructType, corrupt: Expression
+) -> DataFrame:
     """What Spark's reader makes of the files; ``corrupt``: the text of further records that do not fit."""
     # A header that says otherwise is an error; by default columns are taken in the order in which they come.
     reader = _reader(spark, spec, found).option("enforceSchema", "false")

@@ -18,7 +18,7 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.files.columns import first_columns
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8, keeps_lines
-from dbt_incremental_dd.sources.connectors.files.reader import Found, parsed, read
+from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, parsed, read
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats import json_lines
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
@@ -74,7 +74,7 @@ def poll(
         )
     uris = [spark_uri(f"{folders[-1]}/tail.txt")] if end > offset else []
     shown, aside = F.lit(spec.path), storage.scratch("aside")
-    found = Found(uris, shown=lambda name: shown, aside=aside, is_plain=plain)
+    found = FilesToRead(uris, shown=lambda name: shown, aside=aside, is_plain=plain)
     frame = read(workspace, in_utf8(spec), found, stored).drop(FILE)
     records = in_spark(workspace, frame, lines)
     return PollResult(records, {"offset": end, "prefix": prefix}, scratch=(*folders, found.aside))

@@ -16,6 +16,7 @@ from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from dbt_incremental_dd.core.plain_text import Unclear
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.duck.connections import database
@@ -23,7 +24,7 @@ from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
-from dbt_incremental_dd.sources.partitions import Unclear, value_of
+from dbt_incremental_dd.sources.partitions import value_of
 from dbt_incremental_dd.sources.paths import literal
 from dbt_incremental_dd.sources.records import in_spark, no_records, on_driver
 from dbt_incremental_dd.storage.object_store import spark_uri

@@ -19,7 +19,7 @@ from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
     Update,
 )
 from dbt_incremental_dd.sources.connectors.postgres.spool import Spool, change_schema, texts, typed
-from dbt_incremental_dd.sources.connectors.postgres.tables import Table
+from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Storage
@@ -51,13 +51,13 @@ class Changes(Protocol):
         """What is to be taken in."""
 
 
-def changes(storage: Storage, table: Table) -> Changes:
+def changes(storage: Storage, table: PostgresTable) -> Changes:
     """None so far."""
     spool = Spool(storage, change_schema(table))
     return _ByKey(table, spool) if table.key else _ByRow(table, spool)
 
 
-def _expect(table: Table, relation: Relation) -> None:
+def _expect(table: PostgresTable, relation: Relation) -> None:
     known = [(column.name, column.type, column.modifier) for column in table.columns]
     seen = [(column.name, column.type, column.modifier) for column in relation.columns]
     keys = {column.name for column in relation.columns if column.is_key}
@@ -70,7 +70,7 @@ def _size(cells: Cells) -> int:
     return sum(len(cell) for cell in cells if isinstance(cell, bytes)) + 16 * len(cells)
 
 
-def _stored(table: Table, rows: Sequence[Cells]) -> list[pa.ChunkedArray]:
+def _stored(table: PostgresTable, rows: Sequence[Cells]) -> list[pa.ChunkedArray]:
     columns: list[list[bytes | None]] = [[] for _ in table.columns]
     for cells in rows:
         for column, cell in zip(columns, cells, strict=True):
@@ -88,7 +88,7 @@ class _Row:
 
 @dataclass
 class _ByKey:
-    table: Table
+    table: PostgresTable
     spool: Spool
     is_truncated: bool = False
     _rows: dict[Key, _Row] = field(default_factory=dict)
@@ -188,7 +188,7 @@ def _kept(row: _Row) -> str | None:
 
 @dataclass
 class _ByRow:
-    table: Table
+    table: PostgresTable
     spool: Spool
     is_truncated: bool = False
     _counts: dict[Cells, int] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from dbt_incremental_dd.sources.connectors.postgres.followers import (
 from dbt_incremental_dd.sources.connectors.postgres.spec import PostgresSpec
 from dbt_incremental_dd.sources.connectors.postgres.spool import Spool
 from dbt_incremental_dd.sources.connectors.postgres.stream import Followed, Stream, follow
-from dbt_incremental_dd.sources.connectors.postgres.tables import Table, describe, table_name
+from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable, describe, table_name
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class TableRequest:
 class TableChanges:
     """What a table has for a run: all rows (``is_whole``), or changes since ``last``."""
 
-    table: Table
+    table: PostgresTable
     last: LastCommit
     spool: Spool
     is_whole: bool
@@ -142,7 +142,7 @@ class _Making:
             slots.patiently(lambda: slots.advance(self._connection, self._feed.slot, least))
             reached("slot: advanced")
 
-    def _tables(self) -> dict[str, Table]:
+    def _tables(self) -> dict[str, PostgresTable]:
         """The tables as they are now; what is wrong with one is its own error."""
         found = {}
         for name, one in self._requests.items():
@@ -157,7 +157,7 @@ class _Making:
                 self._errors[name] = error
         return found
 
-    def _marked(self, tables: Mapping[str, Table]) -> dict[str, list[Any]]:
+    def _marked(self, tables: Mapping[str, PostgresTable]) -> dict[str, list[Any]]:
         """For each table what stays the same as long as the log tells of every change."""
         found = {}
         for name, table in tables.items():
@@ -211,7 +211,7 @@ class _Making:
     def _end(self) -> int:
         return slots.flushed(self._connection) if self._upto is None else self._upto
 
-    def _copied(self, names: Sequence[str], tables: Mapping[str, Table], spools: dict[str, Spool]) -> int:
+    def _copied(self, names: Sequence[str], tables: Mapping[str, PostgresTable], spools: dict[str, Spool]) -> int:
         """Copies tables as of a position at which the slot begins, or a passing one where it is there already."""
         feed = self._feed
         own = feed.slot if self._state is None else f"{feed.slot[:40]}_{os.getpid()}_{time.time_ns() % 10**9}"
@@ -231,7 +231,11 @@ class _Making:
         return position
 
     def _followed(
-        self, names: Mapping[int, str], tables: Mapping[str, Table], known: Mapping[str, LastCommit], position: int
+        self,
+        names: Mapping[int, str],
+        tables: Mapping[str, PostgresTable],
+        known: Mapping[str, LastCommit],
+        position: int,
     ) -> Stream:
         if not names:
             return Stream({}, frozenset(), 0)

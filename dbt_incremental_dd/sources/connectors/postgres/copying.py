@@ -10,7 +10,7 @@ import pyarrow.csv as pc
 
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.spool import MOST_BYTES, Spool, typed
-from dbt_incremental_dd.sources.connectors.postgres.tables import Table, quote_identifier
+from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable, quote_identifier
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def begin(connection: Connection, snapshot: str) -> None:
     connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
 
 
-def copied(connection: Connection, storage: Storage, table: Table) -> Spool:
+def copied(connection: Connection, storage: Storage, table: PostgresTable) -> Spool:
     """All rows of the table as the transaction sees them."""
     spool = Spool(storage, table.records)
     names = ", ".join(quote_identifier(column.name) for column in table.columns)
@@ -46,7 +46,7 @@ def copied(connection: Connection, storage: Storage, table: Table) -> Spool:
     return spool
 
 
-def _parsed(table: Table, block: io.BytesIO) -> pa.Table:
+def _parsed(table: PostgresTable, block: io.BytesIO) -> pa.Table:
     names = [column.name for column in table.columns]
     size = block.tell()
     block.seek(0)

@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.manifest import SourceManifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.slots import Server, Slot, lsn_text
-from dbt_incremental_dd.sources.connectors.postgres.tables import Table
+from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable
 from dbt_incremental_dd.sources.envelopes.replica import REPLICA
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -75,7 +75,7 @@ def require_unbroken(name: str, progress: Mapping[str, Any], slot: str, state: S
         )
 
 
-def require_columns(table: Table, stored: Schema | None) -> None:
+def require_columns(table: PostgresTable, stored: Schema | None) -> None:
     """Raises PostgresError where the columns are not those that are stored."""
     if stored is None or stored == table.records:
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError, connected
-from dbt_incremental_dd.sources.connectors.postgres.tables import Table, quote_identifier
+from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable, quote_identifier
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.sources.connectors.postgres.connection import Connection
@@ -143,7 +143,7 @@ def advance(connection: Connection, name: str, position: int) -> None:
     connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", (name, lsn_text(position)))
 
 
-def publish(connection: Connection, name: str, tables: Sequence[Table]) -> None:
+def publish(connection: Connection, name: str, tables: Sequence[PostgresTable]) -> None:
     """Makes the publication, or adds tables to it. Raises PostgresError with the SQL to run where the user may not."""
     found = connection.execute(_PUBLICATION, (name,)).fetchone()
     if found is None:
@@ -163,7 +163,7 @@ def publish(connection: Connection, name: str, tables: Sequence[Table]) -> None:
     return None
 
 
-def membership(connection: Connection, server: Server, name: str, table: Table) -> list[Any]:
+def membership(connection: Connection, server: Server, name: str, table: PostgresTable) -> list[Any]:
     """What stays the same as long as the table is in the publication. Raises PostgresError where not all of it is."""
     found = connection.execute(_PUBLICATION, (name,)).fetchone()
     own = connection.execute(_MEMBER, _names(name, table)).fetchone()
@@ -188,16 +188,16 @@ def membership(connection: Connection, server: Server, name: str, table: Table) 
     return [found[0], own[0]]
 
 
-def _is_member(connection: Connection, name: str, table: Table) -> bool:
+def _is_member(connection: Connection, name: str, table: PostgresTable) -> bool:
     found = connection.execute(_MEMBER, _names(name, table)).fetchone()
     return bool(found and (found[1] or found[0]))
 
 
-def _names(publication: str, table: Table) -> dict[str, Any]:
+def _names(publication: str, table: PostgresTable) -> dict[str, Any]:
     return {"oid": table.oid, "schema": table.schema, "name": table.name, "publication": publication}
 
 
-def _listed(tables: Sequence[Table]) -> str:
+def _listed(tables: Sequence[PostgresTable]) -> str:
     # Tables that inherit are tables of their own; partitions are their table's.
     return "TABLE " + ", ".join(table.sql if table.is_partitioned else f"ONLY {table.sql}" for table in tables)
 

@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
-from dbt_incremental_dd.sources.connectors.postgres.tables import Table
+from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable
 from dbt_incremental_dd.sources.connectors.postgres.types import converted
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS, in_spark, on_driver
 from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
@@ -88,7 +88,7 @@ def _empty(schema: Schema) -> pa.Table:
     return pa.schema(types).empty_table()
 
 
-def change_schema(table: Table) -> Schema:
+def change_schema(table: PostgresTable) -> Schema:
     """The columns of changes, as ``replica`` takes them."""
     extra = [Column(GONE, BOOLEAN)]
     if table.key:
@@ -98,7 +98,7 @@ def change_schema(table: Table) -> Schema:
     return Schema((*table.records, *extra))
 
 
-def typed(table: Table, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+def typed(table: PostgresTable, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     """Columns of text in the table's types. Raises PostgresError for a value that has no form there."""
     return [
         converted(texts, column.name, column.base, column.spark)

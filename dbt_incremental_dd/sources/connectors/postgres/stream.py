@@ -12,7 +12,7 @@ from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresEr
 from dbt_incremental_dd.sources.connectors.postgres.pgoutput import Begin, Commit, Message, Relation, Truncate, decode
 from dbt_incremental_dd.sources.connectors.postgres.slots import lsn_text
 from dbt_incremental_dd.sources.connectors.postgres.spool import Spool
-from dbt_incremental_dd.sources.connectors.postgres.tables import Table, quote_identifier
+from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable, quote_identifier
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _AT_A_TIME = 5_000
 class Followed:
     """A table, and the position up to which it has been taken in."""
 
-    table: Table
+    table: PostgresTable
     position: int
 
 

@@ -61,7 +61,7 @@ class TableColumn:
 
 
 @dataclass(frozen=True)
-class Table:
+class PostgresTable:
     """``key``: the replica identity's columns, none where whole rows identify; ``parts``: a partitioned table's leaves
     with their files."""
 
@@ -110,7 +110,7 @@ def table_name(spec: PostgresSpec) -> str:
     return ".".join(quote_identifier(name) for name in names[-2:])
 
 
-def describe(connection: Connection, name: str, declared: Schema | None) -> Table:
+def describe(connection: Connection, name: str, declared: Schema | None) -> PostgresTable:
     """The table as it is now; ``declared``: columns with a type that the source declares. Raises PostgresError where it
     cannot be followed."""
     import psycopg
@@ -133,7 +133,7 @@ def describe(connection: Connection, name: str, declared: Schema | None) -> Tabl
     columns = _columns(connection, oid, name, declared)
     key = _key(connection, oid, name, identity)
     parts = _parts(connection, oid, name, identity) if kind == "p" else ()
-    return Table(oid, schema, table, is_partitioned=kind == "p", columns=columns, key=key, parts=parts)
+    return PostgresTable(oid, schema, table, is_partitioned=kind == "p", columns=columns, key=key, parts=parts)
 
 
 def _columns(connection: Connection, oid: int, name: str, declared: Schema | None) -> tuple[TableColumn, ...]:

@@ -19,12 +19,12 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.sources.catalog_table import Described, described, folder_of
 from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
-from dbt_incremental_dd.sources.connectors.table.catalog import Described, described
 from dbt_incremental_dd.sources.connectors.table.parquet_files import read_small
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
-from dbt_incremental_dd.sources.connectors.table.unchanged import folder_of, is_unchanged
+from dbt_incremental_dd.sources.connectors.table.unchanged import is_unchanged
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest

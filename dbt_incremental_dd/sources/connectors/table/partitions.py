@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources import partitions
-from dbt_incremental_dd.sources.connectors.table.catalog import Described, described
+from dbt_incremental_dd.sources.catalog_table import Described, described
 from dbt_incremental_dd.sources.partitions import Partition, partition_of
 from dbt_incremental_dd.trace.spark_reader import quote_name
 

@@ -1,10 +1,14 @@
-"""What the catalog tells of a relation."""
+"""A relation of the catalog: what the catalog tells of it, and its data files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pyarrow.fs import FileInfo, FileSelector, FileType
+
+from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,3 +45,30 @@ def described(spark: SparkSession, relation: str, partition: str = "") -> Descri
     own = told.get("# Detailed Partition Information", {}) if partition else table
     by = told.get("# Partition Information", {})
     return Described(table.get("Type"), str(table.get("Provider", "")).lower(), own.get("Location"), by)
+
+
+_FILES = ("parquet", "csv", "json", "orc", "text")
+"""Providers whose tables are the files in their folder."""
+
+
+def folder_of(told: Described) -> str | None:
+    """The folder of a table that is just the files in it, as the catalog has it; None of any other relation."""
+    is_one = told.kind in ("MANAGED", "EXTERNAL") and told.provider in _FILES and not told.partitioned_by
+    return told.location if is_one else None
+
+
+def files_in(storage: Storage, folder: str) -> dict[str, Any] | None:
+    """The data files in a table's folder by their paths, with size in bytes and time in ns; None if there is anything
+    else in it, or it cannot be read."""
+    filesystem, path = storage.filesystem(folder.removeprefix("file:"))
+    try:
+        found = [info for info in filesystem.get_file_info(FileSelector(path)) if not _is_hidden(info)]
+    except OSError:
+        return None
+    is_flat = all(info.type == FileType.File for info in found)
+    return {info.path: [info.size or 0, info.mtime_ns or 0] for info in found} if is_flat else None
+
+
+def _is_hidden(info: FileInfo) -> bool:
+    """As Spark passes over them."""
+    return bool(info.base_name.startswith(("_", ".")))
