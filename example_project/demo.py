@@ -9,7 +9,9 @@ import os
 import shutil
 import statistics
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,10 +35,11 @@ class Tally:
 def main() -> int:
     """0 when every model of every project was exact after every round."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--projects", nargs="*", default=list(PROJECTS), choices=PROJECTS)
     parser.add_argument("--days", type=int, default=300, help="days of flights in the first state")
     options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     started = time.monotonic()
     tallies = {name: _run_project(name, options.rounds, options.days) for name in options.projects}
     print(f"\n{'project':<12} {'rounds':>6} {'delta s':>9} {'rebuild s':>10}  exact")
@@ -71,6 +74,32 @@ def _feed(name: str, folder: Path, days: int) -> Any:
     return feed(folder, days) if name == "flights" else feed(folder)
 
 
+_TOLD = 8.0
+"""Seconds without a line."""
+
+
+@contextlib.contextmanager
+def _telling(what: str) -> Iterator[Any]:
+    """Says every few seconds what takes so long; gives what listens to dbt's events."""
+    out, began, done, at = sys.stdout, time.monotonic(), threading.Event(), [what]
+
+    def listen(event: Any) -> None:
+        if event.info.name in ("LogStartLine", "LogModelResult"):
+            at[0] = f"{what}: {event.info.msg}"
+
+    def tell() -> None:
+        while not done.wait(_TOLD):
+            print(f"   {time.monotonic() - began:.0f} s, {at[0]}", file=out)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield listen
+    finally:
+        done.set()
+        teller.join()
+
+
 def _dbt(folder: Path, command: str) -> Any:
     """One dbt command in this process, quietly; its log is in the project's logs folder."""
     from dbt.cli.main import dbtRunner
@@ -78,8 +107,8 @@ def _dbt(folder: Path, command: str) -> Any:
     arguments = [command, "--project-dir", str(folder), "--profiles-dir", str(folder), "--quiet"]
     arguments += ["--log-path", str(folder / "logs"), "--no-send-anonymous-usage-stats"]
     output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        result = dbtRunner().invoke(arguments)
+    with _telling(f"dbt {command}") as listen, contextlib.redirect_stdout(output):
+        result = dbtRunner(callbacks=[listen]).invoke(arguments)
     if not result.success:
         print(output.getvalue())
         raise SystemExit(f"dbt {command} failed in {folder.name}: {result.exception or 'see above'}")
@@ -110,7 +139,6 @@ def _show(folder: Path, results: Any, tally: Tally) -> None:
         if response["strategy"] == "delta":
             tally.delta.append(response["seconds"])
             tally.rebuild.append(found.rebuild_seconds)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
