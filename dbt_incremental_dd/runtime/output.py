@@ -139,12 +139,15 @@ _STAYING = 0.1
 
 
 def _replaced(context: Context, delta: OutputDelta, removed: int, former: int) -> tuple[Relation, Relation] | None:
-    """The retractions of every former row, and the rows that are there instead; None where more than a few stay."""
+    """The retractions of every former row, and the rows that are there instead, both on the driver; None where more
+    than a few rows stay."""
     if removed == former and delta.change is not None and delta.change.consolidated and _holds_rows(context):
-        return delta.change.filter(Expr(f"{DIFF} < 0")), delta.change.filter(Expr(f"{DIFF} > 0"))
-    if delta.before is None or delta.after is None or removed < (1 - _STAYING) * former:
+        went, came = delta.change.filter(Expr(f"{DIFF} < 0")), delta.change.filter(Expr(f"{DIFF} > 0"))
+    elif delta.before is not None and delta.after is not None and removed >= (1 - _STAYING) * former:
+        went, came = delta.before.multiset().negate(), delta.after.multiset()
+    else:
         return None
-    return delta.before.multiset().negate(), delta.after.multiset()
+    return (went, came) if went.is_local and came.is_local else None
 
 
 def _holds_rows(context: Context) -> bool:
