@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,17 @@ if TYPE_CHECKING:
 
 
 class ListeningSession(LazySession):
-    """As one that is never open, of a project that has been run before; it notes who asks."""
+    """As one that is never open, of a project that has been run before; it notes who asks, for each thread."""
 
     def __init__(self, spark: SparkSession) -> None:
         super().__init__(lambda: spark, _Known(spark))
-        self.asked: list[str] = []
+        self._noted = threading.local()
+
+    @property
+    def asked(self) -> list[str]:
+        """By whom, in this thread."""
+        noted: list[str] = self._noted.__dict__.setdefault("asked", [])
+        return noted
 
     @property
     def is_open(self) -> bool:

@@ -96,13 +96,17 @@ class World:
         return {name: run.model(self._request(name, **options)) for name in names}
 
     def step_and_check_each(
-        self, check: Callable[[str], None] | None = None, threads: int = 1, **options: Any
+        self,
+        check: Callable[[str], None] | None = None,
+        threads: int = 1,
+        session: LazySession | None = None,
+        **options: Any,
     ) -> list[str]:
         """One run and check of each model by itself; what went wrong, beginning with the model's name.
 
-        With more threads than one, models must not read each other.
+        With more threads than one, models must not read each other. ``session``: what the runs have.
         """
-        run = self._next_run()
+        run = self._next_run(session)
 
         def one(name: str) -> list[str]:
             try:
@@ -130,12 +134,13 @@ class World:
             missing, unexpected = _compared(answer, found)
             assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
 
-    def _next_run(self) -> Run:
+    def _next_run(self, session: LazySession | None = None) -> Run:
         compile._CACHE.clear()  # stored plans are taken, as by another process
         self.time += 1
         for name in self.tables:
             self._store(name)
-        return Run(LazySession.of(self.spark), self.storage, f"run{self.time}", self.time, lambda line: None)
+        session = session or LazySession.of(self.spark)
+        return Run(session, self.storage, f"run{self.time}", self.time, lambda line: None)
 
     def _store(self, name: str) -> None:
         place = self.storage.collection(f"{self.schema}.{name}")

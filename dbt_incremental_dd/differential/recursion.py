@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.differential.groups import RecomputeGroups, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import ITERATION, Iterate, Operand, Output, Reading, Variable
 from dbt_incremental_dd.differential.join import DeltaJoin
@@ -150,6 +151,8 @@ class _Recursion:
             case logical.Filter() | logical.FlatMap():
                 below, iteration = self._linear(node.input)
                 return node.with_inputs((below,)), iteration
+        if not isinstance(node, _GROUPED):
+            raise UnsupportedSQL(f"{type(node).__name__} in a recursion")
         return self._grouped(node)
 
     def _grouped(self, node: Node) -> tuple[Node, Id]:

@@ -69,6 +69,10 @@ class SparkConstants(Literals):
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""
         return _literal(sql) or self._asked(sql)
 
+    def known(self, sql: str) -> Value | None:
+        """The expression's value, if the driver computes it; Spark is not asked."""
+        return _literal(sql) or self._of_driver(sql)
+
     def _asked(self, sql: str) -> Value:
         dialect, memory = self._dialect, self._session.memory
         key = (dialect, sql)

@@ -39,9 +39,14 @@ class Workspace:
         self._views: list[str] = []
 
     @cached_property
+    def constants(self) -> SparkConstants:
+        """What expressions without columns are in the session."""
+        return SparkConstants(self.session)
+
+    @cached_property
     def on_driver(self) -> ArrowEngine:
         """The engine of what is on the driver."""
-        return ArrowEngine(SparkConstants(self.session), self.thresholds)
+        return ArrowEngine(self.constants, self.thresholds)
 
     @property
     def thresholds(self) -> Thresholds:

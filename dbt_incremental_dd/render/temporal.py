@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.temporal import crossing, is_temporal, moments
+from dbt_incremental_dd.local.coercion import is_comparable
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Filter, Node
 from dbt_incremental_dd.relation.relation import Relation
@@ -38,11 +39,21 @@ def crossed(node: Filter, run: OperatorRun, rows: Relation) -> Relation:
 
 
 def _compared(node: Node, run: OperatorRun) -> tuple[bool, bool]:
-    """Whether all moments that the operator reads are what they were, and whether one of them is NULL. Of those whose
-    type cannot be compared (maps), neither is known: they may be others, and NULL."""
+    """Whether all moments that the operator reads are what they were, and whether one of them is NULL. Spark is asked
+    only of those that the driver cannot compute."""
+    pairs = [[moment.at(t).sql for t in (run.context.t0, run.context.t1)] for moment in moments(node)]
+    known = [[run.context.workspace.constants.known(sql) for sql in pair] for pair in pairs]
+    values = [value.data for pair in known for value in pair if value is not None and is_comparable(value.type)]
+    if len(values) < 2 * len(pairs):
+        return _compared_by_spark(pairs, run)
+    same = all(a.equals(b) for a, b in zip(values[::2], values[1::2], strict=True))
+    return same, not all(value.is_valid for value in values)
+
+
+def _compared_by_spark(pairs: list[list[str]], run: OperatorRun) -> tuple[bool, bool]:
+    """The same. Of moments whose type cannot be compared (maps), neither is known: they may be others, and NULL."""
     from pyspark.errors import AnalysisException
 
-    pairs = [[moment.at(t).sql for t in (run.context.t0, run.context.t1)] for moment in moments(node)]
     same = " AND ".join(f"(({a}) <=> ({b}))" for a, b in pairs)
     null = " OR ".join(f"({a}) IS NULL OR ({b}) IS NULL" for a, b in pairs)
     try:

@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.asked import ListeningSession
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from tests import fixtures
 from tests.fixtures.scenario import Scenario, Step
 from tests.oracle import Table, World
@@ -19,8 +21,20 @@ if TYPE_CHECKING:
 SCENARIOS = sorted(Path(fixtures.__file__).parent.glob("*.txt"))
 
 
-def run(spark: SparkSession, folder: Path, scenario: Scenario, thresholds: Thresholds | None = None) -> None:
-    """All steps of all queries; all failures are told together."""
+ASKING = Path(fixtures.__file__).parent / "asking.json"
+"""By file, the titles of queries whose small changes ask Spark for something. All others would need no session."""
+
+
+def run(
+    spark: SparkSession,
+    folder: Path,
+    scenario: Scenario,
+    thresholds: Thresholds | None = None,
+    *,
+    is_open: bool = True,
+) -> set[str]:
+    """All steps of all queries; all failures are told together. ``is_open``: else first builds have a session, and
+    later runs are as in a process without one. Returns the titles of the queries that ask for it then."""
     world = World(spark, folder, {name: Table(ddl) for name, ddl in scenario.tables.items()}, thresholds)
     queries = {f"q{i}": query for i, query in enumerate(scenario.queries)}
     for name, query in queries.items():
@@ -29,20 +43,26 @@ def run(spark: SparkSession, folder: Path, scenario: Scenario, thresholds: Thres
         world.model(name, text.format(*(f"{world.schema}.{key}" for key in keys)))
     update = bool(os.environ.get("DD_UPDATE_FIXTURES"))
     failures: list[str] = []
-    for step in scenario.steps:
+    asking: set[str] = set()
+    for number, step in enumerate(scenario.steps):
         _change(spark, world, step)
+        session = ListeningSession(spark) if number and not is_open else LazySession.of(spark)
 
-        def check(name: str, title: str = step.title) -> None:
+        def check(name: str, title: str = step.title, session: LazySession = session) -> None:
+            if isinstance(session, ListeningSession) and session.asked:
+                asking.add(queries[name].title)
+                session.asked.clear()
             answer, found = world.batch(name), world.found(name)
             assert found.dtypes == answer.dtypes, title
             if update:
                 queries[name].rows[title] = _shown(answer)
             assert _shown(found) == queries[name].rows.get(title), title
 
-        failures += world.step_and_check_each(check, threads=3, fallback="error")
+        failures += world.step_and_check_each(check, threads=3, session=session, fallback="error")
     if update:
         scenario.write()
     assert not failures, "\n\n".join(f"{queries[f.split(':')[0]].title}: {f}" for f in failures)
+    return asking
 
 
 def _change(spark: SparkSession, world: World, step: Step) -> None:
