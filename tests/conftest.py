@@ -23,7 +23,7 @@ from tests.logical.cross_products import untied
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from dbt_incremental_dd.logical.nodes import Node
+    from dbt_incremental_dd.logical.node import Node
     from dbt_incremental_dd.relation.lazy_session import LazySession
     from dbt_incremental_dd.trace.layout import Storage
 

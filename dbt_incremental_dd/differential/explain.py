@@ -15,7 +15,9 @@ from dbt_incremental_dd.differential.shared import shared
 from dbt_incremental_dd.differential.state import OutputState, State, stores
 from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.differential.top import KeptTop
-from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
+from dbt_incremental_dd.logical.explain import describe
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Union
 from dbt_incremental_dd.logical.recursion import Bound
 
 
@@ -38,8 +40,8 @@ def _lines(node: Node, depth: int, several: set[int], numbers: dict[int, int]) -
     if id(node) in several:
         numbers[id(node)] = len(numbers) + 1
         mark = f"Shared {len(numbers)}: "
-    describe = _DESCRIBE[type(node)]
-    lines = [f"{indent}{mark}{describe(node)}{', as time passes' if is_temporal(node) else ''}"]
+    said = _DESCRIBE.get(type(node), describe)(node)
+    lines = [f"{indent}{mark}{said}{', as time passes' if is_temporal(node) else ''}"]
     lines += [f"{indent}  keeps {_state(state)}" for state in stores(node)]
     if isinstance(node, Iterate):
         for variable in node.variables:

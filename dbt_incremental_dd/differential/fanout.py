@@ -6,7 +6,8 @@ from typing import Protocol
 
 from dbt_incremental_dd.differential.groups import RecomputeGroups
 from dbt_incremental_dd.differential.reduce import Accumulate
-from dbt_incremental_dd.logical.nodes import Filter, Get, Id, Map, Node
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Filter, Get, Map
 
 _UNKNOWN_DISTINCT = 1_000
 _FILTERED = 0.3

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from dbt_incremental_dd.differential.state import OutputState, State
 from dbt_incremental_dd.differential.window_append import WindowAppend
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Aggregate, Id, Node, Order
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Aggregate, Order
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.state import State
-from dbt_incremental_dd.logical.nodes import Id, Node
+from dbt_incremental_dd.logical.node import Id, Node
 
 ITERATION = "dd_iteration"
 """BIGINT, from 0 on: the iteration in which an update of a recursive relation happens."""

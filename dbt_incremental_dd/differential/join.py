@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.fanout import Statistics, fanout, size
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Node
+from dbt_incremental_dd.logical.node import Id, Node
 
 
 @dataclass(frozen=True)

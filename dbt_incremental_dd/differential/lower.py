@@ -19,7 +19,8 @@ from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.differential.window_append import NUMBER, plan_growth
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Map, Node, Union
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Map, Union
 from dbt_incremental_dd.logical.recursion import Fixpoint
 
 

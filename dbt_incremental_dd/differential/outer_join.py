@@ -14,7 +14,8 @@ from typing import Literal
 
 from dbt_incremental_dd.differential.join import Equality, split_condition
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, OuterJoin, SemiJoin, Union
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Map, OuterJoin, SemiJoin, Union
 
 Kind = Literal["left", "semi", "anti"]
 

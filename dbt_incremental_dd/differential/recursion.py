@@ -18,7 +18,8 @@ from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Map, Union
 from dbt_incremental_dd.logical.recursion import Binding, Fixpoint, Hoisted, Recur
 
 _GROUPED = logical.Reduce | logical.Distinct | logical.Threshold | logical.TopK | logical.Window
@@ -148,9 +149,9 @@ class _Recursion:
             case Map():
                 below, iteration = self._linear(node.input)
                 return Map(below, (*node.outputs, (iteration, Expr.column(iteration)))), iteration
-            case logical.Filter() | logical.FlatMap():
-                below, iteration = self._linear(node.input)
-                return node.with_inputs((below,)), iteration
+        if node.by_rows and node.is_linear and len(node.inputs) == 1:
+            below, iteration = self._linear(node.inputs[0])
+            return node.with_inputs((below,)), iteration
         if not isinstance(node, _GROUPED):
             raise UnsupportedSQL(f"{type(node).__name__} in a recursion")
         return self._grouped(node)

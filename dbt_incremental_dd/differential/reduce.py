@@ -27,7 +27,8 @@ from dbt_incremental_dd.differential.decimals import decimal_average, decimal_su
 from dbt_incremental_dd.differential.groups import RecomputeGroups
 from dbt_incremental_dd.differential.state import Names, OutputState, State
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Aggregate, Id, Node, Reduce
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Aggregate, Reduce
 from dbt_incremental_dd.logical.sql_types import sql_type
 
 _ORDERED = (*INTEGERS, *FLOATS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN, BINARY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dbt_incremental_dd.logical.graph import by_single_rows, each_once
-from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.node import Node
 
 
 def shared(root: Node) -> set[int]:

@@ -8,7 +8,7 @@ from typing import Protocol
 from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Node
+from dbt_incremental_dd.logical.node import Id, Node
 
 
 @dataclass(frozen=True)

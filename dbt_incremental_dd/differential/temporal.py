@@ -13,7 +13,8 @@ from sqlglot import exp
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
-from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Map, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import FlatMap
 from dbt_incremental_dd.logical.now import bind_now
 
 _COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)
@@ -22,12 +23,8 @@ _MARGIN = "INTERVAL 4 DAYS"
 
 
 def expressions(node: Node) -> tuple[Expr, ...]:
-    """The expressions of a Map, Filter or FlatMap; of others none."""
-    if isinstance(node, Map):
-        return tuple(expr for _, expr in node.outputs)
-    if isinstance(node, Filter):
-        return (node.predicate,)
-    return (node.generator,) if isinstance(node, FlatMap) else ()
+    """The expressions of an operator over single rows; of others none."""
+    return node.expressions if node.by_rows else ()
 
 
 def is_temporal(node: Node) -> bool:

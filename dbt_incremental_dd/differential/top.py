@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.state import Names, State
-from dbt_incremental_dd.logical.nodes import Id, Node, Order, TopK
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Order, TopK
 
 _LARGEST = 10_000
 """Rows that are asked for at most: they pass through the driver."""

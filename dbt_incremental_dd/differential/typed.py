@@ -8,7 +8,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.differential.state import Types
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Node
+from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_incremental_dd.logical.expr import Expr, keyword
-from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.node import Id
 
 _BY_ROWS = (
     "row_number",

@@ -15,7 +15,8 @@ from sqlglot import exp
 from dbt_incremental_dd.core.types import DOUBLE, LONG, Decimal, Type
 from dbt_incremental_dd.differential.window import depends_on_peers
 from dbt_incremental_dd.logical.expr import Expr, keyword
-from dbt_incremental_dd.logical.nodes import Id, Order
+from dbt_incremental_dd.logical.node import Id
+from dbt_incremental_dd.logical.nodes import Order
 
 NUMBER = "dd_number"
 """A row's number in its partition, from 1; of a new row NULL."""

@@ -12,7 +12,8 @@ from dbt_incremental_dd.frontend.functions import AGGREGATES
 from dbt_incremental_dd.frontend.resolve import resolved_column
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Aggregate, Id, Map, Node, OuterJoin, Reduce
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Aggregate, Map, OuterJoin, Reduce
 
 Rewrite = Callable[[exp.Expr], exp.Expr]
 

@@ -17,7 +17,8 @@ from dbt_incremental_dd.frontend.relations import is_local
 from dbt_incremental_dd.frontend.scope import Ids, Named, Scope
 from dbt_incremental_dd.frontend.template import block_template
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Get, Id, Join, Map, Node
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Get, Join, Map
 
 _Tree = TypeVar("_Tree", bound=exp.Expr)
 

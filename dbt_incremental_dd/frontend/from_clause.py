@@ -25,7 +25,8 @@ from dbt_incremental_dd.frontend.relations import relation_of
 from dbt_incremental_dd.frontend.resolve import first_of, in_scope, resolve
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Constant, Join, Node, OuterJoin, SemiJoin
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Constant, Join, OuterJoin, SemiJoin
 from dbt_incremental_dd.logical.now import uses_now
 
 

@@ -10,7 +10,8 @@ from dbt_incremental_dd.frontend.functions import GENERATORS
 from dbt_incremental_dd.frontend.resolve import in_scope, resolve
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Domain, Filter, FlatMap, Map, Node, OuterJoin
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Domain, Filter, FlatMap, Map, OuterJoin
 
 Part = tuple[Node, Scope]
 _MAY_BE_EMPTY = ("explode", "posexplode", "inline", "variant_explode")

@@ -19,7 +19,8 @@ from dbt_incremental_dd.frontend.aggregate import (
 from dbt_incremental_dd.frontend.resolve import Found, Lookup, resolve
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Map, Union
 
 Items = Sequence[tuple[str, exp.Expr]]
 Keys = tuple[exp.Expr, ...]

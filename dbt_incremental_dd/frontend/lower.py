@@ -21,7 +21,8 @@ from dbt_incremental_dd.frontend.scope import Ids, Named, Scope, Source
 from dbt_incremental_dd.frontend.select import lower_select
 from dbt_incremental_dd.frontend.set_operation import lower_set_operation
 from dbt_incremental_dd.frontend.template import template
-from dbt_incremental_dd.logical.nodes import Constant, Fallback, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Constant, Fallback
 from dbt_incremental_dd.logical.now import uses_now
 
 

@@ -10,7 +10,8 @@ from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.block import Block
 from dbt_incremental_dd.frontend.resolve import Lookup, resolve, resolved_column
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Node, Order, TopK
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Order, TopK
 
 Key = tuple[exp.Ordered, exp.Expr]
 """An item of ORDER BY, and what it orders by, over ids."""

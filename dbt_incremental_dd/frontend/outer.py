@@ -13,7 +13,8 @@ from sqlglot import exp
 from dbt_incremental_dd.frontend.resolve import Found, Lookup, resolved_column
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Map, Node
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Map
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from dbt_incremental_dd.frontend.generators import Part
 from dbt_incremental_dd.frontend.resolve import in_scope, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope, Source
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Filter, Id, Map, Union
+from dbt_incremental_dd.logical.node import Id
+from dbt_incremental_dd.logical.nodes import Filter, Map, Union
 
 _EMPTY_IS_NULL = (*INTEGERS, *FLOATS, BOOLEAN)
 """Where all values are of these types or decimals, Spark answers NULL for a pivot value that a group has no row of."""

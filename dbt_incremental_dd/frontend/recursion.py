@@ -19,7 +19,8 @@ from dbt_incremental_dd.frontend.block import Environment, Input, LowerQuery
 from dbt_incremental_dd.frontend.relations import is_local
 from dbt_incremental_dd.logical.dialect import level_of
 from dbt_incremental_dd.logical.fixpoint import fixpoint, is_linear
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Map, Union
 from dbt_incremental_dd.logical.recursion import Bound, Recur
 
 STAND_IN = "dd_recursion"

@@ -10,7 +10,7 @@ from sqlglot import exp
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.logical.expr import bound_by_lambda
-from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.node import Id
 
 Found = tuple[exp.Expr, int]
 """What a dotted name means, and how many of its last parts are fields of that."""

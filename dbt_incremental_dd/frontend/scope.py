@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.node import Id
 
 CATALOG = "spark_catalog"
 """The session's own catalog, which a full name may begin with."""

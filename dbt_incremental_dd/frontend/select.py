@@ -39,7 +39,8 @@ from dbt_incremental_dd.frontend.subquery import Subqueries, filtered_by
 from dbt_incremental_dd.frontend.time_window import named, refuse_time_windows, with_time_windows
 from dbt_incremental_dd.frontend.window import lower_windows, with_windows_written_out
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Distinct, Filter, Id, Map, Node
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Distinct, Filter, Map
 
 _UNUSUAL = ("connect", "into", "match", "prewhere", "kind", "operation_modifiers")
 

@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.types import Struct, Type
 from dbt_incremental_dd.frontend.generators import is_generator
 from dbt_incremental_dd.frontend.resolve import Lookup, first_of, in_aliases, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Ids, Scope
-from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.node import Id
 
 GeneratorNames = Callable[[int, int], tuple[str, ...]]
 """The names of the columns that a generator makes at a position, among how many other columns."""

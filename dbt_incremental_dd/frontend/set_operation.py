@@ -11,7 +11,8 @@ from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.frontend.block import Block, Environment, LowerQuery, carrying, lowered
 from dbt_incremental_dd.frontend.scope import Named
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Distinct, Map, Negate, Node, Threshold, Union
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Distinct, Map, Negate, Threshold, Union
 from dbt_incremental_dd.logical.sql_types import sql_type
 
 

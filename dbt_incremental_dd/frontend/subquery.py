@@ -18,18 +18,8 @@ from dbt_incremental_dd.frontend.from_clause import lower_from
 from dbt_incremental_dd.frontend.resolve import Lookup, in_scope, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Id,
-    Join,
-    Map,
-    Node,
-    OuterJoin,
-    Reduce,
-    SemiJoin,
-)
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Aggregate, Distinct, Filter, Join, Map, OuterJoin, Reduce, SemiJoin
 
 
 class Subqueries:

@@ -11,7 +11,8 @@ from dbt_incremental_dd.frontend.aggregate import form, key_columns, replaced, w
 from dbt_incremental_dd.frontend.resolve import Lookup, resolve
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import FlatMap, Id, Node, Window
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import FlatMap, Window
 
 Rewrite = Callable[[exp.Expr], exp.Expr]
 _NAMES = ("window", "session_window")

@@ -11,7 +11,8 @@ from dbt_incremental_dd.frontend.aggregate import form, replaced, with_columns
 from dbt_incremental_dd.frontend.resolve import resolved_column
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Node, Window
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Window
 
 Rewrite = Callable[[exp.Expr], exp.Expr]
 

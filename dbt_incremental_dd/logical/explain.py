@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import (
     Aggregate,
     Constant,
@@ -14,7 +15,6 @@ from dbt_incremental_dd.logical.nodes import (
     Get,
     Join,
     Map,
-    Node,
     OuterJoin,
     Reduce,
     SemiJoin,
@@ -37,7 +37,6 @@ def _lines(node: Node, indent: str) -> Iterable[str]:
 
 def describe(node: Node) -> str:
     """One operator, without its inputs."""
-    name = type(node).__name__
     match node:
         case Get():
             return f"Get {node.collection} [{', '.join(f'{id}: {column}' for id, column in node.outputs)}]"
@@ -65,7 +64,7 @@ def describe(node: Node) -> str:
         case Fallback():
             temporal = " temporal" if node.temporal else ""
             return f"Fallback [{', '.join(node.ids)}] ({node.reason}){temporal}: {node.sql}"
-    return name
+    return " ".join([type(node).__name__, *(f"{name}={value}" for name, value in node.settings)])
 
 
 def _named(outputs: Iterable[tuple[str, Expr]]) -> str:

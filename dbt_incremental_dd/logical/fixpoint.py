@@ -8,22 +8,8 @@ from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import (
-    Distinct,
-    Fallback,
-    Filter,
-    FlatMap,
-    Id,
-    Join,
-    Map,
-    Negate,
-    Node,
-    OuterJoin,
-    Reduce,
-    SemiJoin,
-    Union,
-    Window,
-)
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Distinct, Fallback, Join, Map, Negate, OuterJoin, SemiJoin
 from dbt_incremental_dd.logical.passes.connect_joins import connect_joins
 from dbt_incremental_dd.logical.passes.flatten_joins import flatten_joins
 from dbt_incremental_dd.logical.passes.merge_maps import merge_maps
@@ -56,9 +42,7 @@ def is_linear(plan: Node) -> bool:
         recurring = [child for child in node.inputs if recurs(child)]
         if not recurring:
             continue
-        if isinstance(node, Join) and len(recurring) > 1:
-            return False
-        if not isinstance(node, Map | Filter | FlatMap | Union | Join | SemiJoin | OuterJoin):
+        if not node.is_linear or (isinstance(node, Join) and len(recurring) > 1):
             return False
     return True
 
@@ -87,7 +71,7 @@ def _refuse(node: Node, name: str) -> None:
     negated |= isinstance(node, OuterJoin) and (recurring[1] or (node.kind == "full"))
     if negated:
         raise UnsupportedSQL(f"{name} is recursive through negation ({_said(node)})", _NEGATION)
-    if any(expr.uses_now for expr in _expressions(node)):
+    if any(expr.uses_now for expr in node.expressions):
         raise UnsupportedSQL(
             f"the run's time, dd_now(), inside of the recursive {name}", "Use it in a CTE that does not recur."
         )
@@ -97,23 +81,6 @@ def _said(node: Node) -> str:
     if isinstance(node, Negate):
         return "EXCEPT or INTERSECT"
     return "NOT EXISTS, NOT IN or an anti join" if isinstance(node, SemiJoin) else "the optional side of an outer join"
-
-
-def _expressions(node: Node) -> list[Expr]:
-    match node:
-        case Map():
-            return [expr for _, expr in node.outputs]
-        case Filter():
-            return [node.predicate]
-        case FlatMap():
-            return [node.generator]
-        case Join() | OuterJoin() | SemiJoin():
-            return list(node.on)
-        case Reduce():
-            return [aggregate.sql for aggregate in node.aggregates]
-        case Window():
-            return [function for _, function in node.functions]
-    return []
 
 
 class _Hoisting:

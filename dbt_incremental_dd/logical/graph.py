@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
+from dbt_incremental_dd.logical.node import Node
 
 
 def each_once(plan: Node) -> list[Node]:
@@ -25,8 +25,7 @@ def by_single_rows(plan: Node) -> set[int]:
     """Identities of the operators that only look at single rows of collections: cheap to compute once more."""
     found: set[int] = set()
     for node in each_once(plan):
-        alone = isinstance(node, Get | Constant | Map | Filter | FlatMap | Union | Negate)
-        if alone and all(id(child) in found for child in node.inputs):
+        if node.by_rows and all(id(child) in found for child in node.inputs):
             found.add(id(node))
     return found
 

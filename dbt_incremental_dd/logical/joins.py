@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Join
+from dbt_incremental_dd.logical.node import Id
+from dbt_incremental_dd.logical.nodes import Join
 
 
 def equates(conjunct: Expr, left: frozenset[Id], right: frozenset[Id]) -> bool:

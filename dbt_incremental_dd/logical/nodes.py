@@ -1,71 +1,19 @@
-"""The relational algebra, named as in Materialize's MIR where it has the operator.
-
-A node is a multiset of rows over ``columns``, ids that are unique in the plan. Nodes are immutable and refuse
-to be built over columns that their inputs do not have. Equal subplans may be one node that several read.
-"""
+"""The relational algebra, named as in Materialize's MIR where it has the operator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from dbt_incremental_dd.logical.expr import Expr
-
-Id = str
-
-
-@dataclass(frozen=True)
-class Node:
-    """Base of all operators."""
-
-    @property
-    def columns(self) -> tuple[Id, ...]:
-        """Ids of the output's columns, in order."""
-        raise TypeError(f"{type(self).__name__} must say its columns")
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The operators that it reads."""
-        found: list[Node] = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Node):
-                found.append(value)
-            elif isinstance(value, tuple):
-                found += [item for item in value if isinstance(item, Node)]
-        return tuple(found)
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
-        """The same operator over other inputs, given in the order of ``inputs``; itself where they are the same."""
-        if all(new is own for new, own in zip(inputs, self.inputs, strict=True)):
-            return self
-        rest = iter(inputs)
-        changed: dict[str, object] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Node):
-                changed[field.name] = next(rest)
-            elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
-                changed[field.name] = tuple(next(rest) for _ in value)
-        return replace(self, **changed) if changed else self
-
-    def walk(self) -> Iterator[Node]:
-        """This operator and all below it, parents first."""
-        yield self
-        for node in self.inputs:
-            yield from node.walk()
-
-
-def _require(node: Node, needed: frozenset[Id] | set[Id], present: tuple[Id, ...]) -> None:
-    missing = needed - set(present)
-    if missing:
-        raise ValueError(f"{type(node).__name__} reads {sorted(missing)}, but its input has {list(present)}")
+from dbt_incremental_dd.logical.node import Id, Node, require
 
 
 @dataclass(frozen=True)
 class Get(Node):
     """A stored collection. ``outputs`` pairs an id with the collection's column name."""
+
+    by_rows: ClassVar[bool] = True
 
     collection: str
     outputs: tuple[tuple[Id, str], ...]
@@ -79,6 +27,8 @@ class Get(Node):
 class Constant(Node):
     """A relation that no input can change: ``sql`` is a whole query over nothing (VALUES, SELECT 1, range(10))."""
 
+    by_rows: ClassVar[bool] = True
+
     sql: str
     ids: tuple[Id, ...]
 
@@ -91,31 +41,45 @@ class Constant(Node):
 class Map(Node):
     """Each row becomes the row of ``outputs``: projection, renaming and computed columns in one."""
 
+    by_rows: ClassVar[bool] = True
+    is_linear: ClassVar[bool] = True
+
     input: Node
     outputs: tuple[tuple[Id, Expr], ...]
 
     def __post_init__(self) -> None:
         for _, expr in self.outputs:
-            _require(self, expr.refs, self.input.columns)
+            require(self, expr.refs, self.input.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return tuple(id for id, _ in self.outputs)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(expr for _, expr in self.outputs)
 
 
 @dataclass(frozen=True)
 class Filter(Node):
     """The rows for which ``predicate`` is true."""
 
+    by_rows: ClassVar[bool] = True
+    is_linear: ClassVar[bool] = True
+
     input: Node
     predicate: Expr
 
     def __post_init__(self) -> None:
-        _require(self, self.predicate.refs, self.input.columns)
+        require(self, self.predicate.refs, self.input.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.input.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.predicate,)
 
 
 @dataclass(frozen=True)
@@ -125,33 +89,46 @@ class FlatMap(Node):
     ``outer`` keeps a row without any as one row of NULLs.
     """
 
+    by_rows: ClassVar[bool] = True
+    is_linear: ClassVar[bool] = True
+
     input: Node
     generator: Expr
     outer: bool
     outputs: tuple[Id, ...]
 
     def __post_init__(self) -> None:
-        _require(self, self.generator.refs, self.input.columns)
+        require(self, self.generator.refs, self.input.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.input.columns + self.outputs
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.generator,)
 
 
 @dataclass(frozen=True)
 class Join(Node):
     """Inner join of any number of inputs: the rows of their product for which every predicate of ``on`` is true."""
 
+    is_linear: ClassVar[bool] = True
+
     operands: tuple[Node, ...]
     on: tuple[Expr, ...]
 
     def __post_init__(self) -> None:
         for predicate in self.on:
-            _require(self, predicate.refs, self.columns)
+            require(self, predicate.refs, self.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return tuple(id for operand in self.operands for id in operand.columns)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.on
 
 
 @dataclass(frozen=True)
@@ -161,6 +138,8 @@ class OuterJoin(Node):
     A right join is the left join of swapped inputs.
     """
 
+    is_linear: ClassVar[bool] = True
+
     kind: Literal["left", "full"]
     left: Node
     right: Node
@@ -168,16 +147,22 @@ class OuterJoin(Node):
 
     def __post_init__(self) -> None:
         for predicate in self.on:
-            _require(self, predicate.refs, self.columns)
+            require(self, predicate.refs, self.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.left.columns + self.right.columns
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.on
+
 
 @dataclass(frozen=True)
 class SemiJoin(Node):
     """Left rows that have a match on the right; with ``anti``, those that have none."""
+
+    is_linear: ClassVar[bool] = True
 
     anti: bool
     left: Node
@@ -186,11 +171,15 @@ class SemiJoin(Node):
 
     def __post_init__(self) -> None:
         for predicate in self.on:
-            _require(self, predicate.refs, self.left.columns + self.right.columns)
+            require(self, predicate.refs, self.left.columns + self.right.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.left.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.on
 
 
 @dataclass(frozen=True)
@@ -223,18 +212,24 @@ class Reduce(Node):
     global_row: bool = False
 
     def __post_init__(self) -> None:
-        _require(self, set(self.keys), self.input.columns)
+        require(self, set(self.keys), self.input.columns)
         for aggregate in self.aggregates:
-            _require(self, aggregate.sql.refs, self.input.columns)
+            require(self, aggregate.sql.refs, self.input.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.keys + tuple(aggregate.id for aggregate in self.aggregates)
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(aggregate.sql for aggregate in self.aggregates)
+
 
 @dataclass(frozen=True)
 class Distinct(Node):
     """Each row once."""
+
+    passes_filters: ClassVar[bool] = True
 
     input: Node
 
@@ -291,9 +286,9 @@ class TopK(Node):
     offset: int = 0
 
     def __post_init__(self) -> None:
-        _require(self, set(self.keys), self.input.columns)
+        require(self, set(self.keys), self.input.columns)
         for item in self.order:
-            _require(self, item.expr.refs, self.input.columns)
+            require(self, item.expr.refs, self.input.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
@@ -309,13 +304,17 @@ class Window(Node):
     functions: tuple[tuple[Id, Expr], ...]
 
     def __post_init__(self) -> None:
-        _require(self, set(self.keys), self.input.columns)
+        require(self, set(self.keys), self.input.columns)
         for _, function in self.functions:
-            _require(self, function.refs, self.input.columns)
+            require(self, function.refs, self.input.columns)
 
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.input.columns + tuple(id for id, _ in self.functions)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(function for _, function in self.functions)
 
 
 @dataclass(frozen=True)
@@ -324,6 +323,9 @@ class Union(Node):
 
     ``widens``: the inputs' types may differ, and are widened as Spark's UNION ALL does.
     """
+
+    by_rows: ClassVar[bool] = True
+    is_linear: ClassVar[bool] = True
 
     operands: tuple[Node, ...]
     ids: tuple[Id, ...]
@@ -342,6 +344,9 @@ class Union(Node):
 class Negate(Node):
     """The multiset with all multiplicities negated. Only below a Union that a Threshold closes."""
 
+    by_rows: ClassVar[bool] = True
+    passes_filters: ClassVar[bool] = True
+
     input: Node
 
     @property
@@ -352,6 +357,8 @@ class Negate(Node):
 @dataclass(frozen=True)
 class Threshold(Node):
     """Rows of positive multiplicity, with that multiplicity."""
+
+    passes_filters: ClassVar[bool] = True
 
     input: Node
 

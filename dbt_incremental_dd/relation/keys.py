@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.local.table import member_mask
-from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.node import Id
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.trace.arrow import fitting_values, sorted_values
 

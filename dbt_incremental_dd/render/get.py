@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.logical.nodes import Get, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.differential.join import DeltaJoin, Equality, Path, PathStep
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Node
+from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation, plus
 

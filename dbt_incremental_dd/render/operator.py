@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from dbt_incremental_dd.differential.iterate import Iterate, Variable
 from dbt_incremental_dd.differential.join import DeltaJoin, Path
-from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render.context import Context

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.reduce import Accumulate, Extreme
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.node import Id
 from dbt_incremental_dd.relation.engine import Branch, Outputs
 from dbt_incremental_dd.relation.relation import Relation
 

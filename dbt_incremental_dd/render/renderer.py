@@ -17,7 +17,8 @@ from dbt_incremental_dd.differential.shared import shared
 from dbt_incremental_dd.differential.state import State, stores
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Node, Union
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map, Negate, Union
 from dbt_incremental_dd.logical.recursion import Bound
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation

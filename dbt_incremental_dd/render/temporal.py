@@ -9,7 +9,8 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.temporal import crossing, is_temporal, moments
 from dbt_incremental_dd.local.coercion import is_comparable
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Filter, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Filter
 from dbt_incremental_dd.relation.relation import Relation
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dbt_incremental_dd.local.expression_types import ExpressionTypes, union
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id, Node
+from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
 from dbt_incremental_dd.relation.constants import Literals

@@ -8,7 +8,7 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.iterate import ITERATION
 from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Id
+from dbt_incremental_dd.logical.node import Id
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.render.context import Context

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.frontend.parsed import parsed
-from dbt_incremental_dd.logical.nodes import Id, Map, Node, Union
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Map, Union
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)(?!\d)")
 _SECONDS = re.compile(r"(?<!\d)\d{10}(?!\d)|(?<!\d)\d{13}(?!\d)")

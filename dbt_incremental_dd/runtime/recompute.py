@@ -20,7 +20,7 @@ from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound
 from dbt_incremental_dd.relation.query import answer, view

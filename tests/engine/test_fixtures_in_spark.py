@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.render.renderer import Renderer
 from tests.engine.scenarios import SCENARIOS, run
 from tests.fixtures.scenario import read

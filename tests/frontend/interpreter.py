@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import (
     Constant,
     Distinct,
@@ -18,7 +19,6 @@ from dbt_incremental_dd.logical.nodes import (
     Join,
     Map,
     Negate,
-    Node,
     OuterJoin,
     Reduce,
     SemiJoin,

@@ -19,7 +19,8 @@ from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
 from dbt_incremental_dd.logical.explain import explain
-from dbt_incremental_dd.logical.nodes import Fallback, Join, Map, Negate, Node, OuterJoin, Reduce, Union, Window
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Fallback, Join, Map, Negate, OuterJoin, Reduce, Union, Window
 from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes

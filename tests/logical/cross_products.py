@@ -8,7 +8,8 @@ from dbt_incremental_dd.logical.explain import describe
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.joins import components
-from dbt_incremental_dd.logical.nodes import Filter, Id, Join, Map, Node, OuterJoin, SemiJoin
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Filter, Join, Map, OuterJoin, SemiJoin
 
 Sides = tuple[frozenset[Id], frozenset[Id]]
 

@@ -15,7 +15,8 @@ from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.explain import explain
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.joins import components
-from dbt_incremental_dd.logical.nodes import Fallback, Filter, Join, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Fallback, Filter, Join
 from dbt_incremental_dd.logical.passes import optimize
 from tests.logical.cross_products import untied
 

@@ -24,7 +24,8 @@ from dbt_incremental_dd.frontend.lower import lower
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.explain import describe
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Fallback, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Fallback
 from dbt_incremental_dd.logical.passes import PASSES
 
 FOLDER = Path(__file__).with_name("passes")

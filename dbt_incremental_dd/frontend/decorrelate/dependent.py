@@ -14,7 +14,8 @@ from dbt_incremental_dd.frontend.outer import Outer
 from dbt_incremental_dd.frontend.resolve import Found, Lookup, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Constant, Id, Node
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Constant
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Domain, Id, Join, Map, Node, OuterJoin, Reduce
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Domain, Join, Map, OuterJoin, Reduce
 
 
 def distinct_values(node: Node, outputs: tuple[tuple[Id, Expr], ...]) -> Node:

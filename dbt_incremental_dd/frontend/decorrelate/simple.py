@@ -16,7 +16,8 @@ from dbt_incremental_dd.frontend.order import is_limited, number
 from dbt_incremental_dd.frontend.resolve import Lookup, first_of, in_scope, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Filter, Id, Map, Node, OuterJoin
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Filter, Map, OuterJoin
 
 _NULL_OVER_NOTHING = ("sum", "min", "max", "avg", "mean", "try_sum", "try_avg", "bool_and", "bool_or", "every")
 _ZERO_OVER_NOTHING = ("count", "count_if")

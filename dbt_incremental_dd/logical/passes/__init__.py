@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dbt_incremental_dd.logical.nodes import Node
+from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.passes.connect_joins import connect_joins
 from dbt_incremental_dd.logical.passes.flatten_joins import flatten_joins
 from dbt_incremental_dd.logical.passes.lift_now import lift_now

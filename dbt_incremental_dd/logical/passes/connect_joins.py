@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import bottom_up
 from dbt_incremental_dd.logical.joins import components
-from dbt_incremental_dd.logical.nodes import Filter, Id, Join, Map, Node, OuterJoin, SemiJoin
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Filter, Join, Map, OuterJoin, SemiJoin
 
 
 def connect_joins(plan: Node) -> Node:

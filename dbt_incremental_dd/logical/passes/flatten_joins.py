@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import bottom_up
-from dbt_incremental_dd.logical.nodes import Join, Map, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Join, Map
 
 
 def flatten_joins(plan: Node) -> Node:

@@ -13,13 +13,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.nodes import (
     Aggregate,
     Filter,
-    Id,
     Join,
     Map,
-    Node,
     Order,
     OuterJoin,
     Reduce,

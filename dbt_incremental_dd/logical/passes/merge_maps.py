@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import Map, Node
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Map
 
 
 def merge_maps(plan: Node) -> Node:

@@ -13,20 +13,8 @@ from collections.abc import Iterable
 
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
-from dbt_incremental_dd.logical.nodes import (
-    Filter,
-    FlatMap,
-    Get,
-    Id,
-    Join,
-    Map,
-    Node,
-    OuterJoin,
-    Reduce,
-    SemiJoin,
-    Union,
-    Window,
-)
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Get, Join, Map, OuterJoin, Reduce, SemiJoin, Union, Window
 
 Ids = frozenset[Id]
 

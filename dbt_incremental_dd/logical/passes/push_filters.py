@@ -20,20 +20,17 @@ from collections.abc import Collection
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.joins import equates
+from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.nodes import (
     Distinct,
     Domain,
     Filter,
     FlatMap,
-    Id,
     Join,
     Map,
-    Negate,
-    Node,
     OuterJoin,
     Reduce,
     SemiJoin,
-    Threshold,
     TopK,
     Union,
     Window,
@@ -81,8 +78,6 @@ class _Pushing:
                 return node.with_inputs(tuple(sides))
             case Domain():
                 return self._domain(node, conjuncts)
-            case Distinct() | Threshold() | Negate():
-                return node.with_inputs((self.push(node.inputs[0], conjuncts),))
             case Reduce() | Window() | TopK():
                 below, above = _split(conjuncts, node.keys)
                 own = tuple(c for c in below if c.refs)
@@ -91,6 +86,8 @@ class _Pushing:
             case FlatMap():
                 below, above = _split(conjuncts, node.input.columns)
                 return _filtered(node.with_inputs((self.push(node.input, below),)), above)
+        if node.passes_filters:
+            return node.with_inputs((self.push(node.inputs[0], conjuncts),))
         return _filtered(node.with_inputs(tuple(self.push(child, ()) for child in node.inputs)), conjuncts)
 
     def _domain(self, node: Domain, conjuncts: Conjuncts) -> Node:

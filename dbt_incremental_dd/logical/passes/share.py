@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import by_single_rows, each_once
+from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import (
     Constant,
     Fallback,
@@ -22,7 +23,6 @@ from dbt_incremental_dd.logical.nodes import (
     Get,
     Join,
     Map,
-    Node,
     OuterJoin,
     Reduce,
     SemiJoin,
@@ -99,7 +99,7 @@ def _form(node: Node) -> object:
             return getattr(node, "kind", None), getattr(node, "anti", None), sql(*node.on)
         case Reduce() | TopK() | Window():
             return tuple(ids.index(key) for key in node.keys), _within_groups(node, sql)
-    return ()
+    return node.settings
 
 
 def _within_groups(node: Reduce | TopK | Window, sql: Callable[..., tuple[str, ...]]) -> object:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Aggregate, Distinct, Id, Join, Map, Node, Reduce
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Aggregate, Distinct, Join, Map, Reduce
 
 _OF_VALUES = ("count", "sum", "avg", "mean", "min", "max")
 

@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import bottom_up
-from dbt_incremental_dd.logical.nodes import Filter, Id, Map, Node, Order, TopK, Window
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Filter, Map, Order, TopK, Window
 
 
 def top_k(plan: Node) -> Node:
