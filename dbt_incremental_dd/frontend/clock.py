@@ -23,6 +23,8 @@ _CALLS: Mapping[str, str] = {
     "localtimestamp": f"CAST({_NOW} AS TIMESTAMP_NTZ)",
 }
 """What a call without arguments means."""
+NAMES: frozenset[str] = frozenset(_CALLS)
+"""In lower case. Every Spark has them, and none of the user's own can take their place."""
 _WITHOUT_PARENTHESES = ("current_timestamp", "current_date", "current_time")
 _BUILTIN = ("builtin", "system.builtin")
 REMEDY = "Write current_timestamp(), current_date() or localtimestamp(), which are the time of the run."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.frontend import clock
 from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.place import place
 from dbt_incremental_dd.local.names import NAMES
@@ -27,7 +28,7 @@ def routines(session: LazySession, query: ParsedQuery) -> Mapping[str, str]:
     Raises UnsupportedSQL for one that is not deterministic, and for one that reads tables by itself: nobody would
     know when these change. A function that does not say what it is (in Python or Java) is taken to be deterministic.
     """
-    found, others = {}, query.called - NAMES
+    found, others = {}, query.called - NAMES - clock.NAMES
     sparks = _sparks(session) if others else frozenset()
     for name in sorted(others):
         text = None if name in sparks else _definition(session.spark, name)
