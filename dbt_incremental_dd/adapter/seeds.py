@@ -42,16 +42,17 @@ def is_loaded(session: LazySession, storage: Storage, relation: Any, seed: Mappi
 
 
 def note_loaded(session: LazySession, storage: Storage, relation: Any, seed: Mapping[str, Any]) -> None:
-    """Call it when the seed has just been loaded."""
+    """Notes that the seed has just been loaded."""
     if not session.memory.follows_catalog:
         return
-    name, folder = relation.render(), folder_of(described(session.spark, relation.render()))
+    name, mark = relation.render(), _mark(seed)
+    folder = folder_of(described(session.spark, name))
     files = None if folder is None else files_in(storage, folder)
     with _LOCK:
         known = _noted(storage)
         known.pop(name, None)
-        if files is not None:
-            known[name] = {"mark": _mark(seed), "folder": folder, "files": files}
+        if mark is not None and files is not None:
+            known[name] = {"mark": mark, "folder": folder, "files": files}
         storage.write_small(_FILE, json.dumps(known))
 
 
