@@ -45,6 +45,13 @@ class DifferentialConnectionManager(SparkConnectionManager):
             opened.handle = BoundSession(opened.handle.handle, _session(connection.credentials))
         return opened
 
+    def cleanup_all(self) -> None:
+        super().cleanup_all()
+        with _LOCK:
+            sessions = list(_SESSIONS.values())
+        for session in sessions:
+            session.memory.leave()
+
     def session(self) -> LazySession:
         """The session. Opening it raises SessionError."""
         return _session(self.profile.credentials)
@@ -58,7 +65,8 @@ def _session(credentials: Any) -> LazySession:
     with _LOCK:
         try:
             if key not in _SESSIONS or not is_usable(_SESSIONS[key]):
-                _SESSIONS[key] = lazy_session(root, settings, credentials.storage_options, logger.debug)
+                options = credentials.storage_options
+                _SESSIONS[key] = lazy_session(root, settings, options, logger.debug, credentials.keep)
             return _SESSIONS[key]
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error

@@ -10,29 +10,33 @@ from dbt.adapters.spark import SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.keep_session import kept_seconds
 from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, Storage, open_storage, state_root_of
 
-_OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds")
+_OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session")
 
 
 @dataclass
 class DifferentialCredentials(SparkCredentials):
     """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs,
     from which what pyarrow and Spark need is derived; never shown; ``engine``: ``spark`` for every delta, or ``auto``,
-    by which small ones are computed on the driver; ``thresholds``: those that are not the engine's defaults."""
+    by which small ones are computed on the driver; ``thresholds``: those that are not the engine's defaults;
+    ``keep_session``: how long a local session stays for other commands, such as ``10 minutes``; not at all if empty."""
 
     state_root: str = DEFAULT_ROOT
     storage_options: dict[str, str] = field(default_factory=dict, repr=False)
     engine: str = "auto"
     thresholds: dict[str, Any] = field(default_factory=dict)
+    keep_session: str = ""
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
         data = super().__pre_deserialize__(data)
         data.setdefault("method", "session")
         data.setdefault("host", "NA")
+        data["keep_session"] = str(data.get("keep_session") or "")
         for key in data:
             close = difflib.get_close_matches(key, _OURS, 1, cutoff=0.8)
             if close and key not in _OURS:
@@ -43,6 +47,7 @@ class DifferentialCredentials(SparkCredentials):
         try:
             require_method(self.method)
             Thresholds.of(self.thresholds, self.engine)
+            kept_seconds(self.keep_session)
         except ConfigError as error:
             raise DbtRuntimeError(str(error)) from error
         super().__post_init__()
@@ -57,6 +62,11 @@ class DifferentialCredentials(SparkCredentials):
     def root(self, project_dir: str) -> str:
         """The state root as an absolute path or a URI."""
         return state_root_of(self.state_root, project_dir)
+
+    @property
+    def keep(self) -> float:
+        """Seconds for which a session stays without users."""
+        return kept_seconds(self.keep_session)
 
     def storage(self, project_dir: str) -> Storage:
         """The state root. Raises ConfigError for a store on which commits are not safe."""

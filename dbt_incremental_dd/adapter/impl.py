@@ -15,7 +15,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.requests import model_request, read_sources, run_time
 from dbt.adapters.differential.seeds import is_loaded, note_loaded
-from dbt.adapters.differential.source_relations import declared, missed
+from dbt.adapters.differential.source_relations import declared, missed, shows_no_files
 from dbt.adapters.differential.warnings import warn_once
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
@@ -99,7 +99,7 @@ class DifferentialAdapter(SparkAdapter):
                 if spec is None or spec.name in shown:
                     raise
                 shown.add(spec.name)
-                self._show(spec)
+                self._show(spec, anew=shows_no_files(str(error)))
 
     @classmethod
     def convert_agate_type(cls, agate_table: Any, col_idx: int) -> str | None:
@@ -157,7 +157,7 @@ class DifferentialAdapter(SparkAdapter):
         spec = self._declared(schema, identifier)
         if spec is None:
             return None
-        self._show(spec)
+        self._show(spec, anew=False)
         relation = self.Relation.create(schema=schema, identifier=identifier, type="view")
         self.cache_added(relation)
         return relation
@@ -167,7 +167,7 @@ class DifferentialAdapter(SparkAdapter):
         for schema in schemas:
             for spec in declared(self.get_macro_resolver(), schema, project_dir(self.config)):
                 try:
-                    self._show(spec)
+                    self._show(spec, anew=True)
                 except DbtRuntimeError as error:
                     logger.warning(str(error))
                 self.cache.drop_schema(None, schema)
@@ -192,9 +192,9 @@ class DifferentialAdapter(SparkAdapter):
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 
-    def _show(self, spec: SourceSpec) -> None:
+    def _show(self, spec: SourceSpec, *, anew: bool) -> None:
         try:
-            show_source(self.connections.session(), self._storage(), spec)
+            show_source(self.connections.session(), self._storage(), spec, anew=anew)
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
 

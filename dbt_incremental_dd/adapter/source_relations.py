@@ -12,7 +12,8 @@ from dbt_incremental_dd.runtime.source_relation import needs_relation
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
 
-_MISSES = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND")
+_NO_FILES = "PATH_NOT_FOUND"
+_MISSES = ("TABLE_OR_VIEW_NOT_FOUND", _NO_FILES)
 _NAMES = re.compile(r"`[^`]+`(?:\.`[^`]+`)*")
 
 
@@ -40,3 +41,8 @@ def missed(manifest: Any, storage: Storage, folder: str, message: str) -> Source
         if is_named or f"{storage.collection(name).uri}/" in message:
             return next(declared(manifest, node.schema, folder, node.identifier), None)
     return None
+
+
+def shows_no_files(message: str) -> bool:
+    """Whether a statement has failed because the files are gone that a relation shows."""
+    return _NO_FILES in message

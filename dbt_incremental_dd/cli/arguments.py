@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     vacuum.add_argument("model", nargs="*", help="collections (default: all)")
     vacuum.add_argument("--older-than", default="1 day", help="what readers may still be at stays (default: 1 day)")
     vacuum.add_argument("--orphans", action="store_true", help="also what no model of the project owns any more")
+    verb("end-session", "ends the Spark session that keep_session has left, once nobody uses it")
     return made
 
 

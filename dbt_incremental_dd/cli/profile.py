@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.keep_session import kept_seconds
 from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, state_root_of
@@ -42,12 +43,14 @@ def project_folder(options: argparse.Namespace) -> str | None:
 
 @dataclass(frozen=True)
 class Location:
-    """A state root, its storage options, Spark's ``settings``, and limits of what the driver computes."""
+    """A state root, its storage options, Spark's ``settings``, limits of what the driver computes, and the seconds for
+    which a session stays without users."""
 
     state_root: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     thresholds: Thresholds = field(default_factory=Thresholds)
+    keep: float = 0.0
 
 
 def locate(options: argparse.Namespace) -> Location:
@@ -97,7 +100,7 @@ def _of_project(project_dir: str | None, profiles_dir: str | None, target: str |
         _mapping(output, key, file) for key in ("storage_options", "server_side_parameters", "thresholds")
     )
     most = Thresholds.of(thresholds, output.get("engine") or "auto")
-    return Location(root, _texts(options), _texts(settings), most)
+    return Location(root, _texts(options), _texts(settings), most, kept_seconds(output.get("keep_session")))
 
 
 def _no_project(folder: Path) -> ConfigError:

@@ -35,11 +35,14 @@ def _collection(options: argparse.Namespace, name: str) -> Collection:
     return _database(options).find(name)
 
 
-def _session(options: argparse.Namespace) -> LazySession:
+@contextlib.contextmanager
+def _session(options: argparse.Namespace) -> Iterator[LazySession]:
     from dbt_incremental_dd.runtime.session import lazy_session
 
     found = locate(options)
-    return lazy_session(found.state_root, found.settings, found.storage_options)
+    session = lazy_session(found.state_root, found.settings, found.storage_options, keep=found.keep)
+    yield session
+    session.memory.leave()
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -80,7 +83,8 @@ def _explain(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.runtime.explain import explain_model
 
     collection = _collection(options, options.model)
-    print(explain_model(_session(options), collection.storage, collection.name))
+    with _session(options) as session:
+        print(explain_model(session, collection.storage, collection.name))
     return 0
 
 
@@ -92,7 +96,8 @@ def _verify(options: argparse.Namespace) -> int:
         return _print_no_collections(options)
     if options.files:
         return _verify_files(_database(options).storage, names)
-    found = verify(_session(options).spark, _database(options).storage, names)
+    with _session(options) as session:
+        found = verify(session.spark, _database(options).storage, names)
     for one in found:
         word = "exact" if one.exact else f"WRONG: {one.missing} missing, {one.unexpected} unexpected"
         print(f"{one.model}  at {format_time(one.as_of)}  {one.rows} rows  {word}")
@@ -258,8 +263,18 @@ def _compact(options: argparse.Namespace) -> int:
     if not _database(options).collections():
         return _print_no_collections(options)
     retain = None if options.retain_history is None else parse_duration(options.retain_history)
-    for line in compact(_session(options), _database(options).storage, names, retain):
-        print(line)
+    with _session(options) as session:
+        for line in compact(session, _database(options).storage, names, retain):
+            print(line)
+    return 0
+
+
+def _end_session(options: argparse.Namespace) -> int:
+    from dbt_incremental_dd.runtime.kept_session import let_go
+    from dbt_incremental_dd.runtime.settings import local_folder
+
+    found = let_go(local_folder(locate(options).state_root))
+    print("no session is kept" if found is None else f"process {found.keeper} ends its session when nobody uses it")
     return 0
 
 
@@ -282,5 +297,6 @@ VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "advance": _advance,
     "compact": _compact,
     "vacuum": _vacuum,
+    "end-session": _end_session,
 }
 """The function of each verb; it returns the exit status."""

@@ -120,6 +120,9 @@ class SessionMemory:
     def save(self) -> None:
         """Stores what is new, for later processes."""
 
+    def leave(self) -> None:
+        """This process has no more statements, for now: stores how it leaves the catalog, where others share it."""
+
 
 class LazySession:
     """A Spark session that is opened by whoever first asks for it. Threads may share it.

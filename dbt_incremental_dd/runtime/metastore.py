@@ -5,6 +5,7 @@ A cluster, a Spark Connect server or a metastore of the user's own has no such l
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -27,6 +28,12 @@ def wait_for(metastore: str, tell: Callable[[str], None]) -> None:
     with _lock:
         if metastore not in _held:
             _held[metastore] = _acquired(metastore, tell)
+
+
+def until_free(metastore: str, tell: Callable[[str], None]) -> None:
+    """The same, but for another process that has it from then on."""
+    if file_lock.IS_POSSIBLE:
+        os.close(_acquired(metastore, tell))
 
 
 def _acquired(metastore: str, tell: Callable[[str], None]) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from traceback import extract_stack
@@ -19,6 +20,7 @@ from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.relation.due import DueRelations
 from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory, expected_settings
 from dbt_incremental_dd.runtime.java import require_java, starting
+from dbt_incremental_dd.runtime.kept_session import TOKEN, Wanted, configuration_of, join, let_go
 from dbt_incremental_dd.runtime.metastore import wait_for
 from dbt_incremental_dd.runtime.publication import publish_due
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
@@ -41,14 +43,21 @@ _REACHED: set[str] = set()
 """State roots in object storage that this process's Spark has reached."""
 
 
-def open_session(root: str, settings: Mapping[str, str], options: Mapping[str, str] | None = None) -> SparkSession:
+def open_session(
+    root: str, settings: Mapping[str, str], options: Mapping[str, str] | None = None, keep: float = 0.0
+) -> SparkSession:
     """The process's session; ``settings`` are the profile's, ``options`` the storage's.
 
     A session that is there already keeps all that is set in it, but for these and for REQUIRED. A new one has our
-    defaults as well, where neither the profile nor the user's own Spark sets anything. Raises SessionError if Spark
-    does not start, StateError if it cannot reach the state root.
+    defaults as well, where neither the profile nor the user's own Spark sets anything. With ``keep`` it is one of a
+    process that keeps it, until nobody has used it for so many seconds. Raises SessionError if Spark does not start,
+    StateError if it cannot reach the state root.
     """
-    spark = _open(root, settings, {**_READING, **hadoop_settings(root, options or {})})
+    hadoop = {**_READING, **hadoop_settings(root, options or {})}
+    if keep and _is_own(settings) and not _is_open():
+        spark = _kept(root, settings, options or {}, hadoop, keep)
+    else:
+        spark = _open(root, settings, hadoop)
     if root not in _REACHED and urlsplit(root).scheme == "s3":
         _require_reached(spark, root)
         _REACHED.add(root)
@@ -60,13 +69,14 @@ def lazy_session(
     settings: Mapping[str, str],
     options: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda line: None,
+    keep: float = 0.0,
 ) -> LazySession:
     """The same, opened when it is first needed; ``tell`` hears by what."""
 
     def opened() -> SparkSession:
         if not _is_open():
             tell(f"Spark's session is opened by {asked_by() or 'the start of the command'}")
-        return open_session(root, settings, options)
+        return open_session(root, settings, options, keep)
 
     if _is_open():
         return LazySession.of(opened())
@@ -75,7 +85,7 @@ def lazy_session(
     def settle(session: LazySession) -> None:
         publish_due(session, storage, tell)
 
-    return LazySession(opened, _memory(root, settings, options or {}), settle)
+    return LazySession(opened, _memory(root, settings, options or {}, keep), settle)
 
 
 def is_usable(session: LazySession) -> bool:
@@ -83,9 +93,9 @@ def is_usable(session: LazySession) -> bool:
     return not session.is_open or _is_open()
 
 
-def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str]) -> SessionMemory:
-    """What is known of a session that this process would have in a JVM of its own."""
-    if is_connect() or _REMOTE in settings or "PYSPARK_GATEWAY_PORT" in os.environ:
+def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str], keep: float) -> SessionMemory:
+    """What is known of a session that this process would have in a JVM of its own, or in a kept one."""
+    if not _is_own(settings):
         return SessionMemory()
     user = user_spark(os.environ)
     both = {**user.settings, **session_settings(root, settings, hadoop_settings(root, options), user)}
@@ -94,7 +104,8 @@ def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str]) 
     configuration = {**both, **environment, "zone": zone, "hive-site": user.hive_site, "pyspark": version("pyspark")}
     metastore = own_metastore(root, settings, user)
     due = DueRelations(f"{metastore}.due") if metastore is not None and is_under_root(metastore, root) else None
-    return StoredMemory(open_storage(root, options), configuration, metastore, expected_settings(both), due)
+    storage, expected = open_storage(root, options), expected_settings(both)
+    return StoredMemory(storage, configuration, metastore, expected, due, is_shared=keep > 0)
 
 
 def asked_by() -> str:
@@ -122,11 +133,48 @@ def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> 
     user = user_spark(os.environ)
     metastore = own_metastore(root, settings, user)
     if metastore is not None:
-        wait_for(metastore, lambda line: print(line, file=sys.stderr))
+        let_go(local_folder(root))
+        wait_for(metastore, _tell)
     builder = _configured(SparkSession.builder, session_settings(root, settings, hadoop, user))
     log = f"{local_folder(root)}/spark.log"
     with starting(log), _stderr_to(log):
         return builder.enableHiveSupport().getOrCreate()
+
+
+def _kept(
+    root: str, settings: Mapping[str, str], options: Mapping[str, str], hadoop: Mapping[str, str], seconds: float
+) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    _quiet()
+    require_java()
+    user = user_spark(os.environ)
+    configuration = configuration_of({**user.settings, **session_settings(root, settings, hadoop, user)}, seconds)
+    metastore = own_metastore(root, settings, user)
+    wanted = Wanted(local_folder(root), root, settings, options, seconds, metastore, configuration)
+    joined = join(wanted, _tell)
+    os.environ.update({"SPARK_REMOTE": joined.url, TOKEN: joined.token})
+    # dbt-spark asks for Hive support with every statement; the session has it already.
+    warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
+    spark = _configured(SparkSession.builder, REQUIRED).getOrCreate()
+    atexit.register(_leave, spark)
+    return spark
+
+
+def _leave(spark: SparkSession) -> None:
+    """Nothing of this process stays in the JVM."""
+    with suppress(Exception):  # the JVM may have ended
+        spark.stop()
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _is_own(settings: Mapping[str, str]) -> bool:
+    """Whether a session would be opened on this machine, and by us: not on a server, nor where spark-submit has started
+    this process."""
+    return not is_connect() and _REMOTE not in settings and "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
 def require_startable(settings: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,8 @@ _MOST_CONSTANTS = 2_000
 class StoredMemory(SessionMemory):
     """Of one state root. ``metastore``: the folder of Derby's files; None if the catalog is another one, of which
     nothing is known without a session. ``expected``: the settings that the configuration implies, if it implies all of
-    them. ``due``: if it is only our own sessions that open the metastore. Threads may share it."""
+    them. ``due``: if it is only our own sessions that open the metastore. ``is_shared``: whether other processes may
+    use the session as well. Threads may share it."""
 
     def __init__(
         self,
@@ -47,6 +48,8 @@ class StoredMemory(SessionMemory):
         metastore: str | None,
         expected: Mapping[str, str] | None = None,
         due: DueRelations | None = None,
+        *,
+        is_shared: bool = False,
     ) -> None:
         text = json.dumps([version, {key: str(value) for key, value in sorted(configuration.items())}])
         self._storage = storage
@@ -57,7 +60,12 @@ class StoredMemory(SessionMemory):
         self._lock = threading.RLock()
         self._known: dict[str, Any] | None = None
         self._is_new = False
-        self._is_ours = True
+        self._is_shared = is_shared
+        self._is_ours = not is_shared
+        self._opened: str | None = None
+        """How the catalog's files were when the session was opened."""
+        self._look: Callable[[], None] = lambda: None
+        """Notes how the catalog is left."""
         self._before: dict[str, Any] = {}
         self._used: set[str] = set()
         """The schemas of which the project has relations."""
@@ -148,15 +156,21 @@ class StoredMemory(SessionMemory):
     def keep(self, spark: SparkSession, opening: float) -> None:
         with self._lock:
             # Another process of the project may have had the catalog after the look at it.
+            self._opened = self._stamp()
             is_same = self._read().get("catalog") == self._before
+            is_same = is_same and (not self._is_shared or self._before.get("stamp") == self._opened)
             self._seen = {key: value for key, value in self._before.items() if is_same and key != "stamp"}
             self._used.update(self._seen.get("names", ()))
             said = {"settings": settings_of(spark), "functions": sorted(functions_of(spark))}
             self._found.update({**said, "catalog": None, "opening": round(opening, 1)})
             self._is_new = True
             self.save()
-        if self._metastore is not None:
-            atexit.register(self._at_exit, spark)
+        if self._metastore is None:
+            return
+        if self._is_shared:  # Spark Connect answers nothing while Python ends
+            self._look = lambda: self._note(spark)
+        else:
+            atexit.register(self._note, spark)
 
     def keep_schemas(self, schemas: Iterable[str]) -> None:
         with self._lock:
@@ -193,14 +207,22 @@ class StoredMemory(SessionMemory):
                 self._storage.write_small(_FILE, json.dumps(self._found))
                 self._is_new = False
 
-    def _at_exit(self, spark: SparkSession) -> None:
-        """Nobody else can have opened the catalog while this process had it."""
+    def leave(self) -> None:
+        self._look()
+
+    def _note(self, spark: SparkSession) -> None:
+        """Nobody else can have opened the catalog while this process had it, but by a session that they share. Then
+        what was seen counts if nobody has changed anything since, and the catalog is looked at if somebody has."""
         if self._storage.is_local and not os.path.isdir(self._storage.root):
             return
         with self._lock, contextlib.suppress(Exception):  # the session may have ended
-            if not self._is_ours or "names" not in self._seen:
-                self._seen = {**(self._seen if self._is_ours else {}), **_catalog(spark, self._used)}
-            self._found["catalog"], self._is_new = {**self._seen, "stamp": self._stamp()}, True
+            before = self._stamp()
+            counts = self._is_ours or before == self._opened
+            if not counts or "names" not in self._seen:
+                self._seen = {**(self._seen if counts else {}), **_catalog(spark, self._used)}
+            stamp = self._stamp()
+            is_certain = not self._is_shared or stamp == before
+            self._found["catalog"], self._is_new = {**self._seen, "stamp": stamp} if is_certain else None, True
             self.save()
 
     @property

@@ -32,13 +32,16 @@ def needs_relation(spec: SourceSpec) -> bool:
     return not spec.in_catalog
 
 
-def show_source(session: LazySession, storage: Storage, spec: SourceSpec) -> None:
+def show_source(session: LazySession, storage: Storage, spec: SourceSpec, *, anew: bool) -> None:
     """Makes the relation: with the rows that were taken in, or, before the first intake, with the declared columns.
 
-    Raises SourceError where neither tells what its columns are.
+    Unless ``anew``, one that is there by now stays: others may read it, and Spark drops a view before it replaces it.
+    Raises SourceError where nothing tells what its columns are.
     """
     place, spark = storage.collection(spec.name), session.spark
     with writing(place):
+        if not anew and spark.catalog.tableExists(spec.relation):
+            return
         log = place.log()
         is_stored = log is not None and log.manifest is not None
         if not is_stored and not spec.columns:

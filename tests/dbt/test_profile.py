@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from dbt.adapters.differential.credentials import DifferentialCredentials
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.cli.arguments import parser
@@ -29,6 +31,8 @@ TARGETS: dict[str, Any] = {
     "spark": {"type": "spark", "schema": "s"},
     "cluster": {"type": "differential", "schema": "s", "engine": "spark", "thresholds": {"found_rows": 7}},
     "text": {"type": "differential", "schema": "s", "thresholds": "found_rows"},
+    "stays": {"type": "differential", "schema": "s", "keep_session": "10 minutes"},
+    "unit": {"type": "differential", "schema": "s", "keep_session": 10},
     "typo": {"type": "differential", "schema": "s", "thresholds": {"found_row": 7}},
 }
 
@@ -112,6 +116,7 @@ def test_without_a_project_it_is_the_folders(tmp_path: Path) -> None:
         (["--target", "test"], ["no target of mine called test", "dev, prod, spark"]),
         (["--target", "text"], ["thresholds", "profiles.yml", "'found_rows'", "mapping"]),
         (["--target", "typo"], ["thresholds.found_row", "found_rows?"]),
+        (["--target", "unit"], ["keep_session is 10", "10 minutes"]),
         (["--profiles-dir", "nowhere"], ["no profiles.yml", "nowhere", "--profiles-dir"]),
     ],
 )
@@ -119,6 +124,13 @@ def test_what_is_wrong_is_told(project: Path, arguments: list[str], said: list[s
     with pytest.raises(ConfigError) as raised:
         found("--project-dir", str(project), *arguments, "status")
     assert all(part in str(raised.value) for part in said), raised.value
+
+
+def test_how_long_a_session_is_kept(project: Path) -> None:
+    assert found("--project-dir", str(project), "--target", "stays", "verify").keep == 600
+    assert found("--project-dir", str(project), "verify").keep == 0
+    with pytest.raises(DbtRuntimeError, match=r"keep_session is '10'\n.*10 minutes"):
+        DifferentialCredentials.from_dict({"schema": "s", "keep_session": 10})
 
 
 def test_a_broken_file_is_told(project: Path) -> None:

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.source_relation import show_source
+from dbt_incremental_dd.sources.config import parse_source
+from dbt_incremental_dd.trace.layout import Storage
 from tests.dbt.project import Project, rows
 
 if TYPE_CHECKING:
@@ -108,6 +112,24 @@ def test_the_catalog_knows_it(project: Project) -> None:
     catalog = json.loads((project.folder / "target" / "catalog.json").read_text())
     columns = catalog["sources"]["source.p.raw.events"]["columns"]
     assert set(columns) == {"k", "v"}
+
+
+def test_one_that_another_has_made_by_now_stays(project: Project, spark: SparkSession, tmp_path: Path) -> None:
+    """Spark drops a view before it replaces it: statements of other threads would miss it."""
+    spec = parse_source(
+        "raw.events",
+        f"{project.schema}raw.events",
+        {"envelope": "append", "path": "data", "format": "json"},
+        {"k": "int"},
+        "",
+    )
+    spark.sql(f"create schema {project.schema}raw")
+    spark.sql(f"create view {spec.relation} as select 'theirs' as k")
+    storage, session = Storage(str(tmp_path / "state")), LazySession.of(spark)
+    show_source(session, storage, spec, anew=False)
+    assert [row.k for row in spark.table(spec.relation).collect()] == ["theirs"]
+    show_source(session, storage, spec, anew=True)
+    assert spark.table(spec.relation).collect() == []
 
 
 def test_it_is_made_again_where_its_files_are_gone(project: Project, spark: SparkSession) -> None:
