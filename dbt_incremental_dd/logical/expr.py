@@ -5,7 +5,7 @@ Ids are unique in a plan (``c12``), so an expression means the same wherever its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -119,6 +119,11 @@ class Expr:
 def _parsed(sql: str) -> exp.Expr:
     """To parse an expression takes longer than to evaluate it for a few rows."""
     return sqlglot.parse_one(sql, dialect=VerbatimSpark)
+
+
+def references(exprs: Iterable[Expr]) -> frozenset[str]:
+    """Ids of the columns that any of them reads."""
+    return frozenset(ref for expr in exprs for ref in expr.refs)
 
 
 def _id(column: exp.Column) -> str:

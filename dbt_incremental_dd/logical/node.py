@@ -62,6 +62,16 @@ class Node:
         """Those that it evaluates over its inputs' columns."""
         return ()
 
+    def needed_columns(self, wanted: frozenset[Id]) -> tuple[frozenset[Id], ...]:
+        """For each input the columns that it must have where these of the output are wanted, perhaps among others. By
+        default all of them: the operator is over whole rows."""
+        return tuple(frozenset(child.columns) for child in self.inputs)
+
+    def pruned(self, wanted: frozenset[Id], inputs: tuple[Node, ...]) -> Node:
+        """The same over inputs that have its ``needed_columns``, perhaps without columns that are not wanted. Where all
+        are wanted it has all of them, in their order."""
+        return self.with_inputs(inputs)
+
     @property
     def settings(self) -> tuple[tuple[str, object], ...]:
         """Names and values of the fields that are no operators."""
