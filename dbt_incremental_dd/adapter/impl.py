@@ -14,7 +14,7 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.requests import model_request, read_sources, run_time
-from dbt.adapters.differential.seeds import is_loaded, note_loaded
+from dbt.adapters.differential.seeds import is_loaded, mark_of, note_loaded
 from dbt.adapters.differential.source_relations import declared, missed, shows_no_files
 from dbt.adapters.differential.warnings import warn_once
 from dbt.adapters.events.logging import AdapterLogger
@@ -257,14 +257,19 @@ class DifferentialAdapter(SparkAdapter):
             )
 
     @available
-    def differential_seed_is_loaded(self, relation: Any, seed: Mapping[str, Any]) -> bool:
-        """Whether loading the seed would change nothing."""
-        return is_loaded(self.connections.session(), self._storage(), relation, seed)
+    def differential_seed_mark(self, seed: Mapping[str, Any]) -> str:
+        """Tells apart what would be loaded, by the seed's settings and its file as it is now."""
+        return mark_of(self.config, seed)
 
     @available
-    def differential_seed_loaded(self, relation: Any, seed: Mapping[str, Any]) -> None:
-        """Notes that the seed has just been loaded."""
-        note_loaded(self.connections.session(), self._storage(), relation, seed)
+    def differential_seed_is_loaded(self, relation: Any, mark: str) -> bool:
+        """Whether loading the seed of that mark would change nothing."""
+        return is_loaded(self.connections.session(), self._storage(), relation, mark)
+
+    @available
+    def differential_seed_loaded(self, relation: Any, mark: str) -> None:
+        """Notes that the seed of that mark has just been loaded."""
+        note_loaded(self.connections.session(), self._storage(), relation, mark)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """A model that was differential and is something else now leaves nothing of it in the catalog."""
