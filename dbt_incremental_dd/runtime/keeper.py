@@ -13,15 +13,18 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable
+from contextlib import suppress
 
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.runtime.kept_session import TOKEN, KeptSession, Wanted, file_of, is_same_file, write
 from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.runtime.user_spark import user_spark
 
 _PAUSE = 0.5
 """Seconds between two looks at who uses the session."""
+_FIRST_USER = 10.0
+"""Seconds more that it waits for whoever has had it started."""
 
 
 def main() -> int:
@@ -32,24 +35,34 @@ def main() -> int:
     if os.fork():
         os.close(writer)
         with os.fdopen(reader, encoding="utf-8") as said:
-            answer = json.loads(said.readline() or '"it was ended"')
+            line = said.readline()
+        answer = json.loads(line) if line else f"Spark did not start. See the end of {wanted.folder}/spark.log."
         print(answer, end="")
         return 1 if answer else 0
     os.close(reader)
     os.dup2(2, 1)
 
-    def say(answer: str) -> None:
-        os.write(writer, f"{json.dumps(answer)}\n".encode())
-        os.close(writer)
-
-    try:
-        _keep(wanted, lambda: say(""))
-    except DifferentialError as error:
-        say(str(error))
+    descriptor, answer = _started(wanted)
+    os.write(writer, f"{json.dumps(answer)}\n".encode())
+    os.close(writer)
+    if descriptor is not None:
+        _wait(descriptor, file_of(wanted.folder), wanted.seconds)
     return 0
 
 
-def _keep(wanted: Wanted, ready: Callable[[], None]) -> None:
+def _started(wanted: Wanted) -> tuple[int | None, str]:
+    """The file that makes the session known; or why there is none."""
+    try:
+        return _start(wanted), ""
+    except DifferentialError as error:
+        return None, str(error)
+    except Exception as error:
+        if not is_foreign(error):
+            raise
+        return None, f"Spark did not start: {reason(error)} See the end of {wanted.folder}/spark.log."
+
+
+def _start(wanted: Wanted) -> int:
     port, token = _free_port(), secrets.token_urlsafe(32)
     os.environ[TOKEN] = token
     given = {**user_spark(os.environ).settings, **wanted.settings}.get("spark.plugins", "")
@@ -60,17 +73,13 @@ def _keep(wanted: Wanted, ready: Callable[[], None]) -> None:
     }
     spark = open_session(wanted.root, {**wanted.settings, **own}, wanted.options)
     spark.sql("SHOW SCHEMAS").collect()  # the metastore is open from now on, so its files tell who changes it
-    path = file_of(wanted.folder)
-    descriptor = write(path, KeptSession(port, token, wanted.configuration, os.getpid()))
-    ready()
-    _wait(descriptor, path, wanted.seconds)
-    spark.stop()
+    return write(file_of(wanted.folder), KeptSession(port, token, wanted.configuration, os.getpid()))
 
 
 def _wait(descriptor: int, path: str, seconds: float) -> None:
     """Until nobody has used the session for so many seconds; or, if its file is gone, until nobody uses it. Nobody can
     begin to from then on."""
-    used = time.monotonic()
+    used = time.monotonic() + _FIRST_USER
     while True:
         time.sleep(_PAUSE)
         try:
@@ -78,11 +87,11 @@ def _wait(descriptor: int, path: str, seconds: float) -> None:
         except BlockingIOError:
             used = time.monotonic()
             continue
-        is_there = is_same_file(descriptor, path)
-        if not is_there:
+        if not is_same_file(descriptor, path):
             return
         if time.monotonic() - used >= seconds:
-            os.unlink(path)
+            with suppress(FileNotFoundError):
+                os.unlink(path)
             return
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 

@@ -55,6 +55,7 @@ class Project:
         self.written = self._parse()
         _place_seeds(self.written)
         self.removed: dict[str, tuple[str, ...]] = {}
+        self._loaded: dict[str, bytes] = {}
         self.differential = self._differential()
         self.models = sorted(name for name, node in self.differential.nodes.items() if _is_differential(node))
 
@@ -113,15 +114,25 @@ class Project:
 
     def seeds(self) -> list[Seed]:
         """Those that are enabled."""
-        nodes = [node for node in self.written.nodes.values() if node.resource_type == "seed"]
-        return [Seed.read(Path(node.root_path or self.folder) / node.original_file_path) for node in nodes]
+        return [Seed.read(self._file(node)) for node in self.written.nodes.values() if _is_seed(node)]
 
     def load(self) -> None:
-        """Loads the seeds as they are in their files. Raises RuntimeError where one cannot be loaded."""
+        """Loads the seeds as they are in their files. Raises RuntimeError where one is not."""
+        files = {
+            name: self._file(node).read_bytes() for name, node in self.differential.nodes.items() if _is_seed(node)
+        }
         done = self._dbt(["seed"], self.differential, {})
         wrong = [ran for ran in _ran(done) if ran.status not in ("success", "pass")]
         if wrong or not done.success:
             raise RuntimeError(f"seeds: {'; '.join(ran.message for ran in wrong) or done.exception}")
+        left = {ran.unique_id for ran in _ran(done) if ran.message.startswith("UNCHANGED")}
+        changed = sorted(name for name in left if files[name] != self._loaded.get(name))
+        if changed:
+            raise RuntimeError(f"seeds have changed and were not loaded: {', '.join(changed)}")
+        self._loaded = files
+
+    def _file(self, seed: Any) -> Path:
+        return Path(seed.root_path or self.folder) / seed.original_file_path
 
     def run(self, manifest: Any, now: str, select: Sequence[str] = ()) -> tuple[float, list[Ran]]:
         """``dbt run`` at that time: its seconds, and what became of each model."""
@@ -152,6 +163,10 @@ class Project:
 
 def _models(manifest: Any) -> list[Any]:
     return [node for node in manifest.nodes.values() if node.resource_type == "model"]
+
+
+def _is_seed(node: Any) -> bool:
+    return bool(node.resource_type == "seed")
 
 
 def _is_differential(node: Any) -> bool:
