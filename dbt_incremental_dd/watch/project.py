@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import source_of
 from dbt_incremental_dd.trace.layout import Storage
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.relation.lazy_session import LazySession
 
 
 class RunFailed(DifferentialError):
@@ -108,6 +112,16 @@ class Project:
         credentials = get_adapter_by_type("differential").config.credentials
         storage: Storage = credentials.storage(self.folder)
         return storage
+
+    def session(self) -> Callable[[], LazySession]:
+        """Gives the session as configured in the profile; available after the first run."""
+        from dbt.adapters.factory import get_adapter_by_type
+
+        from dbt_incremental_dd.runtime.session import lazy_session
+
+        found = get_adapter_by_type("differential").config.credentials
+        settings = {str(key): str(value) for key, value in found.server_side_parameters.items()}
+        return partial(lazy_session, found.root(self.folder), settings, found.storage_options, keep=found.keep)
 
     def _models(self) -> list[Any]:
         nodes = self._manifest.nodes.values()

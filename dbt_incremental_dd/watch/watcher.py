@@ -7,6 +7,7 @@ import threading
 import time as clock
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.time import format_time, now
@@ -14,6 +15,9 @@ from dbt_incremental_dd.sources.change_token import change_token, poll_interval
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.watch.project import ModelResult, Project
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.relation.lazy_session import LazySession
 
 POLL = 0.05
 """Interval at which sources on a local disk are polled; a poll takes less than a tenth of it."""
@@ -43,6 +47,7 @@ class WatchedProject:
     _sources: dict[str, SourceSpec] = field(default_factory=dict, init=False)
     _due: dict[str, float] = field(default_factory=dict, init=False)
     _storage: Storage | None = field(default=None, init=False)
+    _session: Callable[[], LazySession] | None = field(default=None, init=False)
     _files: Hashable = field(default=None, init=False)
     _has_failed: bool = field(default=False, init=False)
 
@@ -77,6 +82,7 @@ class WatchedProject:
         try:
             results = self.project.run(self.project.affected(changed_sources) if changed_sources else None)
             self._storage = self._storage or self.project.storage()
+            self._session = self._session or self.project.session()
             self._has_failed = self._has_failed and bool(changed_sources)
             self._report_run(results, why, clock.monotonic() - began)
         except DifferentialError as error:
@@ -121,12 +127,11 @@ class WatchedProject:
 
     def _compact(self) -> bool:
         from dbt_incremental_dd.runtime.compact import compact
-        from dbt_incremental_dd.runtime.session import lazy_session
 
-        if self._storage is None:
+        if self._storage is None or self._session is None:
             return False
         try:
-            for _ in compact(lazy_session(self._storage.root, {}, self._storage.options), self._storage):
+            for _ in compact(self._session(), self._storage):
                 pass
         except DifferentialError as error:
             self.report(f"{format_time(now())}  compaction FAILED  {error}")

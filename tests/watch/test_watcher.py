@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.watch import watcher
 from dbt_incremental_dd.watch.project import Project as Warm
@@ -134,6 +135,26 @@ def test_everything_runs_also_without_news(project: Project) -> None:
     time.sleep(0.3)
     assert watched.step() and not watched.step() and runs == [None]
     assert len(told) == 1
+
+
+def test_it_compacts_with_the_session_that_the_profile_names(spark: SparkSession, tmp_path: Path) -> None:
+    """History beyond the window is forgotten; the session is opened as by a run, with the profile's settings."""
+    parameters = {"spark.sql.shuffle.partitions": "2", "spark.dd.told": "yes"}
+    made = Project(tmp_path, state_root="state", server_side_parameters=parameters)
+    made.write("models/sources.yml", SOURCES.format(schema=made.schema))
+    made.write("models/sums.sql", "{{ config(retain_history='0 s') }} select sum(v) as v from {{ source('raw', 'a') }}")
+    told: list[str] = []
+    watched = WatchedProject(warm(made), told.append, Intervals(every=0, compaction=0.2))
+    made.records("in/a/1.json", [{"k": 1, "v": 1}])
+    watched.begin()
+    made.records("in/a/2.json", [{"k": 1, "v": 2}])
+    assert watched.step()
+    spark.conf.unset("spark.dd.told")
+    until(watched.step)
+    assert [line for line in told if "FAILED" in line] == []
+    found = {status.name: status for status in Database(str(tmp_path / "state")).status()}[f"{made.schema}.sums"]
+    assert found.since == found.upper - 1
+    assert spark.conf.get("spark.dd.told") == "yes"
 
 
 def test_some_of_the_models(project: Project) -> None:
