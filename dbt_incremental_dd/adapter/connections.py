@@ -17,7 +17,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.runtime.session import is_usable, lazy_session
+from dbt_incremental_dd.runtime.session import is_usable
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -59,14 +59,12 @@ class DifferentialConnectionManager(SparkConnectionManager):
 
 def _session(credentials: Any) -> LazySession:
     """The process's session. Raises DbtRuntimeError where nothing could be stored."""
-    settings = {str(k): str(v) for k, v in credentials.server_side_parameters.items()}
-    root = credentials.root(_invocation_dir())
-    key = (root, *sorted(settings.items()), *sorted(credentials.storage_options.items()))
+    folder, options = _invocation_dir(), sorted(credentials.storage_options.items())
+    key = (credentials.root(folder), *sorted(credentials.settings.items()), *options)
     with _LOCK:
         try:
             if key not in _SESSIONS or not is_usable(_SESSIONS[key]):
-                options = credentials.storage_options
-                _SESSIONS[key] = lazy_session(root, settings, options, logger.debug, credentials.keep)
+                _SESSIONS[key] = credentials.session(folder, logger.debug)
             return _SESSIONS[key]
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.spark import SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
@@ -14,6 +15,9 @@ from dbt_incremental_dd.core.keep_session import kept_seconds
 from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, Storage, open_storage, state_root_of
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.relation.lazy_session import LazySession
 
 _OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session")
 
@@ -63,10 +67,17 @@ class DifferentialCredentials(SparkCredentials):
         """The state root as an absolute path or a URI."""
         return state_root_of(self.state_root, project_dir)
 
+    def session(self, project_dir: str, tell: Callable[[str], None] = lambda line: None) -> LazySession:
+        """The session, opened when it is first needed; ``tell`` hears by what."""
+        from dbt_incremental_dd.runtime.session import lazy_session
+
+        settings, keep = self.settings, kept_seconds(self.keep_session)
+        return lazy_session(self.root(project_dir), settings, self.storage_options, tell, keep)
+
     @property
-    def keep(self) -> float:
-        """Seconds for which a session stays without users."""
-        return kept_seconds(self.keep_session)
+    def settings(self) -> dict[str, str]:
+        """Spark's, as text."""
+        return {str(name): str(value) for name, value in self.server_side_parameters.items()}
 
     def storage(self, project_dir: str) -> Storage:
         """The state root. Raises ConfigError for a store on which commits are not safe."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
-from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.expr import Expr, references
 
 Id = str
 
@@ -25,6 +25,9 @@ class Node:
     """Whether it is a sum over the rows of each input, the others being what they are."""
     passes_filters: ClassVar[bool] = False
     """Whether a filter of its rows may as well stand below its input."""
+
+    passes_columns: ClassVar[bool] = False
+    """Whether columns of its inputs that it does not read itself only pass through it."""
 
     @property
     def columns(self) -> tuple[Id, ...]:
@@ -65,6 +68,8 @@ class Node:
     def needed_columns(self, wanted: frozenset[Id]) -> tuple[frozenset[Id], ...]:
         """For each input the columns that it must have where these of the output are wanted, perhaps among others. By
         default all of them: the operator is over whole rows."""
+        if self.passes_columns:
+            return (wanted | references(self.expressions),) * len(self.inputs)
         return tuple(frozenset(child.columns) for child in self.inputs)
 
     def pruned(self, wanted: frozenset[Id], inputs: tuple[Node, ...]) -> Node:

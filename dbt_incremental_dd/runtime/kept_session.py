@@ -85,19 +85,11 @@ def file_of(folder: str) -> str:
     return f"{folder}/kept-session.json"
 
 
-def configuration_of(configured: Mapping[str, str], seconds: float) -> str:
-    """Tells sessions apart that differ in settings, environment, Python or version of this package."""
-    environment = {k: v for k, v in os.environ.items() if k.startswith(_VARIABLES) and k != TOKEN}
-    zone = (os.environ.get("TZ"), os.path.realpath("/etc/localtime"))
-    parts = (
-        dict(sorted(configured.items())),
-        dict(sorted(environment.items())),
-        zone,
-        sys.executable,
-        version,
-        seconds,
-    )
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+def configuration_of(configuration: Mapping[str, object], seconds: float) -> str:
+    """Tells sessions apart that differ in what Spark is given, in environment, Python or version of this package."""
+    environment = {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES) and name != TOKEN}
+    text = json.dumps([configuration, environment, sys.executable, version, seconds], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def join(wanted: Wanted, tell: Callable[[str], None]) -> KeptSession:

@@ -25,7 +25,7 @@ from dbt_incremental_dd.runtime.metastore import wait_for
 from dbt_incremental_dd.runtime.publication import publish_due
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
 from dbt_incremental_dd.runtime.settings import REQUIRED, is_under_root, local_folder, own_metastore, session_settings
-from dbt_incremental_dd.runtime.user_spark import user_spark
+from dbt_incremental_dd.runtime.user_spark import UserSpark, user_spark
 from dbt_incremental_dd.storage.object_store import MISSING_CLASS, hadoop_settings, spark_uri
 from dbt_incremental_dd.trace.layout import open_storage
 
@@ -53,11 +53,7 @@ def open_session(
     process that keeps it, until nobody has used it for so many seconds. Raises SessionError if Spark does not start,
     StateError if it cannot reach the state root.
     """
-    hadoop = {**_READING, **hadoop_settings(root, options or {})}
-    if keep and _is_own(settings) and not _is_open():
-        spark = _kept(root, settings, options or {}, hadoop, keep)
-    else:
-        spark = _open(root, settings, hadoop)
+    spark = _open(root, settings, options or {}, keep)
     if root not in _REACHED and urlsplit(root).scheme == "s3":
         _require_reached(spark, root)
         _REACHED.add(root)
@@ -98,14 +94,26 @@ def _memory(root: str, settings: Mapping[str, str], options: Mapping[str, str], 
     if not _is_own(settings):
         return SessionMemory()
     user = user_spark(os.environ)
-    both = {**user.settings, **session_settings(root, settings, hadoop_settings(root, options), user)}
-    environment = {name: os.environ.get(name, "") for name in _ENVIRONMENT}
-    zone = os.path.realpath("/etc/localtime")
-    configuration = {**both, **environment, "zone": zone, "hive-site": user.hive_site, "pyspark": version("pyspark")}
     metastore = own_metastore(root, settings, user)
     due = DueRelations(f"{metastore}.due") if metastore is not None and is_under_root(metastore, root) else None
-    storage, expected = open_storage(root, options), expected_settings(both)
-    return StoredMemory(storage, configuration, metastore, expected, due, is_shared=keep > 0)
+    configuration = _configuration(root, settings, options, user)
+    expected = expected_settings(_spark_settings(root, settings, options, user))
+    return StoredMemory(open_storage(root, options), configuration, metastore, expected, due, is_shared=keep > 0)
+
+
+def _configuration(
+    root: str, settings: Mapping[str, str], options: Mapping[str, str], user: UserSpark
+) -> dict[str, object]:
+    """All that a session of this process in a JVM of its own follows from."""
+    environment = {name: os.environ.get(name, "") for name in _ENVIRONMENT}
+    places = {"zone": os.path.realpath("/etc/localtime"), "hive-site": sorted(user.hive_site or ())}
+    return {**_spark_settings(root, settings, options, user), **environment, **places, "pyspark": version("pyspark")}
+
+
+def _spark_settings(
+    root: str, settings: Mapping[str, str], options: Mapping[str, str], user: UserSpark
+) -> dict[str, str]:
+    return {**user.settings, **session_settings(root, settings, hadoop_settings(root, options), user)}
 
 
 def asked_by() -> str:
@@ -117,13 +125,14 @@ def asked_by() -> str:
     return " > ".join(told[-4:])
 
 
-def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> SparkSession:
+def _open(root: str, settings: Mapping[str, str], options: Mapping[str, str], keep: float) -> SparkSession:
     from pyspark.sql import SparkSession
 
     _quiet()
+    hadoop = {**_READING, **hadoop_settings(root, options)}
     if _REMOTE in settings:  # pyspark looks there, too, where somebody asks for the session without its address
         os.environ.setdefault("SPARK_REMOTE", settings[_REMOTE])
-    if is_connect():
+    if is_connect() or keep:
         # dbt-spark asks for Hive support with every statement, which a server does not take.
         warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
     if is_connect() or _is_open():
@@ -132,6 +141,9 @@ def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> 
     require_java()
     user = user_spark(os.environ)
     metastore = own_metastore(root, settings, user)
+    if keep and _is_own(settings):
+        configuration = configuration_of(_configuration(root, settings, options, user), keep)
+        return _use(Wanted(local_folder(root), root, settings, options, keep, metastore, configuration))
     if metastore is not None:
         let_go(local_folder(root))
         wait_for(metastore, _tell)
@@ -141,21 +153,12 @@ def _open(root: str, settings: Mapping[str, str], hadoop: Mapping[str, str]) -> 
         return builder.enableHiveSupport().getOrCreate()
 
 
-def _kept(
-    root: str, settings: Mapping[str, str], options: Mapping[str, str], hadoop: Mapping[str, str], seconds: float
-) -> SparkSession:
+def _use(wanted: Wanted) -> SparkSession:
+    """A session of this process in the JVM that is kept."""
     from pyspark.sql import SparkSession
 
-    _quiet()
-    require_java()
-    user = user_spark(os.environ)
-    configuration = configuration_of({**user.settings, **session_settings(root, settings, hadoop, user)}, seconds)
-    metastore = own_metastore(root, settings, user)
-    wanted = Wanted(local_folder(root), root, settings, options, seconds, metastore, configuration)
     joined = join(wanted, _tell)
     os.environ.update({"SPARK_REMOTE": joined.url, TOKEN: joined.token})
-    # dbt-spark asks for Hive support with every statement; the session has it already.
-    warnings.filterwarnings("ignore", message="Failed to set spark.sql.catalogImplementation")
     spark = _configured(SparkSession.builder, REQUIRED).getOrCreate()
     atexit.register(_leave, spark)
     return spark

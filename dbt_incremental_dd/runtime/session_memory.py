@@ -63,7 +63,7 @@ class StoredMemory(SessionMemory):
         self._is_shared = is_shared
         self._is_ours = not is_shared
         self._opened: str | None = None
-        """How the catalog's files were when the session was opened."""
+        """How the catalog's files were when the session was opened, or when it was last looked at."""
         self._look: Callable[[], None] = lambda: None
         """Notes how the catalog is left."""
         self._before: dict[str, Any] = {}
@@ -155,10 +155,10 @@ class StoredMemory(SessionMemory):
 
     def keep(self, spark: SparkSession, opening: float) -> None:
         with self._lock:
-            # Another process of the project may have had the catalog after the look at it.
             self._opened = self._stamp()
+            # Another process of the project may have had the catalog after the look at it, or may have it now.
             is_same = self._read().get("catalog") == self._before
-            is_same = is_same and (not self._is_shared or self._before.get("stamp") == self._opened)
+            is_same &= not self._is_shared or self._before.get("stamp") == self._opened
             self._seen = {key: value for key, value in self._before.items() if is_same and key != "stamp"}
             self._used.update(self._seen.get("names", ()))
             said = {"settings": settings_of(spark), "functions": sorted(functions_of(spark))}
@@ -223,6 +223,7 @@ class StoredMemory(SessionMemory):
             stamp = self._stamp()
             is_certain = not self._is_shared or stamp == before
             self._found["catalog"], self._is_new = {**self._seen, "stamp": stamp} if is_certain else None, True
+            self._opened = stamp if is_certain else None
             self.save()
 
     @property

@@ -117,11 +117,7 @@ class Project:
         """Gives the session as configured in the profile; available after the first run."""
         from dbt.adapters.factory import get_adapter_by_type
 
-        from dbt_incremental_dd.runtime.session import lazy_session
-
-        found = get_adapter_by_type("differential").config.credentials
-        settings = {str(key): str(value) for key, value in found.server_side_parameters.items()}
-        return partial(lazy_session, found.root(self.folder), settings, found.storage_options, keep=found.keep)
+        return partial(get_adapter_by_type("differential").config.credentials.session, self.folder)
 
     def _models(self) -> list[Any]:
         nodes = self._manifest.nodes.values()

@@ -15,6 +15,7 @@ class Filter(Node):
 
     by_rows: ClassVar[bool] = True
     is_linear: ClassVar[bool] = True
+    passes_columns: ClassVar[bool] = True
 
     input: Node
     predicate: Expr
@@ -29,6 +30,3 @@ class Filter(Node):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         return (self.predicate,)
-
-    def needed_columns(self, wanted: frozenset[Id]) -> tuple[frozenset[Id], ...]:
-        return (wanted | self.predicate.refs,)

@@ -18,6 +18,7 @@ class FlatMap(Node):
 
     by_rows: ClassVar[bool] = True
     is_linear: ClassVar[bool] = True
+    passes_columns: ClassVar[bool] = True
 
     input: Node
     generator: Expr
@@ -34,6 +35,3 @@ class FlatMap(Node):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         return (self.generator,)
-
-    def needed_columns(self, wanted: frozenset[Id]) -> tuple[frozenset[Id], ...]:
-        return (wanted | self.generator.refs,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dbt_incremental_dd.logical.expr import Expr, references
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Id, Node, require
 
 
@@ -14,6 +14,7 @@ class Join(Node):
     """Inner join of any number of inputs: the rows of their product for which every predicate of ``on`` is true."""
 
     is_linear: ClassVar[bool] = True
+    passes_columns: ClassVar[bool] = True
 
     operands: tuple[Node, ...]
     on: tuple[Expr, ...]
@@ -29,6 +30,3 @@ class Join(Node):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         return self.on
-
-    def needed_columns(self, wanted: frozenset[Id]) -> tuple[frozenset[Id], ...]:
-        return (wanted | references(self.on),) * len(self.operands)

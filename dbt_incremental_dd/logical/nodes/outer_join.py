@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from dbt_incremental_dd.logical.expr import Expr, references
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Id, Node, require
 
 
@@ -17,6 +17,7 @@ class OuterJoin(Node):
     """
 
     is_linear: ClassVar[bool] = True
+    passes_columns: ClassVar[bool] = True
 
     kind: Literal["left", "full"]
     left: Node
@@ -34,6 +35,3 @@ class OuterJoin(Node):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         return self.on
-
-    def needed_columns(self, wanted: frozenset[Id]) -> tuple[frozenset[Id], ...]:
-        return (wanted | references(self.on),) * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dbt_incremental_dd.logical.expr import Expr, references
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Id, Node, require
 
 
@@ -14,6 +14,7 @@ class SemiJoin(Node):
     """Left rows that have a match on the right; with ``anti``, those that have none."""
 
     is_linear: ClassVar[bool] = True
+    passes_columns: ClassVar[bool] = True
 
     anti: bool
     left: Node
@@ -31,6 +32,3 @@ class SemiJoin(Node):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         return self.on
-
-    def needed_columns(self, wanted: frozenset[Id]) -> tuple[frozenset[Id], ...]:
-        return (wanted | references(self.on),) * 2
