@@ -45,10 +45,17 @@ SETTINGS = {
     # Code would be generated and compiled for a few rows each time.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # A heap that suits two processes on a small machine; nobody looks at what has been run.
+    # A heap that suits two processes on a small machine.
     "spark.driver.memory": "3g",
-    # The second compiler took a third of the processor's time, and what it compiled was seldom run again.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    # The second compiler took a third of the processor's time, and what it compiled was seldom run again. Without the
+    # sizes, whole collections begin while the heap is nearly empty.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:MetaspaceSize=400m -Xmn1g "
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    # Each aggregation takes a page, of 64 MB with this heap.
+    "spark.buffer.pageSize": "1m",
+    # There is nothing to adapt in a few rows, and nobody looks at what has been run.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ui.explainMode": "simple",
     "spark.sql.ui.retainedExecutions": "5",
 }
 

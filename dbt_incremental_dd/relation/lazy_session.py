@@ -115,7 +115,8 @@ class SessionMemory:
         return None
 
     def doubt(self) -> None:
-        """A statement of somebody else's may change the catalog: how this process leaves it is not known."""
+        """A statement of somebody else's may change the catalog, or may have: what has been seen of it counts no
+        more."""
 
     def save(self) -> None:
         """Stores what is new, for later processes."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
@@ -22,7 +20,7 @@ def answer(workspace: Workspace, sql: str, ids: Sequence[str], *, estimate: int)
 
 def counted(workspace: Workspace, frame: DataFrame, estimate: int) -> Relation:
     """Rows without ``dd_diff``, each with one of 1."""
-    return Relation(workspace, frame.withColumn(DIFF, F.lit(1).cast("bigint")), estimate, positive=True)
+    return Relation(workspace, frame.selectExpr("*", f"1L AS {DIFF}"), estimate, positive=True)
 
 
 def no_rows(workspace: Workspace, types: Sequence[tuple[str, str]]) -> Relation:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce as fold
-from operator import and_
 from typing import TYPE_CHECKING, cast
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
@@ -29,19 +27,20 @@ _HOW = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_ant
 
 
 class SparkEngine:
-    """Of DataFrames."""
+    """Of DataFrames. Columns are given as SQL where Spark takes it: each call of a function of ``functions`` asks the
+    JVM three times."""
 
     def select(self, rows: DataFrame, pairs: Pairs) -> DataFrame:
-        return rows.select(*(quoted(source).alias(name) for name, source in pairs))
+        return rows.selectExpr(*_renamed(pairs))
 
     def map(self, rows: DataFrame, outputs: Outputs) -> DataFrame:
-        return rows.select(*(F.expr(expr.sql).alias(name) for name, expr in outputs))
+        return rows.selectExpr(*_computed(outputs))
 
     def extend(self, rows: DataFrame, outputs: Outputs) -> DataFrame:
-        return rows.select("*", *(F.expr(expr.sql).alias(name) for name, expr in outputs))
+        return rows.selectExpr("*", *_computed(outputs))
 
     def filter(self, rows: DataFrame, predicate: Expr) -> DataFrame:
-        return rows.where(F.expr(predicate.sql))
+        return rows.where(predicate.sql)
 
     def union(self, parts: Sequence[DataFrame], *, is_little: bool) -> DataFrame:
         rows = fold(lambda one, other: one.unionByName(other), parts)
@@ -52,8 +51,9 @@ class SparkEngine:
 
     def group_by(self, rows: DataFrame, keys: Sequence[str], measures: Sequence[Measure]) -> DataFrame:
         if not measures:
-            return rows.select(*map(quoted, keys)).distinct()
-        return rows.groupBy(*map(quoted, keys)).agg(*(F.expr(_aggregate(m)).alias(m.name) for m in measures))
+            return rows.selectExpr(*map(quote_name, keys)).distinct()
+        aggregates = (F.expr(_named(_aggregate(measure), measure.name)) for measure in measures)
+        return rows.groupBy(*map(quote_name, keys)).agg(*aggregates)
 
     def join(
         self,
@@ -65,19 +65,19 @@ class SparkEngine:
         broadcast: Side | None,
     ) -> DataFrame:
         right = right.withColumnRenamed(DIFF, _OTHER)
-        ours = F.broadcast(left) if broadcast == "left" else left
-        theirs = F.broadcast(right) if broadcast == "right" else right
+        ours = left.hint("broadcast") if broadcast == "left" else left
+        theirs = right.hint("broadcast") if broadcast == "right" else right
         joined = ours.join(theirs, _condition(equalities, residual), _HOW[kind])
         if kind in ("semi", "anti"):
             return joined
-        times = F.col(_OTHER) if kind == "inner" else F.coalesce(F.col(_OTHER), F.lit(1).cast("bigint"))
-        return joined.withColumn(DIFF, F.col(DIFF) * times).drop(_OTHER)
+        times = _OTHER if kind == "inner" else f"coalesce({_OTHER}, 1L)"
+        return joined.withColumn(DIFF, F.expr(f"{DIFF} * {times}")).drop(_OTHER)
 
     def restrict(
         self, rows: DataFrame, keys: DataFrame, columns: Sequence[str], *, inside: bool, is_small: bool
     ) -> DataFrame:
-        other = keys.select(*(quoted(name).alias(_KEY + name) for name in columns))
-        other = F.broadcast(other) if is_small else other
+        other = keys.selectExpr(*_renamed([(_KEY + name, name) for name in columns]))
+        other = other.hint("broadcast") if is_small else other
         return rows.join(other, _null_safe(columns), "left_semi" if inside else "left_anti")
 
     def lookup(
@@ -85,19 +85,20 @@ class SparkEngine:
     ) -> DataFrame:
         if is_little:
             return _looked_up_in_one_task(rows, other, keys, columns)
-        beside = [quoted(source).alias(name) for name, source in columns]
-        named = other.select(*(quoted(name).alias(_KEY + name) for name in keys), *beside)
+        named = other.selectExpr(*_renamed([*((_KEY + name, name) for name in keys), *columns]))
         return rows.join(named, _null_safe(keys), "left").drop(*(_KEY + name for name in keys))
 
     def running(
         self, rows: DataFrame, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]
     ) -> DataFrame:
-        by = Window.partitionBy(*map(quoted, keys)).orderBy(*map(_directed, order))
+        partition = f"PARTITION BY {', '.join(map(quote_name, keys))} " if keys else ""
+        by = f"{partition}ORDER BY {', '.join(item.sql for item in order)}"
         found = []
         for s in sums:
-            frame = by.rowsBetween(Window.unboundedPreceding, Window.currentRow if s.through else -1)
-            found.append(F.coalesce(F.sum(F.expr(s.value.sql)).over(frame), F.lit(0).cast("bigint")).alias(s.name))
-        return rows.select("*", *found)
+            last = "CURRENT ROW" if s.through else "1 PRECEDING"
+            over = f"{by} ROWS BETWEEN UNBOUNDED PRECEDING AND {last}"
+            found.append(_named(f"coalesce(sum({s.value.sql}) OVER ({over}), 0L)", s.name))
+        return rows.selectExpr("*", *found)
 
     def window(self, rows: DataFrame, functions: Outputs) -> DataFrame:
         return self.extend(rows, functions)
@@ -121,24 +122,39 @@ class SparkEngine:
         return exploded.selectExpr(*columns, f"dd_row.{DIFF} AS {DIFF}")
 
     def pack(self, rows: DataFrame, name: str, type: Struct, sources: Sequence[str]) -> DataFrame:
-        fields = [quoted(source).alias(field.name) for source, field in zip(sources, type.fields, strict=False)]
-        packed = F.struct(*fields) if fields else F.lit(None).cast(struct(Schema((Column(name, type),)))[0].dataType)
-        return rows.select(*(quoted(kept) for kept in rows.columns if kept not in sources), packed.alias(name))
+        kept = (quoted(column) for column in rows.columns if column not in sources)
+        if not sources:
+            nothing = F.lit(None).cast(struct(Schema((Column(name, type),)))[0].dataType)
+            return rows.select(*kept, nothing.alias(name))
+        fields = _renamed([(field.name, source) for source, field in zip(sources, type.fields, strict=False)])
+        return rows.select(*kept, F.expr(_named(f"struct({', '.join(fields)})", name)))
 
     def unpack(self, rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame:
-        dtype = rows.select(quoted(name)).schema[0].dataType
-        fields = zip(columns, cast("StructType", dtype).names, strict=False)
-        unpacked = [quoted(name).getField(field).alias(column) for column, field in fields]
-        return rows.select(*(quoted(kept) for kept in rows.columns if kept != name), *unpacked)
+        packed, fields = quote_name(name), cast("StructType", rows.schema[name].dataType).names
+        kept = (quote_name(column) for column in rows.columns if column != name)
+        unpacked = (_named(f"{packed}.{quote_name(f)}", column) for column, f in zip(columns, fields, strict=False))
+        return rows.selectExpr(*kept, *unpacked)
 
     def copies(self, rows: DataFrame, number: str) -> DataFrame:
-        return rows.withColumn(number, F.explode(F.expr(f"sequence(1L, abs({DIFF}))")))
+        return rows.selectExpr("*", _named(f"explode(sequence(1L, abs({DIFF})))", number))
 
     def aggregate(self, rows: DataFrame, keys: Sequence[str], outputs: Outputs) -> DataFrame:
-        return rows.groupBy(*map(quoted, keys)).agg(*(F.expr(expr.sql).alias(name) for name, expr in outputs))
+        return rows.groupBy(*map(quote_name, keys)).agg(*map(F.expr, _computed(outputs)))
 
     def first(self, rows: DataFrame, order: Sequence[Order], count: int) -> DataFrame:
         return (rows.orderBy(*map(_directed, order)) if order else rows).limit(count)
+
+
+def _named(sql: str, name: str) -> str:
+    return f"{sql} AS {quote_name(name)}"
+
+
+def _renamed(pairs: Pairs) -> list[str]:
+    return [_named(quote_name(source), name) for name, source in pairs]
+
+
+def _computed(outputs: Outputs) -> list[str]:
+    return [_named(expr.sql, name) for name, expr in outputs]
 
 
 def _outer(call: str) -> str:
@@ -156,25 +172,26 @@ def _aggregate(measure: Measure) -> str:
 def _condition(equalities: Sequence[Equality], residual: Sequence[Expr]) -> Expression:
     parts = [f"({e.left.sql}) {'<=>' if e.null_safe else '='} ({e.right.sql})" for e in equalities]
     parts += [f"({predicate.sql})" for predicate in residual]
-    return F.expr(" AND ".join(parts)) if parts else F.lit(True)
+    return F.expr(" AND ".join(parts) or "true")
 
 
 def _null_safe(columns: Sequence[str]) -> Expression:
     """Each of the columns equal to the one whose name has a prefix, NULL to NULL."""
-    return fold(and_, (quoted(name).eqNullSafe(quoted(_KEY + name)) for name in columns), F.lit(True))
+    equal = (f"{quote_name(name)} <=> {quote_name(_KEY + name)}" for name in columns)
+    return F.expr(" AND ".join(equal) or "true")
 
 
 def _looked_up_in_one_task(rows: DataFrame, other: DataFrame, keys: Sequence[str], columns: Pairs) -> DataFrame:
     """Grouped instead of joined: of few rows nothing is then sorted or sent."""
     own = [name for name in rows.columns if name not in keys]
-    beside = [quoted(source).alias(name) for name, source in columns]
-    marked = rows.select("*", F.lit(True).alias("dd_here"))
-    both = marked.unionByName(other.select(*map(quoted, keys), *beside), allowMissingColumns=True).coalesce(1)
+    marked = rows.selectExpr("*", "true AS dd_here")
+    beside = other.selectExpr(*map(quote_name, keys), *_renamed(columns))
+    both = marked.unionByName(beside, allowMissingColumns=True).coalesce(1)
     values = [*own, "dd_here", *(name for name, _ in columns)]
-    found = both.groupBy(*map(quoted, keys)).agg(
-        *(F.any_value(quoted(name), F.lit(True)).alias(name) for name in values)
+    found = both.groupBy(*map(quote_name, keys)).agg(
+        *(F.expr(_named(f"any_value({quote_name(name)}, true)", name)) for name in values)
     )
-    return found.where("dd_here").select(*map(quoted, rows.columns), *(quoted(name) for name, _ in columns))
+    return found.where("dd_here").selectExpr(*map(quote_name, rows.columns), *(quote_name(name) for name, _ in columns))
 
 
 def _directed(item: Order) -> Expression:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
@@ -19,7 +18,7 @@ from dbt_incremental_dd.trace.arrow import file_type, is_readable
 from dbt_incremental_dd.trace.driver_reader import find_rows, read_files
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.spark_reader import quoted, updates
+from dbt_incremental_dd.trace.spark_reader import quote_name, quoted, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 
 
@@ -44,7 +43,7 @@ def read(
     for name, wanted in (values or {}).items():
         column = quoted(name)
         if not wanted:
-            frame = frame.where(F.lit(False))
+            frame = frame.limit(0)
         elif len(wanted) <= _LITERALS:
             frame = frame.where(column.isin(list(wanted)))
         else:
@@ -109,7 +108,7 @@ def write(
             list(stored.names)
         )
         return (write_arrow(storage, uri, table, stored, bounded, retracts_all=retracts_all),)
-    frame = rows.frame.withColumn(TIME, F.lit(t).cast("bigint")).select(*map(quoted, stored.names))
+    frame = rows.frame.selectExpr(*(f"{t}L AS {TIME}" if name == TIME else quote_name(name) for name in stored.names))
     if sort_by:
         frame = frame.repartitionByRange(*map(quoted, sort_by)) if by_ranges else frame
         frame = frame.sortWithinPartitions(*map(quoted, sort_by))

@@ -43,6 +43,7 @@ class PlanTypes:
         self._inputs = inputs
         self._literals = Literals(session)
         self._found: dict[int, tuple[Node, Schema]] = {}
+        self._empties: dict[Schema, DataFrame] = {}
 
     @property
     def _spark(self) -> SparkSession:
@@ -76,7 +77,9 @@ class PlanTypes:
                 self._spark.catalog.dropTempView(name)
 
     def _empty(self, schema: Schema) -> DataFrame:
-        return self._spark.createDataFrame([], struct(schema))
+        if schema not in self._empties:
+            self._empties[schema] = self._spark.createDataFrame([], struct(schema))
+        return self._empties[schema]
 
     def _columns(self, node: Node) -> Schema:
         match node:
@@ -127,9 +130,9 @@ class PlanTypes:
         """Expressions under their names. Spark is asked for all that the driver does not know, at once."""
         known = ExpressionTypes(over, self._literals)
         types = {id: type for id, e in outputs if (type := known.expression(e.at(0)))}
-        asked = [F.expr(e.at(0).sql).alias(id) for id, e in outputs if id not in types]
+        asked = [f"{e.at(0).sql} AS {id}" for id, e in outputs if id not in types]
         if asked:
-            types |= {c.name: c.type for c in _columns_of(self._empty(over).select(*asked))}
+            types |= {c.name: c.type for c in _columns_of(self._empty(over).selectExpr(*asked))}
         return Schema(tuple(Column(id, types[id]) for id, _ in outputs))
 
     def _joined(self, operands: Sequence[Node], on: Sequence[Expr]) -> Schema:
@@ -145,7 +148,7 @@ class PlanTypes:
         over = self.of(node.input)
         known = ExpressionTypes(over, self._literals)
         types = {a.id: type for a in node.aggregates if (type := known.aggregate(a))}
-        asked = [F.expr(a.sql.at(0).sql).alias(a.id) for a in node.aggregates if a.id not in types]
+        asked = [F.expr(f"{a.sql.at(0).sql} AS {a.id}") for a in node.aggregates if a.id not in types]
         if asked:
             types |= {c.name: c.type for c in _columns_of(self._empty(over).groupBy(*node.keys).agg(*asked))}
         made = (Column(aggregate.id, types[aggregate.id]) for aggregate in node.aggregates)
@@ -155,7 +158,7 @@ class PlanTypes:
         over = self.of(node.input)
         functions = [(id, e.at(0)) for id, e in node.functions]
         known = ExpressionTypes(over, self._literals).windows(functions)
-        made = known or _columns_of(self._empty(over).select(*(F.expr(e.sql).alias(id) for id, e in functions)))
+        made = known or _columns_of(self._empty(over).selectExpr(*(f"{e.sql} AS {id}" for id, e in functions)))
         return over + made
 
     def _union(self, node: logical.Union) -> Schema:

@@ -199,7 +199,9 @@ class StoredMemory(SessionMemory):
             self._seen["tables"] = sorted({*self._seen.get("tables", ()), relation.lower()})
 
     def doubt(self) -> None:
-        self._is_ours = False
+        with self._lock:
+            self._is_ours = False
+            self._seen.pop("tables", None)
 
     def save(self) -> None:
         with self._lock:
@@ -212,14 +214,16 @@ class StoredMemory(SessionMemory):
 
     def _note(self, spark: SparkSession) -> None:
         """Nobody else can have opened the catalog while this process had it, but by a session that they share. Then
-        what was seen counts if nobody has changed anything since, and the catalog is looked at if somebody has."""
+        what was seen counts if nobody has changed anything since, and the catalog is looked at if somebody has. After
+        statements of somebody else's in this process, what counts are the tables that were seen after the last."""
         if self._storage.is_local and not os.path.isdir(self._storage.root):
             return
         with self._lock, contextlib.suppress(Exception):  # the session may have ended
             before = self._stamp()
             counts = self._is_ours or before == self._opened
             if not counts or "names" not in self._seen:
-                self._seen = {**(self._seen if counts else {}), **_catalog(spark, self._used)}
+                tables = {} if self._is_shared else {"tables": self._seen.get("tables", [])}
+                self._seen = {**(self._seen if counts else tables), **_catalog(spark, self._used)}
             stamp = self._stamp()
             is_certain = not self._is_shared or stamp == before
             self._found["catalog"], self._is_new = {**self._seen, "stamp": stamp} if is_certain else None, True

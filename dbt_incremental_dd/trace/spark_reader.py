@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from functools import reduce as fold
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -89,16 +88,16 @@ def updates(spark: SparkSession, uri: str, files: Sequence[DataFile], schema: Sc
 
 def no_rows(spark: SparkSession, dtype: StructType) -> DataFrame:
     """A DataFrame without rows. Spark's optimizer knows that it is empty, so that computing it needs no job."""
-    return spark.createDataFrame([], dtype).where(F.lit(False))
+    return spark.createDataFrame([], dtype).limit(0)
 
 
 def in_interval(frame: DataFrame, files: Iterable[DataFile], after: Time, up_to: Time) -> DataFrame:
     """The updates with ``after < dd_time <= up_to``. Comparisons that the files' bounds make redundant are omitted."""
     files = tuple(files)
     if after > BEGINNING and any(file.first <= after for file in files):
-        frame = frame.where(F.col(TIME) > F.lit(after).cast("bigint"))
+        frame = frame.where(f"{TIME} > {after}L")
     if any(file.last > up_to for file in files):
-        frame = frame.where(F.col(TIME) <= F.lit(up_to).cast("bigint"))
+        frame = frame.where(f"{TIME} <= {up_to}L")
     return frame
 
 
@@ -107,16 +106,10 @@ def consolidate(frame: DataFrame, diffs: Sequence[str] = (DIFF,)) -> DataFrame:
 
     Equality is that of GROUP BY: NULL equals NULL, NaN equals NaN, 0.0 equals -0.0.
     """
-    data = [name for name in frame.columns if name not in diffs]
-    types = {field.name: field.dataType for field in frame.schema if field.name in diffs}
-    sums = (F.sum(quoted(name)).cast(types[name]).alias(name) for name in diffs)
-    summed = frame.groupBy(*map(quoted, data)).agg(*sums)
-    return summed.where(any_nonzero(diffs))
-
-
-def any_nonzero(diffs: Sequence[str]) -> Column:
-    """True if one of the diffs is not zero."""
-    return fold(lambda a, b: a | b, (F.col(quote_name(name)) != F.lit(0) for name in diffs))
+    data = [quote_name(name) for name in frame.columns if name not in diffs]
+    types = {quote_name(name): frame.schema[name].dataType.simpleString() for name in diffs}
+    sums = (F.expr(f"CAST(sum({diff}) AS {dtype}) AS {diff}") for diff, dtype in types.items())
+    return frame.groupBy(*data).agg(*sums).where(" OR ".join(f"{diff} <> 0" for diff in types))
 
 
 def quote_name(name: str) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.dbt.test_without_session import MODELS, Shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 OWN = {
     "paid": """select o.customer, c.region as title, count(*) as orders, sum(o.amount) as amount, max(o.amount) as most,
@@ -34,16 +38,21 @@ def shop(tmp_path: Path) -> Shop:
     return made
 
 
-def _counts(shop: Shop, name: str) -> tuple[int, int]:
-    """Of the rows that the relation shows, and of its updates' sum."""
-    relation = f"{shop.project.schema}.{name}"
-    sql = f"select (select count(*) from {relation}) as rows, (select sum(dd_diff) from {relation}__changes) as sum"
-    shown = shop.dbt("show", "--inline", sql, "--output", "json", "--quiet", java=True)
-    (row,) = json.loads(shown[shown.index("{") :])["show"]
-    return row["rows"], row["sum"]
+def _rows(shop: Shop, *names: str) -> list[int]:
+    """How many rows each relation shows: as many as its updates add up to."""
+    each = [f"{shop.project.schema}.{name}" for name in names]
+    counts = [
+        f"select (select count(*) from {r}) as rows, (select sum(dd_diff) from {r}__changes) as sum" for r in each
+    ]
+    shown = shop.dbt(
+        "show", "--inline", " union all ".join(counts), "--limit", "9", "--output", "json", "--quiet", java=True
+    )
+    found = json.loads(shown[shown.index("{") :])["show"]
+    assert len(found) == len(names) and all(row["rows"] == row["sum"] for row in found)
+    return [row["rows"] for row in found]
 
 
-def test_no_java(shop: Shop) -> None:
+def test_no_java(spark: SparkSession, shop: Shop) -> None:
     shop.dbt("run", java=False)
     assert set(shop.strategies().values()) == {"initial"}
     shop.dbt("run", java=False)
@@ -51,20 +60,17 @@ def test_no_java(shop: Shop) -> None:
     shop.arrive()
     shop.dbt("run", java=False)
     assert "delta" in shop.strategies().values()
-    shop.verify()
-    for name in MODELS:
-        rows, total = _counts(shop, name)
-        assert rows == total
+    shop.verify(spark)
+    _rows(shop, *MODELS)
     shop.arrive()
     shop.dbt("run", java=False)
-    rows, total = _counts(shop, "large")
-    assert rows == total == 27
+    assert _rows(shop, "large") == [27]
     assert "Reduce" in shop.dd("explain", "paid", java=False)
     for line in shop.dd("compact", "--retain-history", "0 days", java=False).splitlines():
         assert line.endswith("files 3 -> 1") or "files 3" not in line, line
     shop.dbt("run", java=False)
-    assert _counts(shop, "large") == (27, 27)
-    shop.verify()
+    assert _rows(shop, "large") == [27]
+    shop.verify(spark)
 
 
 def test_of_one_command(shop: Shop) -> None:
@@ -73,7 +79,7 @@ def test_of_one_command(shop: Shop) -> None:
     shop.project.write("models/zz.sql", "select approx_percentile(amount, 0.5) as p from {{ ref('large') }}")
     shop.dbt("build", java=True)
     assert shop.strategies()["zz"] == "initial"
-    assert _counts(shop, "zz") == (1, 1)
+    assert _rows(shop, "zz") == [1]
     shop.arrive()
     shop.dbt("run", "--exclude", "zz", java=False)
 
@@ -83,12 +89,11 @@ def test_a_model_that_becomes_a_table(shop: Shop) -> None:
     shop.project.write("models/large.sql", f"{{{{ config(materialized='table') }}}} {MODELS['large']}")
     shop.dbt("run", java=True)
     schema = shop.project.schema
-    shown = shop.dbt("show", "--inline", f"select count(*) as n from {schema}.large", "--output", "json", java=True)
-    assert '"n": 9' in shown
-    sql = f"show tables in {schema} like 'large*'"
-    macro = f'{{% macro names() %}}{{{{ print(run_query("{sql}").columns[1].values()) }}}}{{% endmacro %}}'
-    shop.project.write("macros/names.sql", macro)
-    assert "'large',)" in shop.dbt("run-operation", "names", java=True)
+    queries = (f"select 'rows', count(*) from {schema}.large", f"show tables in {schema} like 'large*'")
+    asked = "".join(f'{{{{ print(run_query("{sql}").columns[1].values()) }}}}' for sql in queries)
+    shop.project.write("macros/look.sql", f"{{% macro look() %}}{asked}{{% endmacro %}}")
+    told = shop.dbt("run-operation", "look", java=True)
+    assert "(9,)\n('large',)\n" in told
 
 
 def test_a_query_that_spark_refuses(shop: Shop) -> None:
@@ -97,7 +102,7 @@ def test_a_query_that_spark_refuses(shop: Shop) -> None:
     with pytest.raises(AssertionError, match=r"amuont.*cannot be resolved"):
         shop.dbt("run", java=True)
     assert not (shop.folder / ".dbt_incremental_dd" / "collections" / f"{shop.project.schema}.wrong").exists()
-    assert _counts(shop, "large") == (9, 9)
+    assert _rows(shop, "large") == [9]
 
 
 def test_the_catalog_is_lost(shop: Shop) -> None:
@@ -105,8 +110,8 @@ def test_the_catalog_is_lost(shop: Shop) -> None:
     import shutil
 
     shop.dbt("run", java=False)
-    assert _counts(shop, "large") == (9, 9)
+    assert _rows(shop, "large") == [9]
     for path in (shop.folder / ".dbt_incremental_dd").glob("metastore_db*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     shop.dbt("run", java=True)
-    assert _counts(shop, "large") == (9, 9)
+    assert _rows(shop, "large") == [9]

@@ -10,11 +10,16 @@ import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.runtime.verify import verify
+from dbt_incremental_dd.trace.layout import Storage
 from tests.dbt.project import Project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _DBT = str(Path(sys.executable).parent / "dbt")
 _JAVA = f"{os.environ['JAVA_HOME']}/bin/java" if os.environ.get("JAVA_HOME") else shutil.which("java")
@@ -136,9 +141,10 @@ class Shop:
         found = json.loads((self.folder / "target" / "run_results.json").read_text())
         return {r["unique_id"].rsplit(".", 1)[1]: r["adapter_response"].get("strategy", "") for r in found["results"]}
 
-    def verify(self) -> None:
-        """Every model is what Spark makes of its SQL."""
-        assert self.dd("verify").count("exact") == len(self.models)
+    def verify(self, spark: SparkSession) -> None:
+        """Every model is what Spark makes of its SQL: the suite's Spark, which needs nothing but the stored files."""
+        found = verify(spark, Storage(str(self.folder / ".dbt_incremental_dd")))
+        assert [v for v in found if not v.exact] == [] and len(found) == len(self.models)
 
     def dd(self, *arguments: str, java: bool = True) -> str:
         """What ``dbt-dd`` says."""
@@ -160,12 +166,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     made.models["recent"] = RECENT
     made.project.write("models/recent.sql", RECENT)
     made.arrive()
-    made.dbt("seed", java=True)
-    made.dbt("run", java=True)
+    made.dbt("build", java=True)
     return made
 
 
-def test_runs_without_java(shop: Shop) -> None:
+def test_runs_without_java(spark: SparkSession, shop: Shop) -> None:
     """Nothing has changed; then each source has something new, several times."""
     shop.dbt("run", java=False)
     strategies = shop.strategies()
@@ -177,7 +182,7 @@ def test_runs_without_java(shop: Shop) -> None:
         shop.dbt("run", java=False)
         assert "delta" in shop.strategies().values()
         assert set(shop.strategies().values()) <= {"delta", "skip"}
-    shop.verify()
+    shop.verify(spark)
 
 
 def test_what_dbt_dd_leaves_is_known(shop: Shop) -> None:
@@ -202,18 +207,17 @@ def test_a_relation_that_somebody_dropped_is_made_again(shop: Shop) -> None:
     shop.dbt("run", java=False)
 
 
-def test_a_seed_that_has_changed_is_taken_in(shop: Shop) -> None:
+def test_a_seed_that_has_changed_is_taken_in(spark: SparkSession, shop: Shop) -> None:
     shop.project.write("seeds/regions.csv", "region,title\n1,West\n2,South\n3,East\n")
-    shop.dbt("seed", java=True)
-    shop.dbt("run", java=True)
+    shop.dbt("build", java=True)
     assert shop.strategies()["paid"] != "skip"
     shop.arrive()
     shop.dbt("run", java=False)
     assert "UNCHANGED 3" in shop.dbt("seed", "--show", java=False)
-    shop.verify()
+    shop.verify(spark)
 
 
-def test_a_seed_that_is_loaded_already_is_left_alone(shop: Shop) -> None:
+def test_a_seed_that_is_loaded_already_is_left_alone(spark: SparkSession, shop: Shop) -> None:
     """Until its settings change, somebody has touched its table, or it is to be loaded anew."""
     table = f"{shop.project.schema}.regions"
     loaded, same = "INSERT 3", "UNCHANGED 3"
@@ -227,10 +231,9 @@ def test_a_seed_that_is_loaded_already_is_left_alone(shop: Shop) -> None:
         assert same in shop.dbt("seed", java=False)
     types = "seeds: [{name: regions, config: {column_types: {title: string}}}]"
     shop.project.write("seeds/seeds.yml", types)
-    assert loaded in shop.dbt("seed", java=True)
-    shop.dbt("run", java=True)
+    assert loaded in shop.dbt("build", java=True)
     assert same in shop.dbt("build", "--select", "regions", "paid", java=False)
-    shop.verify()
+    shop.verify(spark)
 
 
 _KEPT = """
@@ -242,24 +245,21 @@ for text in sys.argv[2:]:
     with open(f"{sys.argv[1]}/seeds/regions.csv", "w") as file:
         file.write(text)
     assert dbtRunner(manifest=manifest).invoke(["seed", *folders]).success
+assert dbtRunner().invoke(["run", *folders]).success
 """
 
 
-def test_a_seed_is_known_by_its_file_as_it_is_now(shop: Shop) -> None:
-    """Whoever calls dbt with a manifest of before has the checksum of before. A file may be so large that dbt takes
-    none of it."""
+def test_a_seed_is_known_by_its_file_as_it_is_now(spark: SparkSession, shop: Shop) -> None:
+    """A file may be so large that dbt takes no checksum of it. Whoever calls dbt with a manifest of before has the
+    checksum of before."""
     head = "region,title\n1,West\n2,South\n3,"
-    _output([sys.executable, "-c", _KEPT, str(shop.folder), f"{head}Middle\n", f"{head}East\n"], java=True)
-    shop.dbt("run", java=True)
-    assert "UNCHANGED 3" in shop.dbt("seed", java=False)
-    shop.verify()
-    shop.project.write(
-        "seeds/regions.csv", f"{head}{'x' * 99_999}\n" + "".join(f"{n},{'y' * 99_999}\n" for n in range(9))
-    )
+    long = "".join(f"{n},{'y' * 99_999}\n" for n in range(9))
+    shop.project.write("seeds/regions.csv", f"{head}{'x' * 99_999}\n{long}")
     assert "INSERT 12" in shop.dbt("seed", java=True)
     assert "UNCHANGED 12" in shop.dbt("seed", java=False)
-    shop.project.write("seeds/regions.csv", f"{head}East\n")
-    assert "INSERT 3" in shop.dbt("seed", java=True)
+    _output([sys.executable, "-c", _KEPT, str(shop.folder), f"{head}Middle\n", f"{head}East\n"], java=True)
+    assert "UNCHANGED 3" in shop.dbt("seed", java=False)
+    shop.verify(spark)
 
 
 def test_a_table_beside_them_opens_the_session(shop: Shop) -> None:

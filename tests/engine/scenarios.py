@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import StructType
+
 from benchmarks.asked import ListeningSession
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.frontend.parsed import parsed
@@ -74,7 +76,7 @@ def _change(spark: SparkSession, world: World, step: Step) -> None:
 
 
 def _values(spark: SparkSession, ddl: str, rows: str) -> list[tuple[Any, ...]]:
-    schema = spark.createDataFrame([], ddl).schema
+    schema = StructType.fromDDL(ddl)
     names = [field.name for field in schema]
     casts = ", ".join(f"CAST({field.name} AS {field.dataType.simpleString()})" for field in schema)
     return [tuple(row) for row in spark.sql(f"SELECT {casts} FROM VALUES {rows} AS t({', '.join(names)})").collect()]

@@ -38,132 +38,139 @@ _HELD: list[tuple[Fixpoint, dict[str, DataFrame]]] = []
 """The recursions that are being iterated, the innermost last, and what their bindings have."""
 
 
-def frame(node: Node, spark: SparkSession) -> DataFrame:  # noqa: C901 - one line for each operator
-    """The rows of a plan without negative multiplicities; columns are called by their ids."""
-    match node:
-        case Get():
-            table = spark.table(node.collection)
-            return table.select(*(F.col(f"`{name}`").alias(id) for id, name in node.outputs))
-        case Constant():
-            return spark.sql(node.sql).toDF(*node.ids)
-        case Map():
-            return frame(node.input, spark).select(*(F.expr(e.sql).alias(id) for id, e in node.outputs))
-        case Filter():
-            return frame(node.input, spark).where(node.predicate.sql)
-        case FlatMap():
-            return _flat_map(node, spark)
-        case Join() | OuterJoin() | SemiJoin():
-            return _join(node, spark)
-        case Reduce():
-            return _reduce(node, spark)
-        case Distinct():
-            return frame(node.input, spark).distinct()
-        case TopK():
-            return _top_k(node, spark)
-        case Window():
-            functions = (F.expr(e.sql).alias(id) for id, e in node.functions)
-            return frame(node.input, spark).select(*node.input.columns, *functions)
-        case Union():
-            return fold(lambda a, b: a.union(b), (frame(o, spark) for o in node.operands)).toDF(*node.ids)
-        case Threshold():
-            return _threshold(node, spark)
-        case Fallback():
-            return _fallback(node, spark)
-        case Bound() | Recur() | Hoisted():
-            return _recursive(node, spark)
-    raise AssertionError(f"{type(node).__name__} stands alone")
+class Interpreter:
+    """Of plans over tables that do not change: an operator's rows are made once."""
 
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._known: dict[int, tuple[Node, DataFrame]] = {}
+        """By the operator's identity, which is its own as long as it is kept."""
 
-def _flat_map(node: FlatMap, spark: SparkSession) -> DataFrame:
-    if node.generator.sql.lower().startswith(("window(", "session_window(")):
-        return frame(node.input, spark).selectExpr("*", f"{node.generator.sql} AS {node.outputs[0]}")
-    view = _view(frame(node.input, spark))
-    outer = "OUTER " if node.outer else ""
-    sql = f"SELECT * FROM {view} LATERAL VIEW {outer}{node.generator.sql} g AS {', '.join(node.outputs)}"
-    return spark.sql(sql)
+    def frame(self, node: Node) -> DataFrame:
+        """The rows of a plan without negative multiplicities; columns are called by their ids."""
+        if _HELD:  # what is read changes with each iteration
+            return self._made(node)
+        if id(node) not in self._known:
+            self._known[id(node)] = node, self._made(node)
+        return self._known[id(node)][1]
 
+    def _made(self, node: Node) -> DataFrame:  # noqa: C901 - one line for each operator
+        match node:
+            case Get():
+                table = self._spark.table(node.collection)
+                return table.selectExpr(*(f"`{name}` AS {id}" for id, name in node.outputs))
+            case Constant():
+                return self._spark.sql(node.sql).toDF(*node.ids)
+            case Map():
+                return self.frame(node.input).selectExpr(*(f"{e.sql} AS {id}" for id, e in node.outputs))
+            case Filter():
+                return self.frame(node.input).where(node.predicate.sql)
+            case FlatMap():
+                return self._flat_map(node)
+            case Join() | OuterJoin() | SemiJoin():
+                return self._join(node)
+            case Reduce():
+                return self._reduce(node)
+            case Distinct():
+                return self.frame(node.input).distinct()
+            case TopK():
+                return self._top_k(node)
+            case Window():
+                functions = (F.expr(e.sql).alias(id) for id, e in node.functions)
+                return self.frame(node.input).select(*node.input.columns, *functions)
+            case Union():
+                return fold(lambda a, b: a.union(b), (self.frame(o) for o in node.operands)).toDF(*node.ids)
+            case Threshold():
+                return self._threshold(node)
+            case Fallback():
+                return self._fallback(node)
+            case Bound() | Recur() | Hoisted():
+                return self._recursive(node)
+        raise AssertionError(f"{type(node).__name__} stands alone")
 
-def _join(node: Join | OuterJoin | SemiJoin, spark: SparkSession) -> DataFrame:
-    on = " AND ".join(f"({p.sql})" for p in node.on) or "true"
-    if isinstance(node, Join):
-        return fold(lambda a, b: a.crossJoin(b), (frame(o, spark) for o in node.operands)).where(on)
-    kinds = {"left": "left", "full": "full"}
-    how = ("left_anti" if node.anti else "left_semi") if isinstance(node, SemiJoin) else kinds[node.kind]
-    return frame(node.left, spark).join(frame(node.right, spark), F.expr(on), how)
+    def _flat_map(self, node: FlatMap) -> DataFrame:
+        if node.generator.sql.lower().startswith(("window(", "session_window(")):
+            return self.frame(node.input).selectExpr("*", f"{node.generator.sql} AS {node.outputs[0]}")
+        view = _view(self.frame(node.input))
+        outer = "OUTER " if node.outer else ""
+        sql = f"SELECT * FROM {view} LATERAL VIEW {outer}{node.generator.sql} g AS {', '.join(node.outputs)}"
+        return self._spark.sql(sql)
 
+    def _join(self, node: Join | OuterJoin | SemiJoin) -> DataFrame:
+        on = " AND ".join(f"({p.sql})" for p in node.on) or "true"
+        if isinstance(node, Join):
+            return fold(lambda a, b: a.crossJoin(b), (self.frame(o) for o in node.operands)).where(on)
+        kinds = {"left": "left", "full": "full"}
+        how = ("left_anti" if node.anti else "left_semi") if isinstance(node, SemiJoin) else kinds[node.kind]
+        return self.frame(node.left).join(self.frame(node.right), F.expr(on), how)
 
-def _reduce(node: Reduce, spark: SparkSession) -> DataFrame:
-    rows = frame(node.input, spark)
-    aggregates = [F.expr(a.sql.sql).alias(a.id) for a in node.aggregates]
-    if not aggregates:
-        assert node.keys, "a Reduce of nothing at all"
-        return rows.select(*node.keys).distinct()
-    assert bool(node.keys) != node.global_row
-    return rows.groupBy(*node.keys).agg(*aggregates)
+    def _reduce(self, node: Reduce) -> DataFrame:
+        rows = self.frame(node.input)
+        aggregates = [F.expr(a.sql.sql).alias(a.id) for a in node.aggregates]
+        if not aggregates:
+            assert node.keys, "a Reduce of nothing at all"
+            return rows.select(*node.keys).distinct()
+        assert bool(node.keys) != node.global_row
+        return rows.groupBy(*node.keys).agg(*aggregates)
 
+    def _top_k(self, node: TopK) -> DataFrame:
+        """Ties by all columns that have an order."""
+        rows = self.frame(node.input)
+        types = {field.name: field.dataType.simpleString() for field in rows.schema}
+        ties = [name for name, dtype in types.items() if "map<" not in dtype and "variant" not in dtype]
+        order = ", ".join([*(item.sql for item in node.order), *ties]) or "1"
+        partition = f"PARTITION BY {', '.join(node.keys)} " if node.keys else ""
+        numbered = rows.withColumn("dd_n", F.expr(f"row_number() OVER ({partition}ORDER BY {order})"))
+        last = "true" if node.limit is None else f"dd_n <= {node.offset + node.limit}"
+        return numbered.where(f"dd_n > {node.offset} AND {last}").drop("dd_n")
 
-def _top_k(node: TopK, spark: SparkSession) -> DataFrame:
-    """Ties by all columns that have an order."""
-    rows = frame(node.input, spark)
-    ties = [f.name for f in rows.schema if "map<" not in f.dataType.simpleString() and "variant" not in str(f.dataType)]
-    order = ", ".join([*(item.sql for item in node.order), *ties]) or "1"
-    partition = f"PARTITION BY {', '.join(node.keys)} " if node.keys else ""
-    numbered = rows.withColumn("dd_n", F.expr(f"row_number() OVER ({partition}ORDER BY {order})"))
-    last = "true" if node.limit is None else f"dd_n <= {node.offset + node.limit}"
-    return numbered.where(f"dd_n > {node.offset} AND {last}").drop("dd_n")
+    def _threshold(self, node: Threshold) -> DataFrame:
+        """Positive parts except all negative ones."""
+        positive: list[DataFrame] = []
+        negative: list[DataFrame] = []
+        self._signed(node.input, positive, negative)
+        added = fold(lambda a, b: a.union(b), positive)
+        removed = fold(lambda a, b: a.union(b), negative, added.limit(0))
+        return added.exceptAll(removed).toDF(*node.columns)
 
+    def _signed(self, node: Node, positive: list[DataFrame], negative: list[DataFrame]) -> None:
+        if isinstance(node, Union):
+            for operand in node.operands:
+                self._signed(operand, positive, negative)
+        elif isinstance(node, Negate):
+            self._signed(node.input, negative, positive)
+        else:
+            positive.append(self.frame(node))
 
-def _threshold(node: Threshold, spark: SparkSession) -> DataFrame:
-    """Positive parts except all negative ones."""
-    positive: list[DataFrame] = []
-    negative: list[DataFrame] = []
-    _signed(node.input, spark, positive, negative)
-    added = fold(lambda a, b: a.union(b), positive)
-    removed = fold(lambda a, b: a.union(b), negative, added.limit(0))
-    return added.exceptAll(removed).toDF(*node.columns)
+    def _recursive(self, node: Bound | Recur | Hoisted) -> DataFrame:
+        if isinstance(node, Bound):
+            return self._bound(node)
+        fixpoint, held = _HELD[-1]
+        if isinstance(node, Hoisted):
+            return self.frame(fixpoint.operands[node.operand]).select(*node.columns)
+        return held[node.binding].select(*(F.col(f"`{name}`").alias(id) for id, name in node.outputs))
 
+    def _bound(self, node: Bound) -> DataFrame:
+        """Bindings begin empty; each iteration evaluates them in order, until nothing changes."""
+        fixpoint = node.input
+        assert isinstance(fixpoint, Fixpoint)
+        held = {b.name: no_rows(self._spark, struct(b.schema)) for b in fixpoint.bindings}
+        _HELD.append((fixpoint, held))
+        changed = True
+        while changed:
+            changed = False
+            for binding in fixpoint.bindings:
+                rows = self.frame(binding.plan).toDF(*binding.schema.names).localCheckpoint()
+                before, held[binding.name] = held[binding.name], rows
+                changed |= bool(rows.exceptAll(before).limit(1).collect() or before.exceptAll(rows).limit(1).collect())
+        _HELD.pop()
+        return held[node.binding].select(*(F.col(f"`{name}`").alias(id) for id, name in node.outputs))
 
-def _signed(node: Node, spark: SparkSession, positive: list[DataFrame], negative: list[DataFrame]) -> None:
-    if isinstance(node, Union):
-        for operand in node.operands:
-            _signed(operand, spark, positive, negative)
-    elif isinstance(node, Negate):
-        _signed(node.input, spark, negative, positive)
-    else:
-        positive.append(frame(node, spark))
-
-
-def _recursive(node: Bound | Recur | Hoisted, spark: SparkSession) -> DataFrame:
-    if isinstance(node, Bound):
-        return _bound(node, spark)
-    fixpoint, held = _HELD[-1]
-    if isinstance(node, Hoisted):
-        return frame(fixpoint.operands[node.operand], spark).select(*node.columns)
-    return held[node.binding].select(*(F.col(f"`{name}`").alias(id) for id, name in node.outputs))
-
-
-def _bound(node: Bound, spark: SparkSession) -> DataFrame:
-    """Bindings begin empty; each iteration evaluates them in order, until nothing changes."""
-    fixpoint = node.input
-    assert isinstance(fixpoint, Fixpoint)
-    held = {b.name: no_rows(spark, struct(b.schema)) for b in fixpoint.bindings}
-    _HELD.append((fixpoint, held))
-    changed = True
-    while changed:
-        changed = False
-        for binding in fixpoint.bindings:
-            rows = frame(binding.plan, spark).toDF(*binding.schema.names).localCheckpoint()
-            before, held[binding.name] = held[binding.name], rows
-            changed |= bool(rows.exceptAll(before).limit(1).collect() or before.exceptAll(rows).limit(1).collect())
-    _HELD.pop()
-    return held[node.binding].select(*(F.col(f"`{name}`").alias(id) for id, name in node.outputs))
-
-
-def _fallback(node: Fallback, spark: SparkSession) -> DataFrame:
-    views = []
-    for operand, names in zip(node.operands, node.names, strict=True):
-        views.append(_view(frame(operand, spark).toDF(*names)))
-    return spark.sql(node.sql.format(*views)).toDF(*node.ids)
+    def _fallback(self, node: Fallback) -> DataFrame:
+        views = []
+        for operand, names in zip(node.operands, node.names, strict=True):
+            views.append(_view(self.frame(operand).toDF(*names)))
+        return self._spark.sql(node.sql.format(*views)).toDF(*node.ids)
 
 
 def _view(rows: DataFrame) -> str:

@@ -25,7 +25,7 @@ from dbt_incremental_dd.logical.passes import optimize
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes
 from dbt_incremental_dd.trace.spark_reader import schema_of
-from tests.frontend.interpreter import frame
+from tests.frontend.interpreter import Interpreter
 from tests.logical.cross_products import untied
 from tests.oracle import table_of
 
@@ -122,10 +122,11 @@ def test_plan_means_what_the_query_means(spark: SparkSession, tables: dict[str, 
     shown = f"lowered:\n{explain(lowered.plan)}\noptimized:\n{explain(plan)}"
     assert plan.columns == lowered.plan.columns, shown
     assert not untied(plan, lowered.plan), shown
-    made = frame(plan, spark).toDF(*lowered.names)
+    meant = Interpreter(spark)
+    made = meant.frame(plan).toDF(*lowered.names)
     assert _types(made) == _types(wanted), shown
     for node in {id(node): node for node in lowered.plan.walk() if _has_own_types(node)}.values():
-        assert types.of(node) == schema_of(frame(node, spark).schema), f"{explain(node)}\n{shown}"
+        assert types.of(node) == schema_of(meant.frame(node).schema), f"{explain(node)}\n{shown}"
     missing, extra = _difference(wanted, made)
     assert not extra and not missing, f"extra {extra}, missing {missing}\n{shown}"
     reasons = {node.reason for node in plan.walk() if isinstance(node, Fallback)}

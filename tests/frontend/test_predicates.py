@@ -15,7 +15,7 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import PlanTypes
 from dbt_incremental_dd.runtime.compile import _query
 from dbt_incremental_dd.trace.spark_reader import schema_of
-from tests.frontend.interpreter import frame
+from tests.frontend.interpreter import Interpreter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +117,7 @@ def _ours(spark: SparkSession, types: PlanTypes, sql: str, inputs: dict[str, Inp
     if any(isinstance(node, Fallback) for node in query.plan.walk()):
         return f"recomputed: {[node.reason for node in query.plan.walk() if isinstance(node, Fallback)]}"
     try:
-        return sorted(map(repr, frame(query.plan, spark).toDF(*query.names).collect()))
+        return sorted(map(repr, Interpreter(spark).frame(query.plan).toDF(*query.names).collect()))
     except Exception as error:  # whatever Spark raises when it runs
         return _reason(error)
 
