@@ -91,12 +91,12 @@ class SparkEngine:
     def running(
         self, rows: DataFrame, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]
     ) -> DataFrame:
-        partition = f"PARTITION BY {', '.join(map(quote_name, keys))} " if keys else ""
-        by = f"{partition}ORDER BY {', '.join(item.sql for item in order)}"
+        partition = f"PARTITION BY {', '.join(map(quote_name, keys))}" if keys else ""
+        ordering = f"ORDER BY {', '.join(item.sql for item in order)}" if order else ""
         found = []
         for s in sums:
             last = "CURRENT ROW" if s.through else "1 PRECEDING"
-            over = f"{by} ROWS BETWEEN UNBOUNDED PRECEDING AND {last}"
+            over = f"{partition} {ordering} ROWS BETWEEN UNBOUNDED PRECEDING AND {last}"
             found.append(_named(f"coalesce(sum({s.value.sql}) OVER ({over}), 0L)", s.name))
         return rows.selectExpr("*", *found)
 
