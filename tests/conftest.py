@@ -47,8 +47,8 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # A heap that suits two processes on a small machine.
     "spark.driver.memory": "3g",
-    # The second compiler took a third of the processor's time, and what it compiled was seldom run again. Without the
-    # sizes, whole collections begin while the heap is nearly empty.
+    # The second compiler took a third of the processor's time, and what it compiled was seldom run again. Without
+    # these sizes, full collections start while the heap is nearly empty.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:MetaspaceSize=400m -Xmn1g "
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     # Each aggregation takes a page, of 64 MB with this heap.

@@ -36,14 +36,11 @@ class BoundSession(SessionConnectionWrapper):
             self._session.settle()
         except DifferentialError as error:
             raise DbtRuntimeError(str(error)) from error
-        if _READS.match(sql):
-            super().execute(sql, bindings)
-            return
-        self._session.memory.doubt()
         try:
             super().execute(sql, bindings)
         finally:
-            self._session.memory.doubt()  # what another thread has seen meanwhile
+            if not _READS.match(sql):
+                self._session.memory.doubt()
 
     @classmethod
     def _fix_binding(cls, value: Any) -> str:

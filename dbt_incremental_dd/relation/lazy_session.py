@@ -115,8 +115,8 @@ class SessionMemory:
         return None
 
     def doubt(self) -> None:
-        """A statement of somebody else's may change the catalog, or may have: what has been seen of it counts no
-        more."""
+        """A statement of somebody else's may have changed the catalog: what has been seen of it so far no longer
+        counts."""
 
     def save(self) -> None:
         """Stores what is new, for later processes."""

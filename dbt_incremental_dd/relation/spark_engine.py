@@ -114,11 +114,11 @@ class SparkEngine:
         structs = []
         for branch in branches:
             sources = dict(branch.columns)
-            columns = [*(f"{quote_name(sources[name])} AS {quote_name(name)}" for name in own)]
+            columns = _renamed([(name, sources[name]) for name in own])
             structs.append(f"struct({', '.join([*columns, f'CAST({branch.diff.sql} AS BIGINT) AS {DIFF}'])})")
         exploded = rows.selectExpr(*map(quote_name, common), f"explode(array({', '.join(structs)})) AS dd_row")
         exploded = exploded.where(f"dd_row.{DIFF} <> 0")
-        columns = [quote_name(n) if n in common else f"dd_row.{quote_name(n)} AS {quote_name(n)}" for n in names]
+        columns = [quote_name(n) if n in common else _named(f"dd_row.{quote_name(n)}", n) for n in names]
         return exploded.selectExpr(*columns, f"dd_row.{DIFF} AS {DIFF}")
 
     def pack(self, rows: DataFrame, name: str, type: Struct, sources: Sequence[str]) -> DataFrame:

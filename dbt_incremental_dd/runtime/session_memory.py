@@ -61,7 +61,6 @@ class StoredMemory(SessionMemory):
         self._known: dict[str, Any] | None = None
         self._is_new = False
         self._is_shared = is_shared
-        self._is_ours = not is_shared
         self._opened: str | None = None
         """How the catalog's files were when the session was opened, or when it was last looked at."""
         self._look: Callable[[], None] = lambda: None
@@ -200,8 +199,7 @@ class StoredMemory(SessionMemory):
 
     def doubt(self) -> None:
         with self._lock:
-            self._is_ours = False
-            self._seen.pop("tables", None)
+            self._seen = {}
 
     def save(self) -> None:
         with self._lock:
@@ -214,16 +212,15 @@ class StoredMemory(SessionMemory):
 
     def _note(self, spark: SparkSession) -> None:
         """Nobody else can have opened the catalog while this process had it, but by a session that they share. Then
-        what was seen counts if nobody has changed anything since, and the catalog is looked at if somebody has. After
-        statements of somebody else's in this process, what counts are the tables that were seen after the last."""
+        what was seen counts if nobody has changed anything since, and the catalog is looked at if somebody has."""
         if self._storage.is_local and not os.path.isdir(self._storage.root):
             return
         with self._lock, contextlib.suppress(Exception):  # the session may have ended
             before = self._stamp()
-            counts = self._is_ours or before == self._opened
-            if not counts or "names" not in self._seen:
-                tables = {} if self._is_shared else {"tables": self._seen.get("tables", [])}
-                self._seen = {**(self._seen if counts else tables), **_catalog(spark, self._used)}
+            if self._is_shared and before != self._opened:
+                self._seen = {}
+            if "names" not in self._seen:
+                self._seen = {**self._seen, **_catalog(spark, self._used)}
             stamp = self._stamp()
             is_certain = not self._is_shared or stamp == before
             self._found["catalog"], self._is_new = {**self._seen, "stamp": stamp} if is_certain else None, True
