@@ -10,9 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql.conversion import LocalDataToArrowConversion
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    IntegralType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.manifest import ModelManifest
@@ -229,22 +241,46 @@ class NoAnswer(Exception):
 def _compared(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:
     try:
         return difference(answer, found)
-    except Py4JJavaError:
+    except _FAILED:
         found.collect()
     try:
         kept = answer.localCheckpoint()
-    except Py4JJavaError as error:
+    except _FAILED as error:
         raise NoAnswer(str(error)[:200]) from error
     return difference(kept, found)
+
+
+_FAILED = (Py4JJavaError, PySparkException)
 
 
 def difference(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:
     """Rows of which ``answer`` has more, and of which ``found`` has, as often: EXCEPT ALL both ways, on the driver."""
     both = answer.selectExpr("*", f"1L AS {DIFF}").union(found.selectExpr("*", f"-1L AS {DIFF}"))
+    is_plain = all(isinstance(column.dataType, _PLAIN) for column in both.schema)
+    counts = _summed_by_arrow(both) if is_plain else _summed(both)
+    return [(n, row) for row, n in counts.items() if n > 0], [(-n, row) for row, n in counts.items() if n < 0]
+
+
+_PLAIN = (IntegralType, BooleanType, StringType, BinaryType, DecimalType, DateType, TimestampType, TimestampNTZType)
+"""Types of whose values Arrow finds the same ones equal as Spark."""
+
+
+def _summed_by_arrow(both: DataFrame) -> Counter[str]:
+    """Each row's diffs, where they do not cancel out."""
+    table = both.toArrow()
+    *data, diff = (f"c{i}" for i in range(table.num_columns))  # two columns may have one name
+    summed = table.rename_columns([*data, diff]).group_by(data, use_threads=False).aggregate([(diff, "sum")])
+    others = summed.filter(pc.not_equal(summed[f"{diff}_sum"], 0)).select([*data, f"{diff}_sum"])
+    rows = zip(*(column.to_pylist() for column in others.columns), strict=True)
+    return Counter({_text(row[:-1]): row[-1] for row in rows})
+
+
+def _summed(both: DataFrame) -> Counter[str]:
+    """The same for any types, with rows whose diffs are 0."""
     counts: Counter[str] = Counter()
     for *row, diff in both.collect():
         counts[_text(row)] += diff
-    return [(n, row) for row, n in counts.items() if n > 0], [(-n, row) for row, n in counts.items() if n < 0]
+    return counts
 
 
 def _text(value: Any) -> str:

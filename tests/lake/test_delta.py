@@ -99,12 +99,12 @@ def test_random_changes(
 
 
 def test_work_follows_the_change(spark: SparkSession, tmp_path: Path, table: str) -> None:
-    make(spark, tmp_path, VECTORS, rows=1_000_000)
+    make(spark, tmp_path, VECTORS, rows=100_000)
     reading = Reading(spark, tmp_path, table)
-    assert reading.take().rows == 1_000_000
-    spark.sql("UPDATE dl.t SET v = 'x' WHERE id % 100000 = 7")
+    assert reading.take().rows == 100_000
+    spark.sql("UPDATE dl.t SET v = 'x' WHERE id % 10000 = 7")
     assert (reading.take().rows, reading.read) == (20, 20)
-    spark.sql("DELETE FROM dl.t WHERE id % 100000 IN (7, 8)")
+    spark.sql("DELETE FROM dl.t WHERE id % 10000 IN (7, 8)")
     assert (reading.take().rows, reading.read) == (20, 20), "rows that were marked before are not read"
     spark.sql("RESTORE TABLE dl.t TO VERSION AS OF 2")
     assert (reading.take().rows, reading.read) == (20, 20), "and come back as they go"

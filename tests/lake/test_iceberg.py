@@ -99,12 +99,12 @@ def test_random_changes(
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_work_follows_the_change(spark: SparkSession, tmp_path: Path, table: str, version: int) -> None:
-    make(spark, version, "merge-on-read", rows=1_000_000)
+    make(spark, version, "merge-on-read", rows=100_000)
     reading = Reading(spark, tmp_path, table, connector="iceberg")
-    assert reading.take().rows == 1_000_000
-    spark.sql(f"UPDATE {T} SET v = 'x' WHERE id % 100000 = 7")
+    assert reading.take().rows == 100_000
+    spark.sql(f"UPDATE {T} SET v = 'x' WHERE id % 10000 = 7")
     assert (reading.take().rows, reading.read) == (20, 20)
-    spark.sql(f"DELETE FROM {T} WHERE id % 100000 IN (7, 8)")
+    spark.sql(f"DELETE FROM {T} WHERE id % 10000 IN (7, 8)")
     assert (reading.take().rows, reading.read) == (20, 20), "rows that were marked before are not read"
     spark.sql(f"CALL ice.system.rollback_to_snapshot('db.t', {snapshots(spark)[-2]})")
     assert (reading.take().rows, reading.read) == (20, 20), "and come back as they go"
