@@ -16,6 +16,7 @@ import pytest
 
 from dbt_incremental_dd.runtime.verify import verify
 from dbt_incremental_dd.trace.layout import Storage
+from tests.dbt.fork_server import fork_server
 from tests.dbt.project import Project
 
 if TYPE_CHECKING:
@@ -152,12 +153,15 @@ class Shop:
 
 
 def _output(command: list[str], java: bool) -> str:
+    code, told = fork_server().run(command, _environment(java))
+    assert code == 0, told
+    return told
+
+
+def _environment(java: bool) -> dict[str, str]:
     assert _JAVA is not None
-    environment = {**os.environ, "PATH": f"{Path(_JAVA).parent}:/usr/bin:/bin" if java else "/nowhere"}
-    environment.pop("JAVA_HOME", None)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    path = f"{Path(_JAVA).parent}:/usr/bin:/bin" if java else "/nowhere"
+    return {name: value for name, value in {**os.environ, "PATH": path}.items() if name != "JAVA_HOME"}
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +261,8 @@ def test_a_seed_is_known_by_its_file_as_it_is_now(spark: SparkSession, shop: Sho
     shop.project.write("seeds/regions.csv", f"{head}{'x' * 99_999}\n{long}")
     assert "INSERT 12" in shop.dbt("seed", java=True)
     assert "UNCHANGED 12" in shop.dbt("seed", java=False)
-    _output([sys.executable, "-c", _KEPT, str(shop.folder), f"{head}Middle\n", f"{head}East\n"], java=True)
+    program = [sys.executable, "-c", _KEPT, str(shop.folder), f"{head}Middle\n", f"{head}East\n"]
+    subprocess.run(program, env=_environment(java=True), capture_output=True, check=True)
     assert "UNCHANGED 3" in shop.dbt("seed", java=False)
     shop.verify(spark)
 
