@@ -26,7 +26,7 @@ from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
 from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
-from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
+from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run

@@ -15,7 +15,8 @@ from dbt_incremental_dd.core.time import BEGINNING, format_time
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
-from dbt_incremental_dd.runtime.relation import publish, stored_relation, was_published
+from dbt_incremental_dd.runtime.relation import publish, stored_relation
+from dbt_incremental_dd.runtime.shown import was_published
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.files import between

@@ -14,7 +14,7 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model, require_deltas
 from dbt_incremental_dd.runtime.constraints import Constrained, require_meaning
 from dbt_incremental_dd.runtime.contract import require_columns
-from dbt_incremental_dd.runtime.relation import no_rows_sql
+from dbt_incremental_dd.runtime.relation_sql import no_rows_sql
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.columns import columns_of

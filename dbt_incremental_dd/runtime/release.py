@@ -13,7 +13,8 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
-from dbt_incremental_dd.runtime.relation import changes_relation, forget_published, publish, was_published
+from dbt_incremental_dd.runtime.relation import changes_relation, publish
+from dbt_incremental_dd.runtime.shown import forget_published, was_published
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.layout import Storage
 

@@ -15,7 +15,9 @@ from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.description import NOTHING
-from dbt_incremental_dd.runtime.relation import expect_published, is_published, no_rows_sql, publish, was_published
+from dbt_incremental_dd.runtime.relation import is_published, publish
+from dbt_incremental_dd.runtime.relation_sql import no_rows_sql
+from dbt_incremental_dd.runtime.shown import expect_published, was_published
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake
 from dbt_incremental_dd.trace.columns import columns_of

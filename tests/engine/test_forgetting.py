@@ -17,9 +17,9 @@ from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.compact import forget
-from dbt_incremental_dd.runtime.relation import forget_published
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.run_context import RunContext
+from dbt_incremental_dd.runtime.shown import forget_published
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.trace.arrow_reader import contents
 from dbt_incremental_dd.trace.compact import compact_trace

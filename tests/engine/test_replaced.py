@@ -13,7 +13,7 @@ from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.costs import Costs
-from dbt_incremental_dd.runtime.relation import as_of_sql, changes_sql
+from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
 from dbt_incremental_dd.trace.log import Commit, Log, total_rows
 from tests.oracle import Table, World
 

@@ -17,7 +17,7 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import compile, plan_key
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.explain import explain_model
-from dbt_incremental_dd.runtime.relation import as_of_sql
+from dbt_incremental_dd.runtime.relation_sql import as_of_sql
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.runtime.verify import verify
 from tests.oracle import Table, World
