@@ -102,8 +102,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     root: Path = tmp_path_factory.mktemp("spark")
     session = open_session(str(root), SETTINGS)
+    forget_defaults(session)
     yield session
     session.stop()
+
+
+def forget_defaults(session: SparkSession) -> None:
+    """Spark sends Hadoop's settings along with each scan and write, over 1,100 of them: a fifth of what a small job
+    takes. All but a few are in files of defaults, and as Hadoop's code has them too."""
+    settings = session.sparkContext._jsc.hadoopConfiguration()  # nothing public leads there
+    for name in [setting.getKey() for setting in settings.iterator()]:
+        sources = settings.getPropertySources(name) or ()
+        if all(source.endswith("-default.xml") for source in sources) and not name.startswith(_NEEDED):
+            settings.unset(name)
+
+
+_NEEDED = "fs.AbstractFileSystem."
+"""Settings without which Hadoop does not know a kind of file system."""
 
 
 @pytest.fixture

@@ -25,14 +25,15 @@ class ForkServer:
         command = [sys.executable, "-m", __name__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, command: list[str], environment: Mapping[str, str]) -> tuple[int, str]:
-        """The exit code and all that is said. ``command``: ``dbt`` or ``dbt-dd``, and arguments."""
+    def run(self, command: list[str], environment: Mapping[str, str], folder: Path) -> str:
+        """All that is said by a command that must succeed. ``command``: ``dbt`` or ``dbt-dd``, and arguments."""
         with tempfile.NamedTemporaryFile("r") as told:
-            request = {"command": command, "environment": dict(environment), "told": told.name, "folder": os.getcwd()}
+            request = {"command": command, "environment": dict(environment), "told": told.name, "folder": str(folder)}
             assert self._process.stdin is not None and self._process.stdout is not None
             print(json.dumps(request), file=self._process.stdin, flush=True)
-            code = int(self._process.stdout.readline())
-            return code, told.read()
+            code, text = int(self._process.stdout.readline()), told.read()
+        assert code == 0, text
+        return text
 
     def end(self) -> None:
         """It ends where its input does."""

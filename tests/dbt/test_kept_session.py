@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbt_incremental_dd.core.file_lock import IS_POSSIBLE
+from tests.dbt.fork_server import fork_server
 from tests.dbt.project import Project
 
 _BIN = Path(sys.executable).parent
@@ -50,14 +51,17 @@ class Shop:
         self.project.records(f"orders/{id}.json", [{"id": id, "region": id % 2 + 1, "amount": id}])
 
     def start(self, *command: str) -> subprocess.Popen[str]:
-        """``dbt`` or ``dbt-dd`` with arguments, in the project."""
-        folders = ("--project-dir", str(self.folder), "--profiles-dir", str(self.folder))
-        call = [str(_BIN / command[0]), *command[1:], *folders]
+        """``dbt`` or ``dbt-dd`` with arguments, in the project, beside others."""
+        call = [str(_BIN / command[0]), *command[1:], *self._folders]
         return subprocess.Popen(call, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run(self, *command: str) -> str:
-        """Its output; it must succeed."""
-        return done(self.start(*command))
+        """The output of one that must succeed."""
+        return fork_server().run([*command, *self._folders], os.environ, self.folder)
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        return "--project-dir", str(self.folder), "--profiles-dir", str(self.folder)
 
 
 def done(process: subprocess.Popen[str]) -> str:

@@ -119,7 +119,7 @@ class Shop:
 
     def dbt(self, *arguments: str, java: bool) -> str:
         """Its output. Without Java, whoever asks for a session ends the run."""
-        return _output([_DBT, *arguments, "--project-dir", str(self.folder), "--profiles-dir", str(self.folder)], java)
+        return self._output("dbt", *arguments, "--profiles-dir", str(self.folder), java=java)
 
     def imported(self) -> set[str]:
         """The packages that a run in which nothing has changed imports."""
@@ -149,13 +149,10 @@ class Shop:
 
     def dd(self, *arguments: str, java: bool = True) -> str:
         """What ``dbt-dd`` says."""
-        return _output([f"{_DBT}-dd", "--project-dir", str(self.folder), *arguments], java)
+        return self._output("dbt-dd", *arguments, java=java)
 
-
-def _output(command: list[str], java: bool) -> str:
-    code, told = fork_server().run(command, _environment(java))
-    assert code == 0, told
-    return told
+    def _output(self, *command: str, java: bool) -> str:
+        return fork_server().run([*command, "--project-dir", str(self.folder)], _environment(java), self.folder)
 
 
 def _environment(java: bool) -> dict[str, str]:

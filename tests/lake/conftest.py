@@ -10,7 +10,7 @@ import pyspark
 import pytest
 
 from dbt_incremental_dd.runtime.session import open_session
-from tests.conftest import SETTINGS
+from tests.conftest import SETTINGS, forget_defaults
 from tests.servers.jars import jars
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """As for the other tests, with Delta for Spark 4.2, and Iceberg for 4.1, the newest that there is."""
     root: Path = tmp_path_factory.mktemp("spark")
     session = open_session(str(root), {**SETTINGS, **(_iceberg(root) if VERSION == "4.1" else _delta())})
+    forget_defaults(session)
     yield session
     session.stop()
 
