@@ -31,8 +31,8 @@ class ForkServer:
             request = {"command": command, "environment": dict(environment), "told": told.name, "folder": str(folder)}
             assert self._process.stdin is not None and self._process.stdout is not None
             print(json.dumps(request), file=self._process.stdin, flush=True)
-            code, text = int(self._process.stdout.readline()), told.read()
-        assert code == 0, text
+            code, text = self._process.stdout.readline().strip(), told.read()
+        assert code == "0", text or f"{command}: exit code {code or 'of a server that has ended'}"
         return text
 
     def end(self) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import ArrayType, DoubleType, FloatType, MapType, StructType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -50,14 +52,35 @@ def rounded(frame: DataFrame) -> DataFrame:
 
 def determined(answers: Sequence[DataFrame]) -> list[str]:
     """Columns in which all answers to one query are the same, taken together; the first one's order."""
-    first, *others = [rounded(answer).cache() for answer in answers]
+    first, *others = [_on_driver(answer) for answer in answers]
     found: list[str] = []
-    for name in first.columns:
-        if all(differences(first, other, [*found, name]) == (0, 0) for other in others):
+    for name in first.column_names:
+        if all(_is_same(first, other, [*found, name]) for other in others):
             found.append(name)
-    for frame in (first, *others):
-        frame.unpersist()
     return found
+
+
+def _on_driver(answer: DataFrame) -> pa.Table:
+    """The rows, with text in place of what Arrow does not group by."""
+    frame = rounded(answer)
+    columns = (
+        F.col(f"`{field.name}`").cast("string").alias(field.name)
+        if isinstance(field.dataType, ArrayType | MapType | StructType)
+        else F.col(f"`{field.name}`")
+        for field in frame.schema
+    )
+    found = frame.select(*columns).toArrow()
+    return pa.table(found.columns, found.column_names)  # whether a column may be NULL is another matter in each
+
+
+def _is_same(one: pa.Table, other: pa.Table, columns: Sequence[str]) -> bool:
+    """EXCEPT ALL of these columns, both ways, has no rows."""
+    sides = [
+        rows.select(columns).append_column("dd_side", pa.repeat(pa.scalar(side, pa.int64()), rows.num_rows))
+        for rows, side in ((one, 1), (other, -1))
+    ]
+    sums = pa.concat_tables(sides).group_by(columns).aggregate([("dd_side", "sum")])["dd_side_sum"]
+    return pc.sum(pc.abs(sums)).as_py() in (0, None)
 
 
 def table(spark: SparkSession, name: str) -> DataFrame:

@@ -81,6 +81,11 @@ class Report:
             self.undetermined[name] = others
             self.rounded.discard(name)
 
+    @property
+    def says_little(self) -> bool:
+        """Whether fewer than half of the models have a table to be compared with."""
+        return 2 * len(self.no_table) > len(self.models) or not self.models
+
     def how(self, name: str) -> str:
         """In one word how a model was kept up to date."""
         if name in self.no_table:
