@@ -267,12 +267,15 @@ _PLAIN = (IntegralType, BooleanType, StringType, BinaryType, DecimalType, DateTy
 
 def _summed_by_arrow(both: DataFrame) -> Counter[str]:
     """Each row's diffs, where they do not cancel out."""
-    table = both.toArrow()
-    *data, diff = (f"c{i}" for i in range(table.num_columns))  # two columns may have one name
-    summed = table.rename_columns([*data, diff]).group_by(data, use_threads=False).aggregate([(diff, "sum")])
-    others = summed.filter(pc.not_equal(summed[f"{diff}_sum"], 0)).select([*data, f"{diff}_sum"])
-    rows = zip(*(column.to_pylist() for column in others.columns), strict=True)
+    rows = zip(*(column.to_pylist() for column in uncancelled(both.toArrow()).columns), strict=True)
     return Counter({_text(row[:-1]): row[-1] for row in rows})
+
+
+def uncancelled(table: pa.Table) -> pa.Table:
+    """The different rows of all columns but the last, with its sum; without those where it is 0. NULL equals NULL."""
+    *data, diff = (f"c{i}" for i in range(table.num_columns))  # two columns may have one name
+    sums = table.rename_columns([*data, diff]).group_by(data, use_threads=False).aggregate([(diff, "sum")])
+    return sums.filter(pc.not_equal(sums[f"{diff}_sum"], 0)).select([*data, f"{diff}_sum"])
 
 
 def _summed(both: DataFrame) -> Counter[str]:

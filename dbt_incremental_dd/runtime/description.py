@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.trace.spark_reader import quote_name
@@ -18,6 +19,12 @@ class Description:
     comment: str = ""
     columns: Pairs = ()
     properties: Pairs = ()
+
+    @staticmethod
+    def of(found: Mapping[str, Any]) -> Description:
+        """As JSON has it. Raises ValueError for a JSON object that is none."""
+        pairs = {name: _pairs_of(found.get(name, ())) for name in ("columns", "properties")}
+        return Description(str(found.get("comment", "")), **pairs)
 
     def head(self, schema: Schema) -> str:
         """What stands between a view's name and its query; nothing of columns that the view has not."""
@@ -45,7 +52,7 @@ class Description:
 NOTHING = Description()
 
 
-def pairs_of(value: object) -> Pairs:
+def _pairs_of(value: object) -> Pairs:
     """Pairs of texts as JSON has them. Raises ValueError for anything else."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise ValueError("no pairs")

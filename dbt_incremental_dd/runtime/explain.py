@@ -16,8 +16,8 @@ from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.costs import Costs
-from dbt_incremental_dd.runtime.relation_sql import require
 from dbt_incremental_dd.runtime.stored_sql import require_safe
+from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows

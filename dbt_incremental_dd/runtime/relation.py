@@ -25,7 +25,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.runtime.relation_sql import SHAPES, Shape, shape_of, sum_sql, updates_sql
-from dbt_incremental_dd.runtime.shown import Shown, description_of, keep_shown, links_of, mark_of, shown_by
+from dbt_incremental_dd.runtime.shown import Shown, keep_shown, links_of, mark_of, shown_by
 from dbt_incremental_dd.runtime.swap import table_aside
 from dbt_incremental_dd.storage.links import follow, forget, link_all, shows
 from dbt_incremental_dd.trace.layout import CollectionStore
@@ -115,7 +115,7 @@ def _left_to_next_session(
 def due_relation(note: str) -> tuple[str, Description]:
     """The relation's name in SQL and its description, of a note that ``publish`` has left to the next session."""
     found = json.loads(note)
-    return str(found["relation"]), description_of(found["description"])
+    return str(found["relation"]), Description.of(found["description"])
 
 
 def _note(place: CollectionStore, relation: str, description: Description | None, before: str | None) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from dbt_incremental_dd.core.data_file import DataFile
-from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.storage.object_store import spark_uri
-from dbt_incremental_dd.trace.columns import columns_of
+from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log
@@ -50,16 +49,6 @@ def changes_sql(storage: Storage, name: str, after: Time, up_to: Time) -> str:
     columns = f"{_columns(schema)}, {TIME}"
     summed = f"SELECT {columns}, sum({DIFF}) AS {DIFF} FROM ({found}) GROUP BY {columns}"
     return f"{summed} HAVING sum({DIFF}) <> 0"
-
-
-def require(storage: Storage, name: str) -> tuple[Log, Schema]:
-    """A collection's log and visible schema. Raises StateError, naming what there is, where it was never stored."""
-    place = storage.collection(name)
-    log = place.log()
-    if log is None:
-        known = ", ".join(other.name for other in storage.collections()) or "none"
-        raise StateError(f"there is no collection {name} under {storage.root}", f"Known collections: {known}.")
-    return log, columns_of(place, log)
 
 
 def _columns(schema: Schema) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from dbt_incremental_dd.runtime.description import NOTHING, Description, pairs_of
+from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.runtime.relation_sql import SHAPES, Shape
 from dbt_incremental_dd.storage.links import made
 from dbt_incremental_dd.trace.layout import CollectionStore
@@ -75,14 +73,8 @@ def _told(place: CollectionStore) -> Shown | None:
         text = place.storage.read_small(_SHOWN.format(place.folder))
         found = json.loads(text or "")
         said = found.pop("description", {})
-        shown = Shown(**found, description=description_of(said))
+        shown = Shown(**found, description=Description.of(said))
     except (ValueError, TypeError, AttributeError):
         return None
     is_right = shown.shape in SHAPES and type(shown.folder) is int and shown.folder >= 0
     return shown if is_right else None
-
-
-def description_of(found: Mapping[str, Any]) -> Description:
-    """Raises ValueError for a JSON object that is none."""
-    pairs = {name: pairs_of(found.get(name, ())) for name in ("columns", "properties")}
-    return Description(str(found.get("comment", "")), **pairs)

@@ -25,8 +25,8 @@ from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.iterated import iterated
-from dbt_incremental_dd.runtime.relation_sql import require
 from dbt_incremental_dd.runtime.stored_sql import require_safe
+from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log

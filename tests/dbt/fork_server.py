@@ -1,5 +1,5 @@
-"""``dbt`` and ``dbt-dd`` as processes that are forked from one which has imported what both always do: half of what a
-command takes that needs no Spark session."""
+"""Runs ``dbt`` and ``dbt-dd`` in forks of a process that has already imported them. A command that needs no Spark
+session spends half of its time on imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ForkServer:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, command: list[str], environment: Mapping[str, str], folder: Path) -> str:
-        """All that is said by a command that must succeed. ``command``: ``dbt`` or ``dbt-dd``, and arguments."""
+        """The output of a command that must succeed. ``command``: ``dbt`` or ``dbt-dd``, and arguments."""
         with tempfile.NamedTemporaryFile("r") as told:
             request = {"command": command, "environment": dict(environment), "told": told.name, "folder": str(folder)}
             assert self._process.stdin is not None and self._process.stdout is not None
@@ -36,13 +36,13 @@ class ForkServer:
         return text
 
     def end(self) -> None:
-        """It ends where its input does."""
+        """Ends the process: its input ends."""
         self._process.communicate()
 
 
 @cache
 def fork_server() -> ForkServer:
-    """The one of this process."""
+    """The one server of this process."""
     server = ForkServer()
     atexit.register(server.end)
     return server
@@ -62,7 +62,7 @@ def _main() -> None:
 
 
 def _become(request: dict[str, Any]) -> None:
-    """The process of the command."""
+    """Makes this process the command's."""
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])

@@ -259,7 +259,8 @@ def test_a_seed_is_known_by_its_file_as_it_is_now(spark: SparkSession, shop: Sho
     assert "INSERT 12" in shop.dbt("seed", java=True)
     assert "UNCHANGED 12" in shop.dbt("seed", java=False)
     program = [sys.executable, "-c", _KEPT, str(shop.folder), f"{head}Middle\n", f"{head}East\n"]
-    subprocess.run(program, env=_environment(java=True), capture_output=True, check=True)
+    done = subprocess.run(program, env=_environment(java=True), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "UNCHANGED 3" in shop.dbt("seed", java=False)
     shop.verify(spark)
 

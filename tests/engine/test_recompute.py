@@ -22,8 +22,8 @@ from dbt_incremental_dd.logical.nodes import Aggregate, Get, Order
 from dbt_incremental_dd.runtime import model
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.recompute import can_recompute, has_ties
-from dbt_incremental_dd.runtime.relation_sql import require
 from dbt_incremental_dd.runtime.request import Strategy
+from dbt_incremental_dd.trace.columns import require
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
