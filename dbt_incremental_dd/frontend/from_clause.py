@@ -108,7 +108,7 @@ class _From:
 
     def join(self, left: Part, join: exp.Join) -> Part:
         """The next item, joined to what stands before it."""
-        side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+        side, kind = _side_and_kind(join)
         if isinstance(join.this, exp.Lateral):
             if not isinstance(join.this.this, exp.Subquery):
                 return lateral_join(left, join, self.environment)
@@ -211,6 +211,12 @@ def _renamed(columns: tuple[Named, ...], names: list[str]) -> tuple[Named, ...]:
     if not names:
         return columns
     return tuple(Named(name, column.id) for name, column in zip(names, columns, strict=True))
+
+
+def _side_and_kind(join: exp.Join) -> tuple[str, str]:
+    """LEFT, RIGHT, FULL or nothing; INNER, CROSS, SEMI, ANTI or nothing: OUTER says no more than the side does."""
+    side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
+    return side, "" if kind == "OUTER" else kind
 
 
 def _has_subquery(join: exp.Join) -> bool:

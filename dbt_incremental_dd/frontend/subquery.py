@@ -79,7 +79,7 @@ class Subqueries:
                 around = found.parent
                 made.append(self._marked_in(found, negated=isinstance(around, exp.Not)))
                 found = around if isinstance(around, exp.Not) else found
-            elif isinstance(found, exp.Subquery) and not isinstance(found.parent, exp.In | exp.Exists):
+            elif isinstance(found, exp.Subquery) and not _is_list(found):
                 made.append(self._scalar(unwrapped(found)))
             else:
                 continue
@@ -246,3 +246,8 @@ def _one(columns: tuple[Named, ...]) -> Id:
     if len(columns) != 1:
         raise UnsupportedSQL("a scalar subquery of several columns")
     return columns[0].id
+
+
+def _is_list(tree: exp.Subquery) -> bool:
+    """Whether it is what IN or EXISTS looks into, not a value."""
+    return isinstance(tree.parent, exp.Exists) or (isinstance(tree.parent, exp.In) and tree.arg_key == "query")

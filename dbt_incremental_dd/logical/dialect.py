@@ -138,6 +138,14 @@ class VerbatimSpark(Spark):
                 alias.set("level", self._parse_number())
             return alias
 
+        def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+            """A query in parentheses of its own is a value, as in ``x IN ((SELECT max(y) FROM t))``."""
+            found = super()._parse_in(this, alias)
+            value = query.this if (query := found.args.get("query")) else None
+            if not isinstance(value, exp.Subquery) or any(given for key, given in value.args.items() if key != "this"):
+                return found
+            return self.expression(exp.In(this=found.this, expressions=[value]))
+
         def _parse_pivot_aggregation(self) -> exp.Expr | None:
             """Any expression of aggregates, as in Spark."""
             return self._parse_alias(self._parse_assignment())

@@ -37,7 +37,7 @@ from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.syntax import told_by_spark
 from dbt_incremental_dd.trace.layout import CollectionStore
 
-PLAN_VERSION = 15
+PLAN_VERSION = 16
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
 
 

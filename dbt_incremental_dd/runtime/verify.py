@@ -86,7 +86,6 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
         started = time.monotonic()
         answer = batch_answer(spark, storage.collection(name), manifest, position(log, manifest), views)
         kept = answer.toDF(*schema.names).localCheckpoint()
-        kept.count()
         seconds = time.monotonic() - started
         stored = contents(spark, log, schema, t)
         return _compare(name, t, kept, stored, seconds)
@@ -146,6 +145,6 @@ def _compare(name: str, t: Time, answer: DataFrame, stored: DataFrame, seconds: 
         F.sum(F.greatest(DIFF, F.lit(0))).alias("missing"), F.sum(-F.least(DIFF, F.lit(0))).alias("unexpected")
     )
     row = found.collect()[0]
-    return Verification(
-        name, t, stored.count(), missing=row["missing"] or 0, unexpected=row["unexpected"] or 0, rebuild_seconds=seconds
-    )
+    missing, unexpected = row["missing"] or 0, row["unexpected"] or 0
+    rows = answer.count() - missing + unexpected
+    return Verification(name, t, rows, missing=missing, unexpected=unexpected, rebuild_seconds=seconds)

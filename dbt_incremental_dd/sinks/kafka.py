@@ -129,7 +129,18 @@ class _Publisher:
             except kafka.KafkaException as error:
                 if error.args[0].code() != kafka.KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
+            self._await_progress_topic(admin)
         return str(found.cluster_id)
+
+    def _await_progress_topic(self, admin: Any) -> None:
+        """Brokers learn of a topic after its creation has been confirmed. Raises SinkError if they do not."""
+        until = clock.monotonic() + _REQUEST_SECONDS
+        while self._sink.progress not in admin.list_topics(timeout=_CONNECT_SECONDS).topics:
+            if clock.monotonic() > until:
+                raise SinkError(
+                    f"topic {self._sink.progress} was created, and the broker does not list it", "Start it again."
+                )
+            clock.sleep(0.05)
 
     def subscription(self) -> Subscription:
         """A subscription from the last published time, or from the beginning."""

@@ -121,7 +121,10 @@ class Grammar:
         return f"SELECT {chosen} FROM ({self.relation(depth - 1)})"
 
     def _join_word(self) -> str:
-        return self._rng.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+        return (
+            self._rng.choice(["", "LEFT", "RIGHT", "FULL", "INNER", "LEFT OUTER", "RIGHT OUTER", "FULL OUTER"])
+            + " JOIN"
+        )
 
     def _joined(self, depth: int) -> str:
         on = self._rng.choice(JOIN_CONDITIONS)
@@ -206,7 +209,7 @@ class Grammar:
         )
 
     def _lateral(self, depth: int) -> str:
-        word = self._rng.choice(["JOIN", "LEFT JOIN"])
+        word = self._rng.choice(["JOIN", "LEFT JOIN", "LEFT OUTER JOIN"])
         inner = self._rng.choice(
             [
                 "SELECT max(y.v) AS v, count(*) AS n FROM ({inner}) y WHERE y.k = x.k",

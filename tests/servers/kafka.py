@@ -99,11 +99,13 @@ class Broker:
         return AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
 
     def create(self, topic: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
-        """A new topic."""
+        """A new topic, of which the broker knows."""
         from confluent_kafka.admin import NewTopic
 
         admin = self.admin()
         admin.create_topics([NewTopic(topic, partitions, 1, config=dict(settings or {}))])[topic].result(30)
+        while topic not in admin.list_topics(timeout=10).topics:
+            time.sleep(0.05)
 
     def delete(self, topic: str) -> None:
         """Removes a topic, and waits until it is gone."""
