@@ -15,6 +15,7 @@ from sqlglot.generator import Generator
 from sqlglot.parsers.spark import SparkParser
 
 from dbt_incremental_dd.logical.literals import OPAQUE, Verbatim, with_whole_literals
+from dbt_incremental_dd.logical.names import with_names
 from dbt_incremental_dd.logical.precedence import WRITTEN, Plus, Precedence, UnsignedRightShift
 
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
@@ -72,8 +73,8 @@ class VerbatimSpark(Spark):
 
     def tokenize(self, sql: str, *args: Any, **options: Any) -> list[Token]:
         """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; so are names of the clock's
-        functions. A literal is one token."""
-        tokens = with_whole_literals(sql, super().tokenize(sql, *args, **options))
+        functions; other keywords where ``names`` says so. A literal is one token."""
+        tokens = with_names(with_whole_literals(sql, super().tokenize(sql, *args, **options)))
         for i, token in enumerate(tokens):
             following = [t.token_type for t in tokens[i + 2 : i + 4]]
             if token.token_type is TokenType.WINDOW and following != [TokenType.ALIAS, TokenType.L_PAREN]:

@@ -23,6 +23,9 @@ class Report:
         self.determined: dict[str, list[str]] = {}
         self.undetermined: dict[str, list[str]] = {}
         self.rounded: set[str] = set()
+        self.reordered: set[str] = set()
+        """Their columns are those of their table in another order: of a list that Jinja asks Spark for, which has no
+        order, or that of a model that they read."""
         self.filled: set[str] = set()
         self.seconds: list[float] = []
         self.table_seconds: list[float] = []
@@ -149,6 +152,7 @@ class Report:
                 lines.append(f"  {name}: {', '.join(one.strategy for one in self._runs[name])}")
         for name, columns in self.undetermined.items():
             lines.append(f"  {name}: exact but for {', '.join(columns)}, of which the SQL allows several values")
+        lines += [f"  {name}: its columns in another order" for name in sorted(self.reordered - {*self.wrong})]
         lines += [f"  {name}: exact to ten digits of its doubles" for name in sorted(self.rounded - {*self.wrong})]
         lines += [f"  {name}: without its {', '.join(keys)}" for name, keys in self.removed.items()]
         return lines

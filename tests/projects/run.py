@@ -119,7 +119,9 @@ class Check:
         answer, found = self._table(name), self._found(name)
         if name not in self.report.filled and not found.isEmpty():
             self.report.filled.add(name)
-        if answer.dtypes != found.dtypes:
+        if answer.columns != found.columns:
+            self.report.reordered.add(name)
+        if sorted(answer.dtypes) != sorted(found.dtypes):
             self.report.differ(name, f"columns are {found.dtypes}, and the table's are {answer.dtypes}")
             return True
         return differences(answer, found) == (0, 0)
