@@ -29,7 +29,7 @@ __all__ = ["spark"]
 pytestmark = pytest.mark.kafka
 
 EVENTS = int(os.environ.get("DD_EVENTS", "1000000"))
-SECONDS = 60
+SECONDS = 30 if EVENTS <= 100_000 else 60
 """That the events take, if nobody is in the way."""
 _FIRST = 20_000
 """Events that are there before they are followed."""
