@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.errors import ParseError
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import at
@@ -42,7 +42,7 @@ class ParsedQuery:
         """Raises UnsupportedSQL, with the place, for a text that is not one query; NotParsed if Spark may know it."""
         try:
             trees = VerbatimSpark().parser().parse(list(self.tokens), self.sql)
-        except SqlglotError as error:
+        except Exception as error:  # the parser also stumbles, over what it expects to be there
             _refuse_streaming(self.sql)
             raise NotParsed(_unparsed(self.sql, error), "Check its syntax.") from error
         queries = [tree for tree in trees if tree is not None]
@@ -81,7 +81,7 @@ def parsed(sql: str) -> ParsedQuery:
     return ParsedQuery(sql)
 
 
-def _unparsed(sql: str, error: SqlglotError) -> str:
+def _unparsed(sql: str, error: Exception) -> str:
     open_at = unclosed(sql)
     if open_at is not None:
         what = "comment" if sql[open_at] == "/" else f"quote {sql[open_at]}"

@@ -7,6 +7,7 @@ import logging
 import pytest
 from sqlglot.errors import ParseError
 
+from dbt_incremental_dd.frontend.parsed import NotParsed, parsed
 from dbt_incremental_dd.frontend.reason import readable
 
 
@@ -18,3 +19,9 @@ def test_the_detail_of_an_unforeseen_failure_is_logged(caplog: pytest.LogCapture
     assert "c8" not in said
     assert "c8" in caplog.text
     assert caplog.records[0].exc_info is not None
+
+
+@pytest.mark.parametrize("sql", ["TABLE t |> UNION ALL TABLE t", "SELECT * FROM t |> ORDER BY x |> LIMIT 1"])
+def test_what_the_parser_stumbles_over_is_not_parsed(sql: str) -> None:
+    with pytest.raises(NotParsed, match="cannot be parsed"):
+        _ = parsed(sql).tree
