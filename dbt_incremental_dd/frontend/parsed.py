@@ -42,7 +42,7 @@ class ParsedQuery:
         """Raises UnsupportedSQL, with the place, for a text that is not one query; NotParsed if Spark may know it."""
         try:
             trees = VerbatimSpark().parser().parse(list(self.tokens), self.sql)
-        except Exception as error:  # the parser also stumbles, over what it expects to be there
+        except Exception as error:  # on syntax that it knows in part, the parser fails in any way
             _refuse_streaming(self.sql)
             raise NotParsed(_unparsed(self.sql, error), "Check its syntax.") from error
         queries = [tree for tree in trees if tree is not None]

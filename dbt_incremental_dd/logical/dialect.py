@@ -26,7 +26,6 @@ _UNITS = (
 )
 TABLE_QUERY = "dd_table_query"
 """Under which a table of ``TABLE t`` keeps the position of TABLE."""
-_CLOCK = (TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
 _REWRITTEN = (exp.Select, exp.From, exp.Pivot, exp.WithinGroup, exp.Array, exp.Table)
 
 
@@ -72,16 +71,8 @@ class VerbatimSpark(Spark):
     """
 
     def tokenize(self, sql: str, *args: Any, **options: Any) -> list[Token]:
-        """``window`` is a function's or a column's name, unless ``WINDOW w AS (`` follows; so are names of the clock's
-        functions; other keywords where ``names`` says so. A literal is one token."""
-        tokens = with_names(with_whole_literals(sql, super().tokenize(sql, *args, **options)))
-        for i, token in enumerate(tokens):
-            following = [t.token_type for t in tokens[i + 2 : i + 4]]
-            if token.token_type is TokenType.WINDOW and following != [TokenType.ALIAS, TokenType.L_PAREN]:
-                token.token_type = TokenType.VAR
-            if token.token_type in _CLOCK:
-                token.token_type = TokenType.VAR
-        return tokens
+        """A literal is one token; a keyword is a name where ``names`` says so."""
+        return with_names(with_whole_literals(sql, super().tokenize(sql, *args, **options)))
 
     class Tokenizer(Spark.Tokenizer):
         # A doubled quote stands for itself, as a backslash before it does.
@@ -142,10 +133,11 @@ class VerbatimSpark(Spark):
         def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
             """A query in parentheses of its own is a value, as in ``x IN ((SELECT max(y) FROM t))``."""
             found = super()._parse_in(this, alias)
-            value = query.this if (query := found.args.get("query")) else None
-            if not isinstance(value, exp.Subquery) or any(given for key, given in value.args.items() if key != "this"):
+            query = found.args.get("query")
+            if query is None or not isinstance(query.this, exp.Subquery):
                 return found
-            return self.expression(exp.In(this=found.this, expressions=[value]))
+            modifiers = [given for key, given in query.this.args.items() if given and key != "this"]
+            return found if modifiers else self.expression(exp.In(this=found.this, expressions=[query.this]))
 
         def _parse_pivot_aggregation(self) -> exp.Expr | None:
             """Any expression of aggregates, as in Spark."""

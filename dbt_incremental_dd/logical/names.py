@@ -1,15 +1,15 @@
 """Keywords that are names. Spark reserves none: ``SELECT offset, limit FROM t GROUP BY offset, limit`` is a query.
 
-Rule ``nonReserved`` in Spark's ``SqlBaseParser.g4``, which holds in its default mode.
+Rule ``nonReserved`` in Spark's ``SqlBaseParser.g4``, which holds in its default mode. ``window`` and the words of the
+clock also name functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from sqlglot import Token
 from sqlglot import TokenType as T
 
+_CLOCK = frozenset({T.CURRENT_DATE, T.CURRENT_TIMESTAMP})
 _STATEMENTS = frozenset(
     {T.ALTER, T.CREATE, T.DROP, T.GRANT, T.INSERT, T.REVOKE, T.ROLLBACK, T.UNCACHE, T.DESCRIBE, T.INTO, T.FETCH, T.LOCK}
 )
@@ -34,22 +34,29 @@ _AFTER = (
 """What no list begins with, but for a minus in parentheses. None: the text ends."""
 
 
-def with_names(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens, in which keywords that stand for a name are identifiers. The first one begins a statement."""
-    for before, token, after in _neighbours(tokens):
-        if _is_name(before.token_type, token, after.token_type if after else None):
+def with_names(tokens: list[Token]) -> list[Token]:
+    """The tokens, in which keywords that stand for a name are names. The first one begins a statement."""
+    for i, token in enumerate(tokens):
+        before, after = _type(tokens, i - 1), _type(tokens, i + 1)
+        if before in _BEFORE and after is not T.L_PAREN and _is_operand(before, token, after):
             token.token_type = T.IDENTIFIER
-    return list(tokens)
+        elif token.token_type in _CLOCK or (token.token_type is T.WINDOW and not _is_defined(tokens, i)):
+            token.token_type = T.VAR
+    return tokens
 
 
-def _neighbours(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token, Token | None]]:
-    yield from zip(tokens, tokens[1:], [*tokens[2:], None], strict=False)
-
-
-def _is_name(before: T, token: Token, after: T | None) -> bool:
-    if before not in _BEFORE or after is T.L_PAREN:
-        return False
+def _is_operand(before: T | None, token: Token, after: T | None) -> bool:
+    """Whether it is a keyword that begins nothing else here, where an operand or a name has to stand."""
     if token.token_type in _LISTS:
         return after in _AFTER and (before, after) != (T.L_PAREN, T.DASH)
     is_if = token.token_type is T.VAR and token.text.upper() == "IF"
     return is_if or token.token_type in _STATEMENTS or token.token_type in _CLAUSES
+
+
+def _is_defined(tokens: list[Token], i: int) -> bool:
+    """Whether ``w AS (`` follows WINDOW."""
+    return (_type(tokens, i + 2), _type(tokens, i + 3)) == (T.ALIAS, T.L_PAREN)
+
+
+def _type(tokens: list[Token], i: int) -> T | None:
+    return tokens[i].token_type if 0 <= i < len(tokens) else None

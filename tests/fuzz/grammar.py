@@ -121,10 +121,8 @@ class Grammar:
         return f"SELECT {chosen} FROM ({self.relation(depth - 1)})"
 
     def _join_word(self) -> str:
-        return (
-            self._rng.choice(["", "LEFT", "RIGHT", "FULL", "INNER", "LEFT OUTER", "RIGHT OUTER", "FULL OUTER"])
-            + " JOIN"
-        )
+        side = self._rng.choice(["", "LEFT", "RIGHT", "FULL", "INNER", "LEFT OUTER", "RIGHT OUTER", "FULL OUTER"])
+        return f"{side} JOIN"
 
     def _joined(self, depth: int) -> str:
         on = self._rng.choice(JOIN_CONDITIONS)

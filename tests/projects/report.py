@@ -24,8 +24,8 @@ class Report:
         self.undetermined: dict[str, list[str]] = {}
         self.rounded: set[str] = set()
         self.reordered: set[str] = set()
-        """Their columns are those of their table in another order: of a list that Jinja asks Spark for, which has no
-        order, or that of a model that they read."""
+        """Models with their table's columns in another order, since their SQL, or that of a model which they read, was
+        rendered with a list that Spark gives in any order."""
         self.filled: set[str] = set()
         self.seconds: list[float] = []
         self.table_seconds: list[float] = []
@@ -152,7 +152,10 @@ class Report:
                 lines.append(f"  {name}: {', '.join(one.strategy for one in self._runs[name])}")
         for name, columns in self.undetermined.items():
             lines.append(f"  {name}: exact but for {', '.join(columns)}, of which the SQL allows several values")
-        lines += [f"  {name}: its columns in another order" for name in sorted(self.reordered - {*self.wrong})]
+        lines += [
+            f"  {name}: columns in another order than its table's: their SQL differs"
+            for name in sorted(self.reordered - {*self.wrong})
+        ]
         lines += [f"  {name}: exact to ten digits of its doubles" for name in sorted(self.rounded - {*self.wrong})]
         lines += [f"  {name}: without its {', '.join(keys)}" for name, keys in self.removed.items()]
         return lines

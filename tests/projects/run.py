@@ -119,12 +119,20 @@ class Check:
         answer, found = self._table(name), self._found(name)
         if name not in self.report.filled and not found.isEmpty():
             self.report.filled.add(name)
-        if answer.columns != found.columns:
+        if answer.dtypes != found.dtypes:
+            if sorted(answer.dtypes) != sorted(found.dtypes) or not self._has_other_sql(name):
+                self.report.differ(name, f"columns are {found.dtypes}, and the table's are {answer.dtypes}")
+                return True
             self.report.reordered.add(name)
-        if sorted(answer.dtypes) != sorted(found.dtypes):
-            self.report.differ(name, f"columns are {found.dtypes}, and the table's are {answer.dtypes}")
-            return True
         return differences(answer, found) == (0, 0)
+
+    def _has_other_sql(self, name: str) -> bool:
+        """Whether the SQL of the model, or of one that it reads, is not that of the tables: Jinja may ask Spark."""
+        built, table = self._project.differential.nodes, self._tables[0].nodes
+        return any(
+            built[one].compiled_code != table[one].compiled_code.replace(BESIDE[0], "")
+            for one in self._with_parents([name])
+        )
 
     def _differs(self, name: str) -> bool:
         """In the columns that its SQL determines, as far as is known, and to ten digits of doubles."""
@@ -160,15 +168,16 @@ class Check:
                 conf.set(name, value)
 
     def _with_parents(self, names: Sequence[str]) -> list[str]:
-        found, pending = set(), list(names)
+        """The models among these nodes and all that they read."""
+        seen: set[str] = set()
+        pending = list(names)
         while pending:
             name = pending.pop()
-            if name in self._project.models and name not in found:
-                found.add(name)
-                pending += self._project.written.nodes[name].depends_on.nodes
-            elif name in self._project.written.nodes and name not in found:
-                pending += self._project.written.nodes[name].depends_on.nodes
-        return sorted(found)
+            if name in self._project.written.nodes and name not in seen:
+                seen.add(name)
+                depends_on = self._project.written.nodes[name].depends_on
+                pending += getattr(depends_on, "nodes", ())  # a seed reads no node
+        return sorted(seen & set(self._project.models))
 
     def _verify(self) -> None:
         """Models that Spark answers in one way alone, by the engine's own comparison."""
