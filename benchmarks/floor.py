@@ -41,7 +41,7 @@ PARTS = {
     "read": ("dbt_incremental_dd.relation.stored.read_files", "dbt_incremental_dd.render.inner.read_files"),
     "write": ("dbt_incremental_dd.relation.stored.write_arrow",),
     "Spark": ("dbt_incremental_dd.relation.relation.if_few",),
-    "relation": ("dbt_incremental_dd.runtime.model.publish",),
+    "relation": ("dbt_incremental_dd.runtime.work.publish",),
 }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import rounds
 from benchmarks.meter import Meter
+from benchmarks.tpch.duckdb_rebuild import DuckDBRebuild
 from benchmarks.tpch.feed import KEYS
 from benchmarks.tpch.refresh_feed import RefreshFeed, Where
 from benchmarks.tpch.run import QUERIES, sources
@@ -46,6 +47,8 @@ class Bench:
         self.models: dict[str, ModelRequest] = {
             request.name.split(".")[1]: request for request in rounds.requests(schema, QUERIES, self._sources, only)
         }
+        queries = {name: model.sql for name, model in self.models.items()}
+        self._duckdb = DuckDBRebuild(folder / "rebuilt.duckdb", feed.generated, queries)
         spark.sql("CREATE DATABASE IF NOT EXISTS plain")
         for name in KEYS:
             spark.read.parquet(str(feed.generated / f"{name}.parquet")).createOrReplaceTempView(f"plain_{name}")
@@ -61,10 +64,12 @@ class Bench:
         print(f"intake {found['intake']['seconds']:.1f} s", flush=True)
         models = {}
         for name, request in self.models.items():
+            started = time.monotonic()
             made = run.model(request)
-            work = self._meter.take()
-            models[name] = {"seconds": made.seconds, "rows": made.rows_added + made.rows_removed, **asdict(work)}
-            print(f"{name} {made.strategy} {made.seconds:.2f} s, {work}", flush=True)
+            took, work = time.monotonic() - started, self._meter.take()
+            rows = {"rows": made.rows_added + made.rows_removed, "input_rows": made.input_rows}
+            models[name] = {"seconds": took, **rows, **asdict(work)}
+            print(f"{name} {made.strategy} {took:.2f} s, {work}", flush=True)
         return {**found, "models": models}
 
     def rebuild(self, name: str, repeats: int) -> dict[str, Any]:
@@ -82,15 +87,24 @@ class Bench:
         return {"seconds": statistics.median(seconds), **asdict(work)}
 
     def refreshes(self, where: Where, orders: int, repeats: int) -> dict[str, Any]:
-        """Medians over several refreshes of so many orders, after one that is not counted."""
-        runs = []
+        """Medians over several refreshes of so many orders, after one that is not counted; DuckDB's rebuild in turns
+        with them."""
+        runs, duckdb = [], []
         for i in range(repeats + 1):
             made = self._feed.refresh(where, orders)
             print(f"-- {where}: {made}", flush=True)
-            run = self.run()
+            run, rebuilt = self.run(), self._duckdb.run()
+            print(f"{_total(run):.2f} s; DuckDB's rebuild {sum(rebuilt.values()):.2f} s", flush=True)
             runs += [run] if i else []
+            duckdb += [rebuilt] if i else []
         models = {name: _medians([run["models"][name] for run in runs]) for name in self.models}
-        return {"changed": asdict(made), "intake": _medians([run["intake"] for run in runs]), "models": models}
+        return {
+            "changed": asdict(made),
+            "seconds": statistics.median(map(_total, runs)),
+            "duckdb": statistics.median(sum(rebuilt.values()) for rebuilt in duckdb),
+            "intake": _medians([run["intake"] for run in runs]),
+            "models": models,
+        }
 
     def state(self) -> dict[str, Any]:
         """Bytes after compaction: of each source's collection, of each model with its states, and of the sources' own
@@ -117,6 +131,11 @@ def _bytes(storage: Storage, name: str) -> int:
     manifest = place.read_manifest(log.manifest) or Manifest()
     logs = [log, *(place.inner(state).log_at(version) for state, version in manifest.inner.items())]
     return sum(file.bytes for log in logs for file in log.files)
+
+
+def _total(run: dict[str, Any]) -> float:
+    """Seconds of a whole run, the sources' intake included."""
+    return float(run["intake"]["seconds"] + sum(model["seconds"] for model in run["models"].values()))
 
 
 def _medians(runs: list[dict[str, float]]) -> dict[str, float]:

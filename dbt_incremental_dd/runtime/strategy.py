@@ -139,6 +139,11 @@ def stamp(current: StoredModel, given: tuple[InputSnapshot, ...], t1: Time) -> T
     return max([t1, current.last + 1, *(item.up_to for item in given)])
 
 
+def position_of(given: tuple[InputSnapshot, ...], t1: Time) -> Position:
+    """Where a model stands that shows the moment ``t1`` of these inputs."""
+    return Position(t1, {item.name: item.up_to for item in given})
+
+
 def current_of(run: RunContext, request: ModelRequest) -> StoredModel:
     """Raises StateError where what is stored is damaged; with a full refresh it is removed instead."""
     place = run.storage.collection(request.name)

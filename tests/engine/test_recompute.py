@@ -19,7 +19,7 @@ from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.state import OutputState
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate, Get, Order
-from dbt_incremental_dd.runtime import model
+from dbt_incremental_dd.runtime import work
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.recompute import can_recompute, has_ties
 from dbt_incremental_dd.runtime.request import Strategy
@@ -188,7 +188,7 @@ def test_a_query_that_spark_does_not_answer_is_built_by_its_plan_and_not_tried_a
     world.step()
     forced.only = "recompute"
     failing = lambda *_: _failing(spark)  # noqa: E731
-    monkeypatch.setattr(model, "recomputed", failing)
+    monkeypatch.setattr(work, "recomputed", failing)
     world.insert("a", some_rows(random.Random(3), 2))
     assert world.step()["m"].strategy == "rebuild"
     world.check()

@@ -134,7 +134,7 @@ def test_a_rebuild_over_an_emptied_input_forgets_what_was_stored(world: World) -
 
 def test_state_beyond_the_output_is_taken_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that dies between its operators' commits and its output's leaves nothing that the next one counts twice."""
-    from dbt_incremental_dd.runtime import model
+    from dbt_incremental_dd.runtime import work
 
     rng = random.Random(9)
     world.step()
@@ -142,7 +142,7 @@ def test_state_beyond_the_output_is_taken_back(world: World, monkeypatch: pytest
     world.insert("a", [row_a(rng) for _ in range(5)])
     versions = _inner_versions(world)
     with monkeypatch.context() as patch:
-        patch.setattr(model._Work, "_commit", _dies)
+        patch.setattr(work.Work, "_commit", _dies)
         with pytest.raises(KeyboardInterrupt):
             world.step()
     assert _inner_versions(world) > versions, "the operators had committed"

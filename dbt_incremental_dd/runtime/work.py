@@ -1,0 +1,230 @@
+"""Computing one model's change by the strategy that was chosen, and committing it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.render.context import Context, InputInterval
+from dbt_incremental_dd.render.inner import InnerTraces
+from dbt_incremental_dd.render.renderer import Renderer
+from dbt_incremental_dd.runtime.agreement import hold_batch
+from dbt_incremental_dd.runtime.costs import Costs
+from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
+from dbt_incremental_dd.runtime.output import WrittenBatch, output_delta, stored_names, write_batch
+from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_recompute_next, recomputed
+from dbt_incremental_dd.runtime.relation import is_published, publish
+from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
+from dbt_incremental_dd.runtime.stored_plan import Compiled
+from dbt_incremental_dd.runtime.strategy import InputSnapshot, StoredModel, position_of, stamp
+from dbt_incremental_dd.trace.columns import visible_schema
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.progress import progress
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.runtime.run_context import RunContext
+
+_PATIENCE = 5.0
+"""Seconds that a recursion's delta has in any case."""
+
+
+class Work:
+    """One model's change: what is there (``current``), what its inputs have (``given``), and the moment that it will
+    show. ``order``: the columns by which its files are sorted."""
+
+    def __init__(
+        self,
+        run: RunContext,
+        request: ModelRequest,
+        current: StoredModel,
+        given: tuple[InputSnapshot, ...],
+        compiled: Compiled,
+        t1: Time,
+        order: tuple[str, ...],
+    ) -> None:
+        self._run = run
+        self._request = request
+        self._current = current
+        self._given = given
+        self._compiled = compiled
+        self._t1 = t1
+        self._order = order
+        self._at = stamp(current, given, t1)
+        self._started = time.monotonic()
+        self._fails_as_one = False
+
+    def do(self, strategy: Strategy, *, afresh: bool = False, fails_as_one: bool = False) -> Outcome:
+        """Renders by that strategy, commits, and publishes the relations; tells how it goes where that takes long.
+
+        ``afresh``: nothing that is stored of the model is read, and its history is dropped. ``fails_as_one``: Spark
+        does not answer the query as one.
+        """
+        run, name = self._run, self._request.name
+        self._started, self._fails_as_one = time.monotonic() - run.session.waited, fails_as_one
+        with progress(run.storage, self._current.place.uri, f"{name}, {strategy}", run.report):
+            return self._do(strategy, afresh=afresh)
+
+    def _do(self, strategy: Strategy, *, afresh: bool) -> Outcome:
+        run = self._run
+        context = self._context(anew=strategy != "delta")
+        try:
+            rows = self._rows(context, strategy)
+            same_columns = self._current.log is not None and self._same_columns(self._current.log)
+            subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
+            delta = output_delta(context, self._compiled, rows, subtract=subtract)
+            beside_stored = strategy == "delta" or subtract
+            batch = write_batch(
+                context,
+                self._current.place,
+                self._compiled.schema,
+                delta=delta,
+                t=self._at,
+                arranged_by=self._order,
+                former=self._current.manifest.rows if beside_stored else None,
+            )
+            hold_batch(
+                run,
+                self._request,
+                self._current,
+                schema=self._compiled.schema,
+                change=delta.change,
+                batch=batch,
+                beside_stored=beside_stored,
+            )
+            self._started += context.once_seconds
+            reached("model: written")
+            log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
+            reached("model: committed")
+        finally:
+            context.workspace.close()
+        self._publish(log, batch)
+        reached("model: published")
+        if batch.files:
+            run.forget(log)
+        return Outcome(
+            self._request.name,
+            strategy,
+            self._at,
+            rows_added=batch.added,
+            rows_removed=batch.removed,
+            input_rows=self._input_rows(strategy),
+            fallbacks=self._compiled.plan.fallbacks,
+            notes=tuple(self._notes(strategy)),
+        )
+
+    def _rows(self, context: Context, strategy: Strategy) -> Relation | None:
+        plan = self._compiled.plan
+        if strategy != "recompute":
+            return Renderer(context, plan.root).run()
+        inputs = {item.key: Input(item.name, item.schema) for item in self._given}
+        return recomputed(context, self._request.query, inputs, plan)
+
+    def _notes(self, strategy: Strategy) -> Iterator[str]:
+        """What the user should change for runs to do less."""
+        yield from hints(self._request.name, self._compiled.plan)
+        if strategy == "rebuild" and self._current.manifest.fingerprint != self._compiled.fingerprint:
+            told = of_the_invocation(self._current.manifest.sql, self._request.sql, self._run.invocation)
+            if told:
+                yield told
+
+    def _context(self, *, anew: bool) -> Context:
+        report = self._run.report
+        workspace = Workspace(self._run.session, self._run.storage)
+        inner = InnerTraces(workspace, self._current.place, self._current.manifest.inner, fresh=anew, report=report)
+        output = None if self._current.log is None else (self._current.log, self._compiled.schema)
+        return Context(
+            workspace,
+            BEGINNING if anew else self._current.position.as_of,
+            self._t1,
+            at=self._at,
+            inputs={
+                item.name: InputInterval(item.log, item.schema, BEGINNING if anew else item.read, item.up_to)
+                for item in self._given
+            },
+            output=output,
+            inner=inner,
+            report=report,
+            recursion_limit=self._request.config.recursion_limit,
+            allowance=math.inf if anew else self._allowance(),
+        )
+
+    def _allowance(self) -> float:
+        """What a build would take, as far as that is known, and a few seconds at least."""
+        total = sum(item.updates for item in self._given)
+        build = Costs.of(self._current.manifest).build(total)
+        return math.inf if build is None else max(build, _PATIENCE)
+
+    def _same_columns(self, log: Log) -> bool:
+        return self._current.is_built and visible_schema(self._current.manifest, log) == self._compiled.schema
+
+    def _commit(self, batch: WrittenBatch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> Log:
+        place = self._current.place
+        stored = stored_names(self._compiled.schema)
+        log = self._current.log or place.create(stored)
+        manifest = place.write_manifest(self._manifest(batch, inner, strategy, reset=reset))
+        since = self._at if reset else None
+        commit = Commit(
+            add=batch.files,
+            upper=self._at + 1,
+            since=since,
+            manifest=manifest,
+            schema=stored if reset else None,
+            replace_all=reset,
+        )
+        committed = log.commit(commit)
+        self._run.note(self._at)
+        return committed
+
+    def _manifest(
+        self, batch: WrittenBatch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool
+    ) -> ModelManifest:
+        request, compiled, before = self._request, self._compiled, self._current.manifest
+        contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
+        seconds = time.monotonic() - self._run.session.waited - self._started
+        return ModelManifest(
+            schema=compiled.schema,
+            rows=rows_after(None if reset else before, batch.added, batch.removed),
+            change=RecordedChange(strategy, input_rows, batch.added, batch.removed, round(seconds, 3)),
+            retain_history=request.config.retain_history,
+            inner=inner,
+            sorted_by=self._order,
+            fingerprint=compiled.fingerprint,
+            relation=request.relation,
+            sql=request.sql,
+            inputs={item.key: item.name for item in self._given},
+            position=position_of(self._given, self._t1).stored(self._at),
+            temporal=plan.is_temporal,
+            can_recompute=may_recompute_next(compiled, before, fails_as_one=self._fails_as_one),
+            has_ties=has_ties(plan),
+            behind=leaves_behind(strategy, plan),
+            fallbacks=plan.fallbacks,
+            unique_id=request.unique_id,
+            runs=self._runs(strategy, seconds),
+            contract=contract.text if contract else "",
+        )
+
+    def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:
+        total = sum(item.updates for item in self._given)
+        return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
+
+    def _publish(self, log: Log, batch: WrittenBatch) -> None:
+        """Where nothing of the output changed its relations stay as they are."""
+        place, relation, schema = self._current.place, self._request.relation, self._compiled.schema
+        anew = self._current.manifest.relation != relation or not self._same_columns(log)
+        description = self._request.config.description
+        if anew or batch.files or not is_published(place, relation, log, schema, description):
+            publish(self._run.catalog, place, relation, log, schema, anew=anew, description=description)
+
+    def _input_rows(self, strategy: Strategy) -> int:
+        if strategy != "delta":
+            return sum(item.updates for item in self._given)
+        return sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in self._given)
