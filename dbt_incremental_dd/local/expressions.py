@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, VOID, Decimal, Struct
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, VOID, Decimal, Struct, Type
 from dbt_incremental_dd.local import arithmetic, comparing, functions
 from dbt_incremental_dd.local.casts import cast, type_of
 from dbt_incremental_dd.local.coercion import common_type, is_comparable, shortest, widened
@@ -62,7 +62,7 @@ _DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _LIKE: dict[type[exp.Expr], Callable[..., Value]] = {exp.Like: patterns.like, exp.ILike: patterns.ilike}
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Escape, *_LIKE, *_DISTINCT, *_COMPARISONS)
 _SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *_LOGIC} - {exp.Escape, *_LIKE}
-_TEXT = "dd_text"
+_TEXT, _TYPE = "dd_text", "dd_type"
 
 
 def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
@@ -104,6 +104,14 @@ def _printed(tree: exp.Expr) -> Expr:
     found = tree.meta.get(_TEXT)
     if not isinstance(found, Expr):
         found = tree.meta[_TEXT] = Expr.of(tree)
+    return found
+
+
+def _cast_type(tree: exp.Cast) -> Type:
+    """The type that a CAST is to, kept with it."""
+    found = tree.meta.get(_TYPE)
+    if not isinstance(found, Type):
+        found = tree.meta[_TYPE] = type_of(tree.args["to"].sql(dialect="spark"))
     return found
 
 
@@ -156,8 +164,8 @@ class _Evaluation:
         """Of what has a syntax of its own, and of calls."""
         match tree:
             case exp.Cast() if not tree.args.get("format"):
-                type, is_tried = type_of(tree.args["to"].sql(dialect="spark")), bool(tree.args.get("safe"))
-                return cast(self.value(tree.this), type, self._zone, wraps=not is_tried)
+                is_tried = bool(tree.args.get("safe"))
+                return cast(self.value(tree.this), _cast_type(tree), self._zone, wraps=not is_tried)
             case exp.Case():
                 branches = [(branch.this, branch.args["true"]) for branch in tree.args["ifs"]]
                 if tree.this is not None:

@@ -70,55 +70,71 @@ class Expr:
 
     def substitute(self, by: Mapping[str, Expr]) -> Expr:
         """The expression with columns replaced by expressions."""
-        if not any(id in by for id in self.refs):
-            return self
-        tree = self.tree.copy()
-        for column in list(_columns(tree)):
-            if _id(column) not in by:
-                continue
-            value: exp.Expr = by[_id(column)].tree.copy()
-            if not isinstance(value, exp.Column):
-                value = exp.paren(value, copy=False)
-            for field in column.parts[1:]:
-                value = exp.Dot(this=value, expression=field.copy())
-            if column is tree:
-                return Expr.of(value)
-            column.replace(value)
-        return Expr.of(tree)
+        read = tuple((id, by[id]) for id in sorted(self.refs) if id in by)
+        return _substituted(self, read) if read else self
 
     def conjuncts(self) -> tuple[Expr, ...]:
         """The operands of a top-level AND chain. What all branches of an OR have in common stands before the OR."""
-        tree = self.tree
-        if isinstance(tree, exp.Paren):
-            return Expr.of(tree.this).conjuncts()
-        if isinstance(tree, exp.And):
-            return Expr.of(tree.left).conjuncts() + Expr.of(tree.right).conjuncts()
-        return self._factored() if isinstance(tree, exp.Or) else (self,)
-
-    def _factored(self) -> tuple[Expr, ...]:
-        """``(a AND b) OR (a AND c)`` as ``a`` and ``b OR c``: the same for true, false and unknown."""
-        branches = [Expr.of(branch).conjuncts() for branch in self.tree.flatten()]
-        common = tuple(c for c in branches[0] if all(c in branch for branch in branches[1:]))
-        rest = [[c.sql for c in branch if c not in common] for branch in branches]
-        if not common or not all(rest):
-            return common or (self,)
-        either = " OR ".join("(" + " AND ".join(f"({sql})" for sql in branch) + ")" for branch in rest)
-        return (*common, Expr(either))
+        return _conjuncts(self)
 
     def equality_sides(self) -> tuple[Expr, Expr, bool] | None:
         """Both sides of ``a = b`` (False) or ``a <=> b`` (True, NULLs are equal); None for anything else."""
-        tree = self.tree
-        while isinstance(tree, exp.Paren):
-            tree = tree.this
-        if isinstance(tree, exp.EQ | exp.NullSafeEQ):
-            return Expr.of(tree.left), Expr.of(tree.right), isinstance(tree, exp.NullSafeEQ)
-        return None
+        return _equality_sides(self)
+
+
+# To parse or print an expression takes longer than to evaluate it for a few rows.
 
 
 @lru_cache(maxsize=4096)
 def _parsed(sql: str) -> exp.Expr:
-    """To parse an expression takes longer than to evaluate it for a few rows."""
     return sqlglot.parse_one(sql, dialect=VerbatimSpark)
+
+
+@lru_cache(maxsize=4096)
+def _substituted(expr: Expr, by: tuple[tuple[str, Expr], ...]) -> Expr:
+    values = dict(by)
+    tree = expr.tree.copy()
+    for column in list(_columns(tree)):
+        if _id(column) not in values:
+            continue
+        value: exp.Expr = values[_id(column)].tree.copy()
+        if not isinstance(value, exp.Column):
+            value = exp.paren(value, copy=False)
+        for field in column.parts[1:]:
+            value = exp.Dot(this=value, expression=field.copy())
+        if column is tree:
+            return Expr.of(value)
+        column.replace(value)
+    return Expr.of(tree)
+
+
+@lru_cache(maxsize=4096)
+def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    tree = expr.tree
+    if isinstance(tree, exp.Paren):
+        return Expr.of(tree.this).conjuncts()
+    if isinstance(tree, exp.And):
+        return Expr.of(tree.left).conjuncts() + Expr.of(tree.right).conjuncts()
+    return _factored(expr) if isinstance(tree, exp.Or) else (expr,)
+
+
+def _factored(expr: Expr) -> tuple[Expr, ...]:
+    """``(a AND b) OR (a AND c)`` as ``a`` and ``b OR c``: the same for true, false and unknown."""
+    branches = [Expr.of(branch).conjuncts() for branch in expr.tree.flatten()]
+    common = tuple(c for c in branches[0] if all(c in branch for branch in branches[1:]))
+    rest = [[c.sql for c in branch if c not in common] for branch in branches]
+    if not common or not all(rest):
+        return common or (expr,)
+    either = " OR ".join("(" + " AND ".join(f"({sql})" for sql in branch) + ")" for branch in rest)
+    return (*common, Expr(either))
+
+
+@lru_cache(maxsize=4096)
+def _equality_sides(expr: Expr) -> tuple[Expr, Expr, bool] | None:
+    tree = expr.tree.unnest()
+    if isinstance(tree, exp.EQ | exp.NullSafeEQ):
+        return Expr.of(tree.left), Expr.of(tree.right), isinstance(tree, exp.NullSafeEQ)
+    return None
 
 
 def references(exprs: Iterable[Expr]) -> frozenset[str]:
