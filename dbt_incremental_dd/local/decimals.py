@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -19,25 +18,24 @@ from dbt_incremental_dd.local.coercion import (
     rescaled,
     whole_digits,
 )
+from dbt_incremental_dd.local.units import by_units, half_up
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import rows_of
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _QUOTIENT_SCALE = 39
 """Digits after the point that Spark's division of decimals keeps before it rounds to its type."""
-_DIVIDED_ROWS = 10_000
-"""Divisions are done one by one."""
 _EXACT = decimal.Context(prec=100)
 
 
 def cast(value: Value, type: Decimal) -> Value:
     """An integer or a decimal in another decimal type; it loses digits by rounding half up."""
-    if type.scale < as_decimal(value.type).scale:
-        if _largest(value) == 0:
-            return Value(pc.cast(value.data, arrow_type(type)), type)
-        unit = 10**type.scale
-        return _by_one(lambda number: _half_up(number * unit), type, value)
-    return Value(rescaled(value, type), type)
+    source = as_decimal(value.type)
+    if type.scale >= source.scale:
+        return Value(rescaled(value, type), type)
+    if source.precision < MOST_DIGITS:  # rounding up may take a digit more
+        return round_to(value, type.scale, "half_towards_infinity", type)
+    unit = 10 ** (source.scale - type.scale)
+    return by_units(lambda x: half_up(x, unit), type, value)
 
 
 def add(one: Value, other: Value) -> Value:
@@ -54,14 +52,12 @@ def multiply(one: Value, other: Value) -> Value:
     exact = a.scale + b.scale
     type = adjusted(a.precision + b.precision + 1, exact)
     if type.scale == exact:
-        factors = _shortened(one), _shortened(other)
-        return Value(pc.cast(pc.multiply(*factors), arrow_type(type)), type)
+        return _operated(pc.multiply, one, other, a.precision + b.precision + 1, type)
     nothing, factor = (one, other) if _largest(one) == 0 else (other, one)
     if _largest(nothing) == 0 and not isinstance(nothing.data, pa.Scalar):
         zeros = pc.if_else(pc.is_null(factor.data), None, _shortened(nothing))
         return Value(pc.cast(zeros, arrow_type(type)), type)
-    unit = 10**type.scale
-    return _by_one(lambda a, b: _half_up(_to_digits(a * b) * unit), type, one, other)
+    return by_units(lambda x, y: half_up(_to_digits(x * y), 10 ** (exact - type.scale)), type, one, other)
 
 
 def divide(one: Value, other: Value) -> Value:
@@ -69,7 +65,12 @@ def divide(one: Value, other: Value) -> Value:
     a, b = as_decimal(one.type), as_decimal(other.type)
     digits = max(6, a.scale + b.precision + 1)
     type = adjusted(a.precision - a.scale + b.scale + digits, digits)
-    return _by_one(lambda a, b: _quotient(a, b, type.scale), type, one, other)
+    unit, last = 10 ** (_QUOTIENT_SCALE + b.scale - a.scale), 10 ** (_QUOTIENT_SCALE - type.scale)
+
+    def quotient(x: int, y: int) -> int | None:
+        return half_up(half_up(x * unit if y > 0 else -x * unit, abs(y)), last) if y else None
+
+    return by_units(quotient, type, one, other)
 
 
 def remainder(one: Value, other: Value) -> Value:
@@ -80,12 +81,25 @@ def remainder(one: Value, other: Value) -> Value:
     constant = other.data.as_py() if isinstance(other.data, pa.Scalar) else None
     if constant is not None and _largest(one) < abs(constant) and one.type not in INTEGERS:
         return Value(rescaled(one, type), type)
-    return _by_one(lambda a, b: _units(_rest(a, b), type.scale), type, one, other)
+    x_unit, y_unit = 10 ** (scale - a.scale), 10 ** (scale - b.scale)
+
+    def rest(x: int, y: int) -> int | None:
+        found = abs(x * x_unit) % abs(y * y_unit) if y else None
+        return found if found is None or x >= 0 else -found
+
+    return by_units(rest, type, one, other)
 
 
 def whole_quotient(one: Value, other: Value) -> Value:
     """``one DIV other``, towards zero; none by zero."""
-    found = _by_one(lambda a, b: int(a / b) if b else None, Decimal(MOST_DIGITS, 0), one, other)
+    a, b = as_decimal(one.type), as_decimal(other.type)
+    x_unit, y_unit = 10 ** max(b.scale - a.scale, 0), 10 ** max(a.scale - b.scale, 0)
+
+    def quotient(x: int, y: int) -> int | None:
+        found = abs(x * x_unit) // abs(y * y_unit) if y else None
+        return found if found is None or (x < 0) == (y < 0) else -found
+
+    found = by_units(quotient, Decimal(MOST_DIGITS, 0), one, other)
     return Value(pc.cast(found.data, pa.int64()), LONG)
 
 
@@ -101,8 +115,18 @@ def _sum(operate: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
     type = adjusted(whole_digits(a, b) + scale + 1, scale)
     if type.scale < scale:
         raise NotExact
-    found = operate(_shortened(one), _shortened(other))
-    return Value(pc.cast(found, arrow_type(type)), type)
+    return _operated(operate, one, other, whole_digits(a, b) + scale + 1, type)
+
+
+def _operated(operate: Callable[[Any, Any], Any], one: Value, other: Value, digits: int, type: Decimal) -> Value:
+    """By Arrow, whose result has so many digits."""
+    fit = _as_it_is if digits <= MOST_DIGITS else _shortened
+    found = operate(fit(one), fit(other))
+    return Value(found if found.type == arrow_type(type) else pc.cast(found, arrow_type(type)), type)
+
+
+def _as_it_is(value: Value) -> pa.ChunkedArray | pa.Scalar:
+    return value.data if isinstance(value.type, Decimal) else rescaled(value, as_decimal(value.type))
 
 
 def _largest(value: Value) -> decimal.Decimal:
@@ -119,46 +143,7 @@ def _shortened(value: Value) -> pa.ChunkedArray | pa.Scalar:
     return rescaled(value, Decimal(max(digits, scale, 1), scale))
 
 
-def _to_digits(number: Fraction) -> Fraction:
+def _to_digits(units: int) -> int:
     """As Spark multiplies: rounded to as many digits as its arithmetic has, before its type's."""
-    if not number:
-        return number
-    exact = _EXACT.divide(decimal.Decimal(number.numerator), decimal.Decimal(number.denominator))
-    return Fraction(decimal.Context(prec=MOST_DIGITS + 1, rounding=decimal.ROUND_HALF_UP).plus(exact))
-
-
-def _by_one(operate: Callable[..., int | None], type: Decimal, *values: Value) -> Value:
-    """Decimals computed one by one: ``operate`` gives the number of units of the type's last digit, or NULL."""
-    rows = rows_of(*values)
-    if rows > _DIVIDED_ROWS:
-        raise NotExact
-    columns = [
-        [value.data.as_py()] * rows if isinstance(value.data, pa.Scalar) else value.data.to_pylist() for value in values
-    ]
-    found = []
-    for row in zip(*columns, strict=True):
-        units = None if None in row else operate(*map(Fraction, row))
-        if units is not None and abs(units) >= 10**type.precision:
-            raise NotExact
-        found.append(None if units is None else _EXACT.scaleb(decimal.Decimal(units), -type.scale))
-    return Value(pa.chunked_array([pa.array(found, arrow_type(type))]), type)
-
-
-def _quotient(one: Fraction, other: Fraction, scale: int) -> int | None:
-    """As Spark divides: rounded to the digits that its division keeps, and then to the type's."""
-    if not other:
-        return None
-    return _half_up(Fraction(_half_up(one / other * 10**_QUOTIENT_SCALE), 10 ** (_QUOTIENT_SCALE - scale)))
-
-
-def _rest(one: Fraction, other: Fraction) -> Fraction | None:
-    return one - other * int(one / other) if other else None
-
-
-def _units(number: Fraction | None, scale: int) -> int | None:
-    return None if number is None else int(number * 10**scale)
-
-
-def _half_up(number: Fraction) -> int:
-    units = (2 * abs(number.numerator) + number.denominator) // (2 * number.denominator)
-    return units if number >= 0 else -units
+    surplus: int = 10 ** max(len(str(abs(units))) - MOST_DIGITS - 1, 0)
+    return half_up(units, surplus) * surplus

@@ -62,7 +62,7 @@ _DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _LIKE: dict[type[exp.Expr], Callable[..., Value]] = {exp.Like: patterns.like, exp.ILike: patterns.ilike}
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Escape, *_LIKE, *_DISTINCT, *_COMPARISONS)
 _SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *_LOGIC} - {exp.Escape, *_LIKE}
-_TEXT, _TYPE = "dd_text", "dd_type"
+_TEXT, _TYPE, _FAILS = "dd_text", "dd_type", "dd_fails"
 
 
 def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
@@ -73,11 +73,24 @@ def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray
 
 def evaluate(rows: Table, expr: Expr, constants: Constants) -> Value:
     """The expression's value for each row, a column of its type. Raises NotExact."""
-    with _giving_up(expr):
-        found = _Evaluation.of(rows, constants).value(expr.tree)
-    if value_type(found.type) is None:
-        raise NotExact(f"{expr.sql} is a {found.type}")
-    return Value(repeated(found, rows.num_rows), found.type)
+    return Evaluation(rows, constants).of(expr)
+
+
+class Evaluation:
+    """Of several expressions over the same rows: what they have in common is computed once."""
+
+    def __init__(self, rows: Table, constants: Constants) -> None:
+        """Raises NotExact, as all of these do."""
+        self._rows = rows.num_rows
+        self._values = _Evaluation.of(rows, constants)
+
+    def of(self, expr: Expr) -> Value:
+        """The expression's value for each row, a column of its type."""
+        with _giving_up(expr):
+            found = self._values.value(expr.tree)
+        if value_type(found.type) is None:
+            raise NotExact(f"{expr.sql} is a {found.type}")
+        return Value(repeated(found, self._rows), found.type)
 
 
 def constant(expr: Expr, literals: Constants) -> Value:
@@ -123,6 +136,8 @@ class _Evaluation:
         self._table = table
         self._schema = schema
         self._types = {column.name: column.type for column in schema}
+        self._known: dict[str, Value] = {}
+        """What has been computed, by its text."""
 
     @staticmethod
     def of(rows: Table, constants: Constants) -> _Evaluation:
@@ -145,7 +160,10 @@ class _Evaluation:
         expr = _printed(tree)
         if not expr.refs:
             return self._constants.value_of(expr.sql)
-        return self._computed(tree, kind)
+        found = self._known.get(expr.sql)
+        if found is None:
+            found = self._known[expr.sql] = self._computed(tree, kind)
+        return found
 
     def _computed(self, tree: exp.Expr, kind: type[exp.Expr]) -> Value:
         """Of the values of its operands."""
@@ -272,12 +290,16 @@ class _Evaluation:
         places, left, parts = row_numbers(self._table.num_rows), self, []
         for condition, value in branches:
             holds = pc.fill_null(left.truth(condition), False)
-            parts.append((places.filter(flat(holds)), left._only(holds).value(value)))
-            places, left = places.filter(pc.invert(flat(holds))), left._only(pc.invert(holds))
+            inside, outside = left._split(holds)
+            parts.append((places.filter(flat(holds)), inside.value(value)))
+            places, left = places.filter(pc.invert(flat(holds))), outside
         parts.append((places, left.value(default) if default else Value(pa.scalar(None), VOID)))
         type = common_type([value.type for _, value in parts])
-        pieces = [flat(repeated(widened(value, type), len(where))) for where, value in parts]
-        order = pc.sort_indices(pa.concat_arrays([where for where, _ in parts]))
+        present = [part for part in parts if len(part[0])] or parts[:1]
+        if len(present) == 1:
+            return Value(self._whole(widened(present[0][1], type)), type)
+        pieces = [flat(repeated(widened(value, type), len(where))) for where, value in present]
+        order = pc.sort_indices(pa.concat_arrays([where for where, _ in present]))
         return Value(pa.chunked_array([pa.concat_arrays(pieces).take(order)]), type)
 
     def _chosen(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
@@ -292,8 +314,18 @@ class _Evaluation:
             found = pc.if_else(pc.fill_null(self.truth(condition), False), value, found)
         return Value(found, type)
 
-    def _only(self, mask: pa.ChunkedArray) -> _Evaluation:
-        return _Evaluation(self._constants, self._table.filter(mask), self._schema)
+    def _split(self, holds: pa.ChunkedArray) -> tuple[_Evaluation, _Evaluation]:
+        """Over the rows for which the condition holds, and over the others."""
+        number = pc.sum(holds).as_py() or 0
+        nothing = self._over(self._table.slice(0, 0))
+        if number == len(holds):
+            return self, nothing
+        if not number:
+            return nothing, self
+        return self._over(self._table.filter(holds)), self._over(self._table.filter(pc.invert(holds)))
+
+    def _over(self, table: pa.Table) -> _Evaluation:
+        return _Evaluation(self._constants, table, self._schema)
 
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
         if name == "if" and len(arguments) == 3:
@@ -338,7 +370,7 @@ class _OfLiterals(_Evaluation):
     def _of_all(self, constant: Value) -> Value:
         return Value(repeated(constant, 1), constant.type)
 
-    def _only(self, mask: pa.ChunkedArray) -> _Evaluation:
+    def _over(self, table: pa.Table) -> _Evaluation:
         raise NotExact("a literal is one of all rows")
 
 
@@ -352,5 +384,8 @@ def _field(value: Value, name: str) -> Value:
 
 
 def _cannot_fail(tree: exp.Expr) -> bool:
-    """Whether no value of any row makes the expression an error."""
-    return all(type(node) in _SAFE for node in tree.walk())
+    """Whether no value of any row makes the expression an error; kept with it."""
+    found = tree.meta.get(_FAILS)
+    if found is None:
+        found = tree.meta[_FAILS] = any(type(node) not in _SAFE for node in tree.walk())
+    return not found

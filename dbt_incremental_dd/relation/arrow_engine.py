@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.types import LONG, Struct
 from dbt_incremental_dd.differential.join import Equality
-from dbt_incremental_dd.local.expressions import evaluate, truth
+from dbt_incremental_dd.local.expressions import Evaluation, evaluate, truth
 from dbt_incremental_dd.local.generators import generated
 from dbt_incremental_dd.local.grouping import Measured, grouped
 from dbt_incremental_dd.local.joining import joined
@@ -38,13 +38,12 @@ class ArrowEngine:
         return rows.select(pairs)
 
     def map(self, rows: Table, outputs: Outputs) -> Table:
-        values = {name: self._value(rows, expr) for name, expr in outputs}
-        schema = Schema(tuple(Column(name, value.type) for name, value in values.items()))
-        return Table(pa.table({name: value.data for name, value in values.items()}), schema)
+        values = self._values(rows, outputs)
+        schema = Schema(tuple(Column(name, value.type) for name, value in values))
+        return Table(pa.table({name: value.data for name, value in values}), schema)
 
     def extend(self, rows: Table, outputs: Outputs) -> Table:
-        values = [(name, self._value(rows, expr)) for name, expr in outputs]
-        return rows.with_columns([(name, value.data, value.type) for name, value in values])
+        return rows.with_columns([(name, value.data, value.type) for name, value in self._values(rows, outputs)])
 
     def filter(self, rows: Table, predicate: Expr) -> Table:
         return rows.filter(truth(rows, predicate, self._constants))
@@ -59,9 +58,8 @@ class ArrowEngine:
         return consolidate(rows, diffs)
 
     def group_by(self, rows: Table, keys: Sequence[str], measures: Sequence[Measure]) -> Table:
-        found = [
-            Measured(m.name, m.function, evaluate(rows, m.value, self._constants), type_of(m.dtype)) for m in measures
-        ]
+        values = Evaluation(rows, self._constants)
+        found = [Measured(m.name, m.function, values.of(m.value), type_of(m.dtype)) for m in measures]
         return grouped(rows, keys, found)
 
     def join(
@@ -111,7 +109,7 @@ class ArrowEngine:
     def unpivot(self, rows: Table, branches: Sequence[Branch]) -> Table:
         parts = []
         for branch in branches:
-            diffs = self._value(rows, branch.diff)
+            ((_, diffs),) = self._values(rows, [(DIFF, branch.diff)])
             part = rows.select(branch.columns).arrow.append_column(DIFF, diffs.data.cast(pa.int64()))
             parts.append(part.filter(pc.not_equal(part[DIFF], 0)))
         schema = Schema((*rows.select(branches[0].columns).schema.columns, DIFF_COLUMN))
@@ -149,15 +147,24 @@ class ArrowEngine:
     def first(self, rows: Table, order: Sequence[Order], count: int) -> Table:
         return rows.replaced(in_order(rows, order).arrow.slice(0, count))
 
-    def _value(self, rows: Table, expr: Expr) -> Value:
-        """A column as it is, whatever its type; else what Arrow evaluates."""
-        try:
-            name = expr.as_column
-        except SqlglotError as error:
-            raise NotExact(f"{expr.sql}: {error}") from error
-        if name is not None and name in rows.schema.names:
-            return Value(rows.arrow[name], rows.type(name))
-        return evaluate(rows, expr, self._constants)
+    def _values(self, rows: Table, outputs: Outputs) -> list[tuple[str, Value]]:
+        """Columns as they are, whatever their types; else what Arrow evaluates."""
+        names, values, found = rows.schema.names, None, []
+        for name, expr in outputs:
+            source = _column_of(expr)
+            if source is not None and source in names:
+                found.append((name, Value(rows.arrow[source], rows.type(source))))
+                continue
+            values = values or Evaluation(rows, self._constants)
+            found.append((name, values.of(expr)))
+        return found
+
+
+def _column_of(expr: Expr) -> str | None:
+    try:
+        return expr.as_column
+    except SqlglotError as error:
+        raise NotExact(f"{expr.sql}: {error}") from error
 
 
 def _without(rows: Table, names: Sequence[str]) -> Table:
