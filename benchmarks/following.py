@@ -94,7 +94,7 @@ class View:
 
     def _commit(self, ids: range, totals: list[int], diffs: list[int]) -> int:
         from dbt_incremental_dd.core.time import now
-        from dbt_incremental_dd.trace.log import Commit
+        from dbt_incremental_dd.trace.commit import Commit
         from dbt_incremental_dd.trace.write import write_arrow
 
         log = self.place.log()

@@ -40,8 +40,8 @@ from dbt_incremental_dd.runtime import compile
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct
 from dbt_incremental_dd.trace.write import write_arrow
 

@@ -18,12 +18,13 @@ from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation
 from dbt_incremental_dd.runtime.shown import was_published
 from dbt_incremental_dd.trace.columns import visible_schema
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.holds import Hold, Holds, holds, holds_of_readers, movable
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
-from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.log import Log, total_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -33,8 +33,8 @@ from dbt_incremental_dd.runtime.strategy import (
 from dbt_incremental_dd.runtime.syntax import told_by_spark
 from dbt_incremental_dd.runtime.work import Work
 from dbt_incremental_dd.trace.columns import visible_schema
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.lock import writing
-from dbt_incremental_dd.trace.log import Commit
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext

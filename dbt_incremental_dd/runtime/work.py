@@ -26,8 +26,9 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.strategy import InputSnapshot, StoredModel, position_of, stamp
 from dbt_incremental_dd.trace.columns import visible_schema
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:

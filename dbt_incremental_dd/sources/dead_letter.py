@@ -15,8 +15,8 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import CORRUPT, FILE, localized, some
 from dbt_incremental_dd.sources.spec import SourceSpec
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import CollectionStore
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 
 _NOTHING = {False: ("",), True: ("", "null")}

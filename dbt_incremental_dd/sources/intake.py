@@ -32,11 +32,12 @@ from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.columns import visible_schema
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
-from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.managed_frontier import declared
 from dbt_incremental_dd.trace.progress import progress
 

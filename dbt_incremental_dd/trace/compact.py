@@ -16,10 +16,11 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, is_ordered, is_readable
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.merge import merged
 from dbt_incremental_dd.trace.spark_reader import consolidate, quoted, updates
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark

@@ -14,8 +14,8 @@ from typing import Any
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.trace.commit import SINCE, UPPER
 from dbt_incremental_dd.trace.layout import CollectionStore
-from dbt_incremental_dd.trace.log import SINCE, UPPER
 
 _ENTRY = re.compile(r"\d{20}\.json")
 

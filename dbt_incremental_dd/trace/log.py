@@ -11,9 +11,8 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
@@ -27,37 +26,29 @@ from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.trace import entries
-from dbt_incremental_dd.trace.actions import add_action, in_order, live_files
+from dbt_incremental_dd.trace.actions import in_order, live_files
+from dbt_incremental_dd.trace.commit import (
+    MANIFEST,
+    SINCE,
+    TRANSACTIONS,
+    UPPER,
+    Commit,
+    actions_of,
+    properties,
+    transactions,
+)
+from dbt_incremental_dd.trace.entry import entry_lines, write_entry
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log_cache import Known
 from dbt_incremental_dd.trace.tiers import mergeable
 
-UPPER, SINCE, MANIFEST = "dd:upper", "dd:since", "dd:manifest"
-_TRANSACTIONS = (UPPER, SINCE, MANIFEST)
-
 _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
 
 
-@dataclass(frozen=True)
-class Commit:
-    """The contents of one commit. None leaves a frontier or the manifest unchanged.
-
-    ``replace_all`` drops every file and adopts ``schema``, in the same commit.
-    """
-
-    add: tuple[DataFile, ...] = ()
-    remove: tuple[DataFile, ...] = ()
-    upper: Time | None = None
-    since: Time | None = None
-    manifest: int | None = None
-    schema: Schema | None = None
-    replace_all: bool = False
-    changes_data: bool = True
-
-
+_CHECKPOINT = 50
+"""Commits between two checkpoints."""
 _SETTINGS = {
-    # Reading an entry since the last checkpoint takes several requests in object storage.
-    "delta.checkpointInterval": "50",
+    "delta.checkpointInterval": str(_CHECKPOINT),
     # Bounds of all columns, because reads need those of `dd_time`, which is among the last.
     "delta.dataSkippingNumIndexedCols": "-1",
 }
@@ -70,30 +61,41 @@ class Log:
         self,
         name: str,
         uri: str,
-        table: DeltaTable,
+        *,
+        version: int,
+        schema: Schema,
+        files: tuple[DataFile, ...],
+        moved: Mapping[str, int | None],
         options: Mapping[str, str] | None = None,
-        files: tuple[DataFile, ...] | None = None,
-        moved: Mapping[str, int | None] | None = None,
+        table: DeltaTable | None = None,
     ) -> None:
-        """``files``: all live files; ``moved``: the versions of its transactions; if they are known already."""
+        """``moved``: the versions of its transactions; ``table``: the table at this version, if it is open."""
         self.name = name
         self.uri = uri
         self._options = options
-        self._table: DeltaTable | None = table
+        self._table = table
         self._lock = threading.Lock()
-        self.version = int(table.version())
+        self.version = version
         """The Delta table's version."""
-        self.schema = Schema.from_json(table.schema().to_json())
+        self.schema = schema
         """All stored columns, ``dd_time`` and diffs included."""
         self._is_settled = False
         """Whether this process has synced its entry, or will do so with the collection's next commit."""
-        self._moved = moved or {name: _transaction(table, name) for name in _TRANSACTIONS}
-        self.frontiers = Frontiers(since=self._moved[SINCE] or 0, upper=self._moved[UPPER] or 0)
+        self._moved = moved
+        self.frontiers = Frontiers(since=moved[SINCE] or 0, upper=moved[UPPER] or 0)
         """``since`` and ``upper`` as of this version."""
-        self.manifest = self._moved[MANIFEST]
+        self.manifest = moved[MANIFEST]
         """The number of the manifest that belongs to this version."""
-        self.files = live_files(table, self.schema) if files is None else files
+        self.files = files
         """All live files, oldest updates first."""
+
+    @staticmethod
+    def _of(name: str, uri: str, table: DeltaTable, options: Mapping[str, str] | None) -> Log:
+        """The log as a table has it."""
+        schema = Schema.from_json(table.schema().to_json())
+        moved = {name: _transaction(table, name) for name in TRANSACTIONS}
+        files, version = live_files(table, schema), int(table.version())
+        return Log(name, uri, version=version, schema=schema, files=files, moved=moved, options=options, table=table)
 
     @staticmethod
     def load(name: str, uri: str, storage_options: Mapping[str, str] | None = None) -> Log | None:
@@ -103,7 +105,7 @@ class Log:
             return known
         mark = entries.marked(uri)
         try:
-            log = Log(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})), storage_options)
+            log = Log._of(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})), storage_options)
         except TableNotFoundError:
             entries.require_marked(name, uri, -1, BEGINNING, mark)
             return None
@@ -119,11 +121,14 @@ class Log:
 
     @staticmethod
     def load_version(name: str, uri: str, version: int, storage_options: Mapping[str, str] | None = None) -> Log:
-        """An earlier version of the log. Raises StateError if its entries are gone."""
+        """A version of the log. Raises StateError if its entries are gone."""
+        known = _KNOWN.newest(uri, storage_options or {})
+        if known is not None and known.name == name and known.version == version:
+            return known
         try:
             table = DeltaTable(uri, version=version, storage_options=dict(storage_options or {}))
             entries.require_whole(name, uri, version)
-            return Log(name, uri, table, storage_options)
+            return Log._of(name, uri, table, storage_options)
         except (DeltaError, OSError, ValueError) as error:
             raise StateError(f"version {version} of {name} is gone from {uri}: {error}", _REBUILD) from error
 
@@ -131,7 +136,6 @@ class Log:
     def create(name: str, uri: str, schema: Schema, storage_options: Mapping[str, str] | None = None) -> Log:
         """Creates an empty trace of ``schema`` (which includes ``dd_time`` and the diff columns). Returns the existing
         log if another writer came first. Raises StateError if it cannot be written."""
-        start = [Transaction(UPPER, 0), Transaction(SINCE, 0)]
         reached("log: before")
         try:
             create_table_with_add_actions(
@@ -140,7 +144,7 @@ class Log:
                 [],
                 configuration=_settings(uri),
                 storage_options=dict(storage_options or {}),
-                commit_properties=_properties(start),
+                commit_properties=properties(Commit(upper=0, since=0)),
             )
         except (DeltaError, OSError) as error:
             existing = Log.load(name, uri, storage_options)
@@ -184,35 +188,40 @@ class Log:
         wider = None if commit.replace_all else self._with_columns(schema)
         if wider is not None:
             return wider.commit(commit)
-        now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = [
-            add_action(file, schema, changes_data=commit.changes_data, now=now) for file in commit.add
-        ]
-        if not commit.replace_all:
-            actions += [
-                RemoveAction(path=file.path, data_change=commit.changes_data, deletion_timestamp=now, size=file.bytes)
-                for file in commit.remove
-            ]
+        actions = actions_of(commit, schema)
         durable.note(*(f"{self.uri}/{file.path}" for file in commit.add))
         self._settle()
         reached("commit: before")
+        table = None if self._has_written(commit, actions) else self._committed(commit, schema, actions)
+        reached("commit: done")
+        return self._after(commit, table)
+
+    def _has_written(self, commit: Commit, actions: Sequence[AddAction | RemoveAction]) -> bool:
+        """Whether the entry is written without delta-rs, which takes thirty times as long: where the commit is the first
+        after this version, and neither a new schema nor a checkpoint comes with it."""
+        number = self.version + 1
+        if commit.replace_all or is_remote(self.uri) or (number + 1) % _CHECKPOINT == 0:
+            return False
+        return write_entry(self.uri, number, entry_lines(actions, properties(commit, actions)))
+
+    def _committed(self, commit: Commit, schema: Schema, actions: Sequence[AddAction | RemoveAction]) -> DeltaTable:
+        """The table after the commit, by delta-rs: on top of other writers' commits if these do not conflict."""
         with self._lock:
             table = self._open()
             try:
                 table.create_write_transaction(
-                    actions,
+                    list(actions),
                     "overwrite" if commit.replace_all else "append",
                     DeltaSchema.from_json((schema if commit.replace_all else self.schema).to_json()),
-                    commit_properties=_properties(_transactions(commit), None if commit.replace_all else actions),
+                    commit_properties=properties(commit, None if commit.replace_all else actions),
                 )
             except CommitFailedError as error:
                 raise self._conflict(error) from error
             except (DeltaError, OSError) as error:
                 what = f"{self.name} at {self.uri} cannot be written: {error}"
                 raise StateError(what, "Check `state_root`.") from error
-            reached("commit: done")
             self._table = None  # it is updated to the next log
-        return self._after(commit, table)
+        return table
 
     def _open(self) -> DeltaTable:
         """The table at this version, even if there are later ones."""
@@ -254,18 +263,28 @@ class Log:
             raise self._conflict(made.version)
         return made
 
-    def _after(self, commit: Commit, table: DeltaTable) -> Log:
-        """The log after a commit that was just made on ``table``, and after those of others that came before it."""
-        try:
-            table.update_incremental()
-        except (DeltaError, OSError) as error:
-            raise StateError(f"{self.name} is gone from {self.uri}: {error}", "Check `state_root`.") from error
-        files = moved = None
-        if int(table.version()) == self.version + 1:
+    def _after(self, commit: Commit, table: DeltaTable | None) -> Log:
+        """The log after a commit that was just made, and after those of others that came before it. ``table``: on which
+        it was made, if it was made by delta-rs."""
+        if table is not None:
+            try:
+                table.update_incremental()
+            except (DeltaError, OSError) as error:
+                raise StateError(f"{self.name} is gone from {self.uri}: {error}", "Check `state_root`.") from error
+        if table is None or int(table.version()) == self.version + 1:
             gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
-            files = in_order((*(file for file in self.files if file.path not in gone), *commit.add))
-            moved = {**self._moved, **{one.app_id: one.version for one in _transactions(commit)}}
-        made = Log(self.name, self.uri, table, options=self._options, files=files, moved=moved)
+            made = Log(
+                self.name,
+                self.uri,
+                version=self.version + 1,
+                schema=self.schema if table is None else Schema.from_json(table.schema().to_json()),
+                files=in_order((*(file for file in self.files if file.path not in gone), *commit.add)),
+                moved={**self._moved, **{one.app_id: one.version for one in transactions(commit)}},
+                options=self._options,
+                table=table,
+            )
+        else:
+            made = Log._of(self.name, self.uri, table, self._options)
         made._settle(self.version + self._is_settled)
         _KNOWN.remember(self.uri, self._options or {}, made.version, made)
         return made
@@ -307,26 +326,13 @@ _KNOWN: Known[Log] = Known()
 
 
 def _settings(uri: str) -> dict[str, str]:
+    # Reading an entry since the last checkpoint takes several requests in object storage.
     return {**_SETTINGS, "delta.checkpointInterval": "10"} if is_remote(uri) else _SETTINGS
-
-
-def _properties(transactions: list[Transaction], actions: Sequence[object] | None = None) -> CommitProperties:
-    """``actions``: all other actions, if they are known."""
-    counted = {entries.TRANSACTIONS: str(len(transactions))}
-    if actions is not None:
-        counted[entries.LINES] = str(len(actions) + len(transactions) + 1)
-    return CommitProperties(custom_metadata=counted, app_transactions=transactions, max_commit_retries=15)
 
 
 def _transaction(table: DeltaTable, name: str) -> int | None:
     version = table.transaction_version(name)
     return None if version is None else int(version)
-
-
-def _transactions(commit: Commit) -> list[Transaction]:
-    values = (commit.upper, commit.since, commit.manifest)
-    wanted = zip(_TRANSACTIONS, values, strict=True)
-    return [Transaction(name, value) for name, value in wanted if value is not None]
 
 
 def total_rows(files: Iterable[DataFile]) -> int:

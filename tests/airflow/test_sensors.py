@@ -20,8 +20,8 @@ from airflow_differential.triggers import ConditionTrigger, FrontierEventTrigger
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 
 DAY = "2013-06-02T00:00:00+00:00"

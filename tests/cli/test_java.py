@@ -17,8 +17,8 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime import session
 from dbt_incremental_dd.runtime.java import require_java, starting
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from tests.dbt.project import Project
 
 NONE = "Spark needs Java 17 or newer, and there is none. Install it: "

@@ -19,8 +19,8 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import parse_source
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from tests.dbt.project import Project
 
 FIRST = 1_714_557_600_000

@@ -14,8 +14,8 @@ from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.trace.arrow_reader import contents
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 from tests.servers.s3 import S3
 

@@ -18,11 +18,11 @@ from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.compact import merge_recent
 from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.holds import held_by, hold, release
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.managed_frontier import declare, declared
 from tests.servers.s3 import S3
 from tests.subscribe.stored import Stored, rows_of
@@ -86,7 +86,7 @@ def test_a_log_is_known_until_somebody_commits(stored: Stored, s3: S3) -> None:
     assert known is not None and place.log() is known
     code = (
         "import json, sys; from dbt_incremental_dd.trace.layout import Storage; "
-        "from dbt_incremental_dd.trace.log import Commit; "
+        "from dbt_incremental_dd.trace.commit import Commit; "
         "log = Storage(sys.argv[1], json.loads(sys.argv[2])).collection('m.kept').log(); log.commit(Commit(upper=99))"
     )
     subprocess.run([sys.executable, "-c", code, place.storage.root, json.dumps(s3.options)], check=True)

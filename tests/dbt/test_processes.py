@@ -33,8 +33,8 @@ sources:
 def test_reading_starts_no_jvm(tmp_path: Path) -> None:
     """``dbt-dd status`` and ``.frontiers`` work where there is no Java at all, and import no pyspark."""
     from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+    from dbt_incremental_dd.trace.commit import Commit
     from dbt_incremental_dd.trace.layout import Storage
-    from dbt_incremental_dd.trace.log import Commit
 
     place = Storage(str(tmp_path)).collection("s.m")
     schema = Schema((Column("k", LONG),))

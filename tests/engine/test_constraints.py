@@ -23,8 +23,9 @@ from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.runtime.constraints import Constrained, enforce
 from dbt_incremental_dd.runtime.contract import Constraint, Contract
 from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.write import write_arrow
 from tests.engine.test_runs import jobs_of
 from tests.oracle import Table, World

@@ -14,7 +14,8 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
-from dbt_incremental_dd.trace.log import Commit, Log, total_rows
+from dbt_incremental_dd.trace.commit import Commit
+from dbt_incremental_dd.trace.log import Log, total_rows
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Sch
 from dbt_incremental_dd.core.types import LONG, STRING, Decimal
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 from tests.subscribe.stored import Rows, Stored
 from tests.subscribe.test_subscription import STEPS, write

@@ -22,8 +22,8 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.serve.server import ServerOptions, bind
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.holds import holds
-from dbt_incremental_dd.trace.log import Commit
 from tests.serve.serving import Served, serving
 from tests.subscribe.stored import Rows, Stored
 

@@ -19,10 +19,11 @@ from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.parquet import checksum, page_index
 from dbt_incremental_dd.runtime.scrub import scrub
 from dbt_incremental_dd.trace.arrow_reader import contents
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.spark_reader import struct, updates
 from dbt_incremental_dd.trace.write import write_arrow, write_spark
 

@@ -14,8 +14,9 @@ from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Sch
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.trace import log as logs
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.log_cache import Known
 from dbt_incremental_dd.trace.write import write_arrow
 

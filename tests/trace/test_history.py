@@ -9,9 +9,9 @@ import pyarrow as pa
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.core.types import LONG
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.history import history
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 
 SCHEMA = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))

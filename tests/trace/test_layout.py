@@ -8,8 +8,8 @@ import pytest
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 
 SCHEMA = Schema((Column("x", LONG), TIME_COLUMN, DIFF_COLUMN))
 

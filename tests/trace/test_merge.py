@@ -34,10 +34,11 @@ from dbt_incremental_dd.core.types import (
     Type,
 )
 from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.merge import merged
 from dbt_incremental_dd.trace.write import write_arrow
 

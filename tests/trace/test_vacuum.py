@@ -10,8 +10,9 @@ from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
-from dbt_incremental_dd.trace.log import Commit, Log
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.write import write_arrow
 
 SCHEMA = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))

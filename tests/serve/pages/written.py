@@ -14,8 +14,8 @@ from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, RecordedCh
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import parse
 from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 
 Row = tuple[Any, ...]

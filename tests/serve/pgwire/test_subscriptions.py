@@ -35,8 +35,8 @@ from dbt_incremental_dd.core.types import (
     TIMESTAMP_NTZ,
     Array,
 )
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.holds import holds
-from dbt_incremental_dd.trace.log import Commit
 from dbt_incremental_dd.trace.write import write_arrow
 from tests.serve.pgwire.conftest import Server, eventually
 from tests.subscribe.stored import Stored, rows_of

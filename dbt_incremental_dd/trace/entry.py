@@ -1,0 +1,75 @@
+"""A commit's entry as a file, as the Delta protocol has it, written without reading the table.
+
+Sources: Delta transaction log protocol, "Actions"; delta-rs, whose entries these equal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from deltalake import CommitProperties
+from deltalake.transaction import AddAction, RemoveAction
+
+from dbt_incremental_dd.trace.entries import entry_path
+from dbt_incremental_dd.version import version
+
+
+def entry_lines(actions: Sequence[AddAction | RemoveAction], properties: CommitProperties) -> Iterator[dict[str, Any]]:
+    """The commit's information, its files, and its transactions: an object for each line."""
+    yield {
+        "commitInfo": {
+            "timestamp": int(time.time() * 1000),
+            "operation": "WRITE",
+            "operationParameters": {"mode": "Append", "partitionBy": "[]"},
+            "engineInfo": f"dbt-incremental-dd:{version}",
+            **(properties.custom_metadata or {}),
+        }
+    }
+    for action in actions:
+        yield {"add": _added(action)} if isinstance(action, AddAction) else {"remove": _removed(action)}
+    for one in properties.app_transactions or ():
+        yield {"txn": {"appId": one.app_id, "version": one.version}}
+
+
+def _added(action: AddAction) -> dict[str, Any]:
+    return {
+        "path": action.path,
+        "partitionValues": {},
+        "size": action.size,
+        "modificationTime": action.modification_time,
+        "dataChange": action.data_change,
+        "stats": action.stats,
+    }
+
+
+def _removed(action: RemoveAction) -> dict[str, Any]:
+    return {
+        "path": action.path,
+        "dataChange": action.data_change,
+        "deletionTimestamp": action.deletion_timestamp,
+        "extendedFileMetadata": False,
+        "size": action.size,
+    }
+
+
+def write_entry(uri: str, number: int, lines: Iterator[dict[str, Any]]) -> bool:
+    """Writes entry ``number`` of a log on a local disk, whole or not at all. False if it is there already, or if the
+    disk does not let itself be written so."""
+    path = entry_path(uri, number)
+    scratch = f"{os.path.dirname(path)}/.{uuid.uuid4().hex}.tmp"
+    try:
+        with open(scratch, "x", encoding="utf-8") as file:
+            file.write("\n".join(json.dumps(line, separators=(",", ":")) for line in lines))
+        os.link(scratch, path)  # unlike a rename it fails where the entry is there
+    except OSError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+    return True
