@@ -197,8 +197,8 @@ class Log:
         return self._after(commit, table)
 
     def _has_written(self, commit: Commit, actions: Sequence[AddAction | RemoveAction]) -> bool:
-        """Whether the entry is written without delta-rs, which takes thirty times as long: where the commit is the first
-        after this version, and neither a new schema nor a checkpoint comes with it."""
+        """Whether the entry is written without delta-rs, which takes thirty times as long: where the commit is the
+        first after this version, and neither a new schema nor a checkpoint comes with it."""
         number = self.version + 1
         if commit.replace_all or is_remote(self.uri) or (number + 1) % _CHECKPOINT == 0:
             return False
