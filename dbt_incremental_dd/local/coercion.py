@@ -30,7 +30,7 @@ from dbt_incremental_dd.core.types import (
 )
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import by_row
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.arrow import arrow_type, cast_decimals
 
 _AS_DECIMALS = {BYTE: Decimal(3, 0), SHORT: Decimal(5, 0), INTEGER: Decimal(10, 0), LONG: Decimal(20, 0)}
 _COMPARED = (STRING, DATE, BOOLEAN, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -107,7 +107,7 @@ def rescaled(value: Value, type: Decimal) -> pa.ChunkedArray | pa.Scalar:
     data = value.data
     if value.type in INTEGERS:
         data = pc.cast(pc.cast(data, pa.int64()), pa.decimal128(19, 0))
-    return pc.cast(data, arrow_type(type))
+    return cast_decimals(data, arrow_type(type))
 
 
 def as_decimal(type: Type) -> Decimal:

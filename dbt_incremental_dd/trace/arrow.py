@@ -129,8 +129,25 @@ def typed(table: pa.Table, schema: Schema) -> pa.Table:
     columns = []
     for column in schema:
         values, dtype = table[column.name], arrow_type(column.type)
-        columns.append(values if dtype is None or dtype == values.type else values.cast(dtype))
+        if dtype is None or dtype == values.type:
+            columns.append(values)
+        elif pa.types.is_decimal(dtype) and pa.types.is_decimal(values.type):
+            columns.append(cast_decimals(values, dtype))
+        else:
+            columns.append(values.cast(dtype))
     return pa.table(columns, list(schema.names))
+
+
+def cast_decimals(values: Any, dtype: pa.DataType) -> Any:
+    """Decimals, of a column or one, in another decimal type. Raises ArrowInvalid where one does not fit or would lose
+    digits. Arrow's own cast to more digits after the point may overflow its 128 bits and not notice."""
+    source = values.type
+    whole, room = source.precision - source.scale, dtype.precision - dtype.scale
+    if dtype.scale > source.scale and whole > room:
+        bounds = [values.as_py()] * 2 if isinstance(values, pa.Scalar) else list(pc.min_max(values).as_py().values())
+        if any(bound is not None and abs(bound) >= 10**room for bound in bounds):
+            raise pa.ArrowInvalid(f"a {source} does not fit into {dtype}")
+    return pc.cast(values, dtype)
 
 
 def nullable_inside(table: pa.Table) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 from contextlib import suppress
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -282,6 +282,32 @@ def test_decimals_that_no_type_holds(spark: SparkSession, one: str, other: str) 
             assert here.type == schema.columns[i].type, text
             assert here.data.to_pylist() == answer[f"p{i}"].to_pylist(), text
     assert found >= 4
+
+
+def test_decimals_of_many_digits(spark: SparkSession) -> None:
+    """Arrow moves the point of a large number without looking whether all of it still fits."""
+    rng, types = random.Random(3), [parse("decimal(38,1)"), parse("decimal(38,20)")]
+    numbers = [(_digits(rng, 1), _digits(rng, 20)) for _ in range(60)]
+    columns = zip(*numbers, strict=True)
+    arrow = pa.table([pa.array(v, arrow_type(t)) for v, t in zip(columns, types, strict=True)], ["a", "b"])
+    schema = Schema((Column("a", types[0]), Column("b", types[1])))
+    casts = [f"try_cast({name} AS decimal({digits}))" for name in "ab" for digits in ("38,22", "20,2", "38,37")]
+    texts = [*casts, "a = b", "a < b", "a >= b", "a <=> b", "a IN (b)", "b < a"]
+    there = local_frame(spark, Table(arrow, schema)).selectExpr(*(f"{text} AS p{i}" for i, text in enumerate(texts)))
+    answer = there.toArrow()
+    found = 0
+    for row in range(arrow.num_rows):
+        for i, text in enumerate(texts):
+            here = _evaluated(spark, Table(arrow.slice(row, 1), schema), text)
+            if here is not None:
+                found += 1
+                assert here.data.to_pylist() == answer[f"p{i}"].slice(row, 1).to_pylist(), (text, numbers[row])
+    assert found > arrow.num_rows
+
+
+def _digits(rng: random.Random, scale: int) -> Decimal:
+    digits = rng.choice([38, 37, 30, rng.randrange(1, 39)])
+    return Decimal(rng.choice([1, -1]) * rng.randrange(10**digits)).scaleb(-scale, Context(prec=50))
 
 
 def test_a_session_with_other_rules_is_asked(spark: SparkSession) -> None:
