@@ -1,4 +1,7 @@
-"""What a user would run instead: DuckDB builds the tables of all queries anew from the sources' Parquet files."""
+"""What a user would run instead: DuckDB builds the tables of all queries anew from the sources' Parquet files.
+
+The files are those before any refresh: refreshed ones would be as large.
+"""
 
 from __future__ import annotations
 

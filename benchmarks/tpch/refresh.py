@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.tpch.refresh --scale 1 --shares 0.0001 0.001 0.01``
 
-DuckDB builds all of the tables anew from the same Parquet files, in turns with the runs. Spark's rebuild is
-``CREATE TABLE ... AS`` of the same SQL over them, in the same session. A query that no change has touched counts in the
-run, but not in the mean over queries.
+DuckDB builds the tables anew from the sources' Parquet files, in turns with the runs. Spark's rebuild is
+``CREATE TABLE ... AS`` of the same SQL over the same files, in the same session. A query that no change has touched
+counts in the run, but not in the mean over queries.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ def _report(refresh: dict[str, Any], rebuild: dict[str, Any]) -> None:
             f"{name}  differential {found['seconds']:6.3f} s  Spark {plain['seconds']:6.2f} s  {ratios[name]:6.2f} x  "
             f"{found['jobs']:.0f} jobs, {found['read_bytes'] / 1e6:.1f} of {plain['read_bytes'] / 1e6:.1f} MB read"
         )
+    if not touched:
+        print("no query touched")
+        return
     seconds = [found["seconds"] for found in touched.values()]
     print(f"queries touched: {len(touched)}; median {statistics.median(seconds):.3f} s, slowest {max(seconds):.3f} s")
     print(
@@ -94,7 +97,7 @@ def _report(refresh: dict[str, Any], rebuild: dict[str, Any]) -> None:
     )
     print(
         f"run {refresh['seconds']:.2f} s, of which intake {refresh['intake']['seconds']:.2f} s; "
-        f"DuckDB rebuilds all in {refresh['duckdb']:.2f} s: {refresh['duckdb'] / refresh['seconds']:.2f} x"
+        f"DuckDB rebuilds them in {refresh['duckdb']:.2f} s: {refresh['duckdb'] / refresh['seconds']:.2f} x"
     )
 
 

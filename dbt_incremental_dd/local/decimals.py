@@ -57,7 +57,8 @@ def multiply(one: Value, other: Value) -> Value:
     if _largest(nothing) == 0 and not isinstance(nothing.data, pa.Scalar):
         zeros = pc.if_else(pc.is_null(factor.data), None, _shortened(nothing))
         return Value(pc.cast(zeros, arrow_type(type)), type)
-    return by_units(lambda x, y: half_up(_to_digits(x * y), 10 ** (exact - type.scale)), type, one, other)
+    unit = 10 ** (exact - type.scale)
+    return by_units(lambda x, y: half_up(_to_digits(x * y), unit), type, one, other)
 
 
 def divide(one: Value, other: Value) -> Value:

@@ -107,9 +107,8 @@ class ArrowEngine:
         return generated(rows, Expr(call), outputs, self._constants, outer=outer)
 
     def unpivot(self, rows: Table, branches: Sequence[Branch]) -> Table:
-        parts = []
-        for branch in branches:
-            ((_, diffs),) = self._values(rows, [(DIFF, branch.diff)])
+        parts, values = [], self._values(rows, [(DIFF, branch.diff) for branch in branches])
+        for branch, (_, diffs) in zip(branches, values, strict=True):
             part = rows.select(branch.columns).arrow.append_column(DIFF, diffs.data.cast(pa.int64()))
             parts.append(part.filter(pc.not_equal(part[DIFF], 0)))
         schema = Schema((*rows.select(branches[0].columns).schema.columns, DIFF_COLUMN))

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.storage.exclusive import create
 
 VARIABLE = "DD_PLAN_KEY"
 _SHORTEST = 16
@@ -82,15 +83,4 @@ def _make(path: Path) -> None:
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(32))
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(made, path)
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(made)
+    create(str(path), secrets.token_hex(32).encode(), mode=0o600, is_synced=True)

@@ -14,6 +14,7 @@ from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.parquet.page_index import SUFFIX
+from dbt_incremental_dd.storage.exclusive import SCRATCH
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Log
@@ -81,12 +82,17 @@ class _Vacuum:
         self.sweep(f"{uri}/data", {f"{root}/{path}" for path in live} | {f"{root}/{path}{SUFFIX}" for path in live})
 
     def _entries(self, log: Log, needed: int) -> None:
-        """Entries before the last checkpoint from which the log can be loaded at the version ``needed``, and after."""
+        """Entries before the last checkpoint from which the log can be loaded at the version ``needed``, and after;
+        and those that a killed process has not completed."""
         last = max(self._checkpoints(log.uri, needed), default=-1)
         if log.version == needed and needed - last > _KEPT_ENTRIES:
             log.checkpoint()
             last = needed
-        kept = {info.path for info, version in self._versions(log.uri) if version is None or version >= last}
+        kept = {
+            info.path
+            for info, version in self._versions(log.uri)
+            if (not info.base_name.endswith(SCRATCH) if version is None else version >= last)
+        }
         self.sweep(f"{log.uri}/_delta_log", kept)
 
     def _checkpoints(self, uri: str, needed: int) -> list[int]:

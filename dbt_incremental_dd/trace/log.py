@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+from deltalake.transaction import create_table_with_add_actions
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
@@ -32,12 +32,13 @@ from dbt_incremental_dd.trace.commit import (
     SINCE,
     TRANSACTIONS,
     UPPER,
+    Action,
     Commit,
     actions_of,
     properties,
     transactions,
 )
-from dbt_incremental_dd.trace.entry import entry_lines, write_entry
+from dbt_incremental_dd.trace.entry_writer import entry_lines, write_entry
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log_cache import Known
 from dbt_incremental_dd.trace.tiers import mergeable
@@ -192,20 +193,20 @@ class Log:
         durable.note(*(f"{self.uri}/{file.path}" for file in commit.add))
         self._settle()
         reached("commit: before")
-        table = None if self._has_written(commit, actions) else self._committed(commit, schema, actions)
+        table = None if self._write(commit, actions) else self._write_by_delta_rs(commit, schema, actions)
         reached("commit: done")
         return self._after(commit, table)
 
-    def _has_written(self, commit: Commit, actions: Sequence[AddAction | RemoveAction]) -> bool:
-        """Whether the entry is written without delta-rs, which takes thirty times as long: where the commit is the
-        first after this version, and neither a new schema nor a checkpoint comes with it."""
+    def _write(self, commit: Commit, actions: Sequence[Action]) -> bool:
+        """Writes the entry without delta-rs, which takes thirty times as long. False if that is not possible: on an
+        object store, after another writer's commit, or where a new schema or a checkpoint comes with it."""
         number = self.version + 1
         if commit.replace_all or is_remote(self.uri) or (number + 1) % _CHECKPOINT == 0:
             return False
         return write_entry(self.uri, number, entry_lines(actions, properties(commit, actions)))
 
-    def _committed(self, commit: Commit, schema: Schema, actions: Sequence[AddAction | RemoveAction]) -> DeltaTable:
-        """The table after the commit, by delta-rs: on top of other writers' commits if these do not conflict."""
+    def _write_by_delta_rs(self, commit: Commit, schema: Schema, actions: Sequence[Action]) -> DeltaTable:
+        """Commits on top of other writers' commits, if these do not conflict. The table is not updated yet."""
         with self._lock:
             table = self._open()
             try:
@@ -264,8 +265,8 @@ class Log:
         return made
 
     def _after(self, commit: Commit, table: DeltaTable | None) -> Log:
-        """The log after a commit that was just made, and after those of others that came before it. ``table``: on which
-        it was made, if it was made by delta-rs."""
+        """The log after a commit that was just made, and after those of others that came before it. ``table``: the one
+        that delta-rs made it on, if it did."""
         if table is not None:
             try:
                 table.update_incremental()

@@ -12,6 +12,8 @@ from deltalake import DeltaTable
 
 from dbt_incremental_dd.core.errors import CommitConflict
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.storage.exclusive import SCRATCH
 from dbt_incremental_dd.trace.actions import live_files
 from dbt_incremental_dd.trace.commit import MANIFEST, SINCE, UPPER, Commit
 from dbt_incremental_dd.trace.layout import CollectionStore
@@ -68,7 +70,7 @@ def test_the_second_of_two_writers_of_one_frontier_is_refused(tmp_path: Path) ->
     with pytest.raises(CommitConflict):
         log.commit(commit(place, 5))
     _require_as_delta_rs_reads_it(place, first)
-    assert not list((Path(place.trace_uri) / "_delta_log").glob(".*.tmp"))
+    assert not list((Path(place.trace_uri) / "_delta_log").glob(".*"))
 
 
 def test_a_commit_that_does_not_conflict_comes_after_another_one(tmp_path: Path) -> None:
@@ -80,6 +82,18 @@ def test_a_commit_that_does_not_conflict_comes_after_another_one(tmp_path: Path)
     assert after.version == log.version + 2
     assert len(after.files) == 3
     _require_as_delta_rs_reads_it(place, after)
+
+
+def test_what_a_killed_process_has_not_completed_is_swept(tmp_path: Path) -> None:
+    place = built(tmp_path)
+    left = Path(place.trace_uri) / "_delta_log" / f".{4:020d}.json-abc{SCRATCH}"
+    left.write_text("{")
+    log = place.log()
+    assert log is not None
+    _require_as_delta_rs_reads_it(place, log.commit(commit(place, 3)))
+    list(vacuum(place.storage, older_than=0))
+    assert not left.exists()
+    assert entry(place, log.version + 1).exists()
 
 
 def test_a_disk_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

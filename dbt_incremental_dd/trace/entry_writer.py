@@ -5,17 +5,15 @@ Sources: Delta transaction log protocol, "Actions"; delta-rs, whose entries thes
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import time
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from deltalake import CommitProperties
 from deltalake.transaction import AddAction, RemoveAction
 
+from dbt_incremental_dd.storage.exclusive import create
 from dbt_incremental_dd.trace.entries import entry_path
 from dbt_incremental_dd.version import version
 
@@ -58,18 +56,11 @@ def _removed(action: RemoveAction) -> dict[str, Any]:
     }
 
 
-def write_entry(uri: str, number: int, lines: Iterator[dict[str, Any]]) -> bool:
-    """Writes entry ``number`` of a log on a local disk, whole or not at all. False if it is there already, or if the
-    disk does not let itself be written so."""
-    path = entry_path(uri, number)
-    scratch = f"{os.path.dirname(path)}/.{uuid.uuid4().hex}.tmp"
+def write_entry(uri: str, number: int, lines: Iterable[dict[str, Any]]) -> bool:
+    """Writes entry ``number`` of a log on a local disk. False if there is one already, or if the disk cannot create
+    files so."""
+    text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
     try:
-        with open(scratch, "x", encoding="utf-8") as file:
-            file.write("\n".join(json.dumps(line, separators=(",", ":")) for line in lines))
-        os.link(scratch, path)  # unlike a rename it fails where the entry is there
+        return create(entry_path(uri, number), text.encode())
     except OSError:
         return False
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-    return True
