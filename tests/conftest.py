@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -127,9 +127,9 @@ def in_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Thresholds]:
     made: list[Thresholds] = []
     begin = Workspace.__init__
 
-    def noted(self: Workspace, session: LazySession, storage: Storage) -> None:
+    def noted(self: Workspace, session: LazySession, storage: Storage, *given: Any) -> None:
         made.append(storage.thresholds)
-        begin(self, session, storage)
+        begin(self, session, storage, *given)
 
     monkeypatch.setattr(Workspace, "__init__", noted)
     yield IN_SPARK

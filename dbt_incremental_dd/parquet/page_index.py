@@ -18,7 +18,6 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -48,6 +47,11 @@ class FileColumn:
     chunks: tuple[Fields, ...]
     """What each leaf's chunks share in all row groups: type, encodings, path and codec."""
     numbers: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.schema[0][4].decode())
 
     @cached_property
     def encoded(self) -> tuple[bytes, ...]:
@@ -124,18 +128,23 @@ class PageIndex:
     def _starts(self) -> npt.NDArray[np.int64]:
         return np.cumsum(self._sizes) - self._sizes
 
-    def by_group(self, pages: npt.NDArray[np.int64]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """Pages by row group, each with the group's first row of the index, which is that of its dictionaries."""
+    def groups(self, pages: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The row groups of sorted pages: each one's first row of the index, which is that of its dictionaries, and
+        the position of its first page."""
         groups = np.searchsorted(self._starts, pages, "right") - 1
         firsts = np.flatnonzero(np.diff(groups, prepend=-1))
-        for group, part in zip(groups[firsts], np.split(pages, firsts[1:]), strict=True):
-            yield int(self._starts[group]), part
+        return self._starts[groups[firsts]], firsts
 
     def places(self, number: int) -> npt.NDArray[np.int64]:
         """The offsets of a leaf column's pages in the file."""
         if number not in self._places:
             self._places[number] = self._longs(f"at:{number}")
         return self._places[number]
+
+    def has_dictionary(self, number: int) -> npt.NDArray[np.bool_]:
+        """For each row of the index that is of a row group's dictionaries, whether there is one of a leaf column."""
+        places = self.places(number)
+        return places[1:] > places[:-1]
 
     def checksums(self, number: int) -> npt.NDArray[np.uint32] | None:
         """The checksums of a leaf column's pages, headers included; None if they were not stored."""

@@ -7,7 +7,7 @@ the caller interprets. Values keep their types, so that they can be written agai
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,16 +60,26 @@ def encode(fields: Fields) -> bytes:
     return bytes(out)
 
 
-def with_longs(start: bytes, last: int, numbers: Iterable[tuple[int, int]]) -> bytes:
-    """An encoded struct: the bytes of its first fields, the last of which has the number ``last``, and further I64
-    fields."""
-    out = bytearray(start)
-    for field, value in numbers:
-        out.append((field - last) << 4 | I64)
-        _write_varint(out, value << 1)
+def with_longs(start: bytes, last: int, numbers: Sequence[tuple[int, npt.NDArray[np.int64]]]) -> list[bytes]:
+    """Encoded structs that are the last fields of others, whose ends follow: the bytes of their first fields, the last
+    of which has the number ``last``, and further I64 fields, whose values are at least 0 and below 2^34; one for each
+    row of the values."""
+    count = len(numbers[0][1])
+    parts = [np.broadcast_to(np.frombuffer(start, np.uint8), (count, len(start)))]
+    for field, values in numbers:
+        parts.append(np.full((count, 1), (field - last) << 4 | I64, np.uint8))
+        parts.append(_long_varints(values << 1))
         last = field
-    out.append(0)
-    return bytes(out)
+    encoded = np.hstack([*parts, np.zeros((count, 2), np.uint8)])
+    data, width = encoded.tobytes(), encoded.shape[1]
+    return [data[at : at + width] for at in range(0, len(data), width)]
+
+
+def _long_varints(values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """Varints of five bytes each: one may be longer than its value needs."""
+    bits = (values[:, None] >> np.array([0, 7, 14, 21, 28])) & 0x7F
+    bits[:, :-1] |= 0x80
+    return np.asarray(bits, np.uint8)
 
 
 def decode_numbers(data: bytes, heads: bytes) -> npt.NDArray[np.int64] | None:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce as fold
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.data_file import DataFile
-from dbt_incremental_dd.core.schema import TIME, Schema
+from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.parquet.page_reader import pages_to_read
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace.arrow import file_type, is_readable
+from dbt_incremental_dd.trace.arrow import arrow_type, file_type, is_readable
 from dbt_incremental_dd.trace.driver_reader import find_rows, read_files
 from dbt_incremental_dd.trace.files import matching
+from dbt_incremental_dd.trace.found_rows import Read
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.spark_reader import quote_name, quoted, updates
-from dbt_incremental_dd.trace.write import write_arrow, write_spark
+from dbt_incremental_dd.trace.write import ROWS_PER_GROUP, write_arrow, write_spark
 
 
 def read(
@@ -61,10 +65,56 @@ def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Rel
     found = None
     is_found = keys.is_local and bool(keys.values) and all(log.schema.find(column.name) == column for column in schema)
     if is_found and all(file_type(column.type) is not None for column in schema):
-        found = find_rows(workspace.storage, log.uri, files, schema, keys.values)
+        timed = schema if schema.find(TIME) else Schema((*schema, TIME_COLUMN))
+        found = found_by_keys(workspace, log, log.files, timed, keys.values)
     if found is not None:
-        return keys.restricted(Relation.of(workspace, found, schema))
+        return keys.restricted(Relation.of(workspace, found.select(list(schema.names)), schema))
     return keys.restricted(Relation(workspace, updates(workspace.spark, log.uri, files, schema), total_rows(files)))
+
+
+def found_by_keys(
+    workspace: Workspace,
+    log: Log,
+    files: Sequence[DataFile],
+    schema: Schema,
+    keys: Mapping[str, Sequence[Any]],
+    read: Read | None = None,
+) -> pa.Table | None:
+    """The files' rows that have one of the sorted values in each column, on the driver; None where they are too many
+    to search or to return. What the run has found before is not looked for again.
+
+    ``read``: looks for those that are new, in place of ``find_rows``.
+    """
+
+    def find(files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table | None:
+        return find_rows(workspace.storage, log.uri, matching(files, keys), schema, keys)
+
+    read = read or find
+    types = {column.name: arrow_type(column.type) for column in log.schema}
+    wanted = {name: pa.array(values, types[name]) for name, values in keys.items()}
+    for name, values in wanted.items():
+        if len(keys) == 1 or _is_enough(workspace, log, files, schema, name, values):
+            found = workspace.found.rows(log.uri, name, values, files, schema, read)
+            if found is not None:
+                others = [pc.is_in(found[other], value_set=among) for other, among in wanted.items() if other != name]
+                return found.filter(fold(pc.and_, others)) if others else found
+    return read(files, schema, keys) if len(keys) > 1 else None
+
+
+def _is_enough(
+    workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: pa.Array
+) -> bool:
+    """Whether to look for one of several columns' values alone: the rows are there, or in the same few pages."""
+    if workspace.found.knows(log.uri, column, values, files, schema):
+        return True
+    filesystem, root = workspace.storage.filesystem(log.uri)
+    large = [f"{root}/{file.path}" for file in files if file.rows > ROWS_PER_GROUP]
+    pages = pages_to_read(filesystem, large, column, values)
+    return pages is not None and pages <= _PAGES_PER_KEY * len(values)
+
+
+_PAGES_PER_KEY = 2
+"""That hold it and others, if it is of few rows."""
 
 
 _LITERALS = 32

@@ -16,6 +16,7 @@ from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.spark_engine import SparkEngine
 from dbt_incremental_dd.storage.object_store import spark_uri
+from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct
 from dbt_incremental_dd.trace.write import describe_folder
@@ -28,11 +29,12 @@ _WITHOUT_SESSION = 5
 
 
 class Workspace:
-    """``storage`` holds the scratch files."""
+    """``storage`` holds the scratch files. ``found``: what the run has found by key in other workspaces."""
 
-    def __init__(self, session: LazySession, storage: Storage) -> None:
+    def __init__(self, session: LazySession, storage: Storage, found: FoundRows | None = None) -> None:
         self.session = session
         self.storage = storage
+        self.found = found or FoundRows()
         self.in_spark = SparkEngine()
         self._frames: WeakKeyDictionary[Table, DataFrame] = WeakKeyDictionary()
         self._scratch: list[str] = []

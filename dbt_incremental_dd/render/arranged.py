@@ -26,7 +26,7 @@ from dbt_incremental_dd.render.inner import InnerTrace
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.write import ROWS_PER_FILE
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE, ROWS_PER_GROUP
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context
@@ -117,7 +117,9 @@ class Arrangements:
 
 
 def is_sorted_by(files: Sequence[DataFile], column: str) -> bool:
-    """Whether a value of the column is in few of the files, by their bounds."""
+    """Whether a value of the column is in few of the files, by their bounds; small ones, which are merged some day, do
+    not count."""
+    files = [file for file in files if file.rows > ROWS_PER_GROUP] or files
     total, among = total_rows(files), 0.0
     for file in files:
         beside = (f.rows for f in files if _meet(f.bounds.get(column), file.bounds.get(column)))

@@ -127,7 +127,7 @@ def _take_in(
         t = min(t, _complete_up_to(place, log if manifest is not None else None))
     if log is not None and manifest is not None and t < log.frontiers.upper:
         return Intake(spec.name, log, visible_schema(manifest, log), 0)
-    workspace = Workspace(session, place.storage)
+    workspace = Workspace(session, place.storage, scope.rows)
     try:
         before = log if manifest is not None else None
         return _Intaking(workspace, place, before, manifest=manifest, spec=spec, t=t, report=report, scope=scope).run()

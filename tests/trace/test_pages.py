@@ -108,6 +108,17 @@ def test_a_few_keys_cost_a_few_pages(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert told["read_bytes"] < Path(path).stat().st_size / 20
 
 
+def test_keys_that_are_not_there_cost_their_own_column(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = written(tmp_path, table_of([2 * n for n in range(50_000)]))
+    sizes = []
+    for keys in ({"k": [10_000]}, {"k": [10_001]}):
+        with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.parquet.page_reader"):
+            made = found(path, table_of([]).schema, keys)
+        assert made is not None and made.num_rows == 1 - keys["k"][0] % 2
+        sizes.append(vars(caplog.records[-1])["read_bytes"])
+    assert sizes[1] < sizes[0] / 2
+
+
 def test_texts_with_the_same_beginning_are_found(small: None, tmp_path: Path) -> None:
     schema = Schema((Column("s", STRING),))
     table = pa.table({"s": [f"{'a' if i < 60 else 'b'}{LONG_TEXT}{i:04}" for i in range(200)]})
