@@ -15,6 +15,7 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 from dbt_incremental_dd.storage.object_store import is_remote
 
@@ -50,13 +51,20 @@ def settle() -> None:
         made = {link for path in paths for link in _new_folders(os.path.dirname(path))}
         folders = sorted({*map(os.path.dirname, paths), *(os.path.dirname(folder) for folder, _ in made)})
         try:
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                list(pool.map(sync_file, paths))
-                list(pool.map(sync_folder, folders))
+            list(_pool().map(sync_file, paths))
+            list(_pool().map(sync_folder, folders))
         except OSError:
             note(*paths)
             raise
         _linked.update(made)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Kept, because a commit syncs a few files only. A forked process has none of its threads, and makes its own."""
+    if hasattr(os, "register_at_fork"):  # on Windows there is no fork
+        os.register_at_fork(after_in_child=_pool.cache_clear)
+    return ThreadPoolExecutor(_AT_ONCE)
 
 
 def sync_file(path: str) -> None:

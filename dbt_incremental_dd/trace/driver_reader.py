@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import reduce as fold
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import fs
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Schema
@@ -17,6 +19,7 @@ from dbt_incremental_dd.parquet.page_reader import probe_pages
 from dbt_incremental_dd.parquet.probe import probe
 from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.trace.arrow import file_type, parquet_dataset
+from dbt_incremental_dd.trace.file_cache import FileCache
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 
@@ -28,6 +31,9 @@ _LITTLE, _LITTLE_BYTES = 10_000, 1 << 20
 """So few rows and bytes are read by Arrow as a whole, and then filtered, which takes no longer."""
 _IMPORT = 20
 """In the time that importing DuckDB takes, 0.1 s, Arrow reads so many times as many."""
+_FEW_FILES = 64
+"""Of which each takes a part of a millisecond."""
+_CACHE = FileCache()
 
 
 def read_files(
@@ -51,9 +57,12 @@ def read_files(
     if paths:
         told = {"paths": paths, "columns": columns.names, "wanted": keys or {}}
         _LOG.debug("reading %d files", len(paths), extra=told)
-        found = None if _is_little(files) else probe(filesystem, paths, columns, keys or {})
+        is_little = _is_little(files)
+        found = None if is_little else probe(filesystem, paths, columns, keys or {})
         if found is None:
             require_intact(() if is_remote(uri) else paths)
+            found = _filtered(_cached(filesystem, paths, columns), keys or {}) if is_little else None
+        if found is None:
             found = parquet_dataset(paths, filesystem, columns).to_table(filter=_filters(keys or {}))
         tables.append(found)
     return pa.concat_tables(tables)
@@ -62,6 +71,21 @@ def read_files(
 def _is_little(files: Sequence[DataFile]) -> bool:
     most = 1 if is_imported() else _IMPORT
     return total_rows(files) <= most * _LITTLE and sum(file.bytes for file in files) <= most * _LITTLE_BYTES
+
+
+def _cached(filesystem: fs.FileSystem, paths: Sequence[str], columns: pa.Schema) -> pa.Table | None:
+    """All rows; None where there are many files, which a dataset reads side by side, or other types than expected."""
+    if len(paths) > _FEW_FILES:
+        return None
+    tables = [_CACHE.table(filesystem, path, columns) for path in paths]
+    return pa.concat_tables(tables) if all(table is not None for table in tables) else None
+
+
+def _filtered(table: pa.Table | None, keys: Mapping[str, Sequence[Any]]) -> pa.Table | None:
+    if table is None or not keys:
+        return table
+    masks = (pc.is_in(table[name], value_set=pa.array(values, table[name].type)) for name, values in keys.items())
+    return table.filter(fold(pc.and_, masks))
 
 
 def find_rows(

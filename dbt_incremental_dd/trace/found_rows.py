@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +34,11 @@ class _Found:
     values: pa.Array
     schema: Schema
     table: pa.Table
+
+    @cached_property
+    def bytes(self) -> int:
+        """Of the rows."""
+        return int(self.table.nbytes)
 
     def serves(self, paths: frozenset[str], schema: Schema) -> bool:
         return self.paths <= paths and all(self.schema.find(column.name) == column for column in schema)
@@ -115,10 +121,10 @@ class FoundRows:
 
     def _bound(self) -> None:
         """Forgets the oldest ones beyond ``_MOST_BYTES``."""
-        total = sum(one.table.nbytes for kept in self._found.values() for one in kept)
+        total = sum(one.bytes for kept in self._found.values() for one in kept)
         for kept in self._found.values():
             while kept and total > _MOST_BYTES:
-                total -= kept.pop(0).table.nbytes
+                total -= kept.pop(0).bytes
 
 
 def _paths(files: Sequence[DataFile]) -> frozenset[str]:
