@@ -94,7 +94,7 @@ def test_what_is_sorted_is_left_alone() -> None:
 
 
 def test_small_files_that_are_not_merged_yet_tell_nothing() -> None:
-    large = [DataFile(str(i), 500_000, 0, 0, 0, 1, 1, {"a": (i * 10, i * 10 + 10)}) for i in range(10)]
+    large = [DataFile(str(i), 500_000, 0, 0, 0, 1, 1, {"a": (i * 10, i * 10 + 9)}) for i in range(10)]
     small = [DataFile(f"s{i}", 10_000, 0, 0, 0, 1, 1, {"a": (0, 100)}) for i in range(200)]
     assert is_sorted_by([*large, *small], "a")
     assert not is_sorted_by(small, "a")
