@@ -14,7 +14,7 @@ from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
-from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.arrow import is_plain, is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
 
 if TYPE_CHECKING:
@@ -28,7 +28,17 @@ def delta(node: Get, run: OperatorRun) -> Relation | None:
         return contents(node, run, new=True, keys=None)
     source = run.context.inputs[node.collection]
     files = between(source.log.files, source.t0, source.t1)
-    return _read(node, run, files, source.t0, source.t1, most=run.context.thresholds.local_rows) if files else None
+    if not files:
+        return None
+    return _changed(_read(node, run, files, source.t0, source.t1, most=run.context.thresholds.local_rows))
+
+
+def _changed(rows: Relation) -> Relation | None:
+    """Without updates that cancel each other: a record may have changed in columns only that the plan does not read."""
+    if rows.table is None or rows.positive or not is_plain(rows.schema):
+        return rows
+    rows = rows.consolidate()
+    return None if rows.is_empty else rows
 
 
 def contents(node: Get, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 
 from benchmarks.results import read
+from tests.oracle import Table, World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def test_an_aggregate_reads_little_more_than_the_change(tmp_path: Path) -> None:
@@ -17,3 +25,22 @@ def test_an_aggregate_reads_little_more_than_the_change(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     found = read(tmp_path / "found.json")["results"]
     assert 100 <= found["read_rows"] <= 20 * 100
+
+
+def test_a_change_of_columns_that_a_model_does_not_read_costs_it_nothing(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(spark, tmp_path, {"o": Table("id INT, customer INT, note STRING"), "c": Table("id INT, name STRING")})
+    world.insert("o", [(i, i % 5, "old") for i in range(20)])
+    world.insert("c", [(i, f"name {i}") for i in range(5)])
+    world.model("m", "SELECT o.id, c.name FROM {o} o JOIN {c} c ON c.id = o.customer")
+    world.step()
+    world.delete("o", [(3, 3, "old"), (4, 4, "old")])
+    world.insert("o", [(3, 3, "new"), (4, 4, "newer")])
+    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.driver_reader"):
+        world.step()
+    assert not [path for record in caplog.records for path in vars(record).get("paths", ()) if ".c/" in path]
+    world.check()
+    world.delete("o", [(3, 3, "new")])
+    world.step()
+    world.check()
