@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -67,22 +68,13 @@ class Table:
 
 def row_numbers(count: int) -> pa.Array:
     """0, 1, 2, ...: BIGINT."""
-    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count)), 1)
+    return pa.array(np.arange(count, dtype=np.int64))
 
 
 def require_plain(table: Table, columns: Sequence[str]) -> None:
     """Raises NotExact for columns whose values Arrow and Spark do not find equal alike."""
     if not is_plain(table.schema.select(tuple(columns))):
         raise NotExact("keys of a type whose equality Arrow has otherwise")
-
-
-def distinct(table: Table, columns: Sequence[str]) -> Table:
-    """The different values that the columns have. Raises NotExact."""
-    require_plain(table, columns)
-    arrow = table.arrow.select(list(columns))
-    if columns:
-        arrow = arrow.group_by(list(columns), use_threads=False).aggregate([])
-    return Table(arrow, table.schema.select(tuple(columns)))
 
 
 def places(table: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Array:

@@ -224,8 +224,8 @@ class Relation:
         return self._made(rows, estimate=self.estimate if keys else 1, consolidated=True)
 
     def distinct(self, keys: Sequence[str]) -> Relation:
-        """The different values of some columns, each once."""
-        return replace(self.group_by(keys, [_ONE]), positive=True)
+        """The different values of some columns, each once; of no columns one row, even of nothing."""
+        return self.group_by(keys, []).once() if keys else replace(self.group_by((), [_ONE]), positive=True)
 
     def running(self, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]) -> Relation:
         """The rows with running sums beside them, in that order within equal keys."""

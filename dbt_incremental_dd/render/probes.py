@@ -1,7 +1,6 @@
-"""Rows that one model's run has found by key, kept until its end: the same keys are looked for again and again.
+"""What one model's plan looks up by key in its inputs: in an arrangement by that key, if there is one, else in files.
 
-A join's paths and its old and new contents touch the same few keys. What was found once is filtered, and only the
-keys that are new are looked for.
+A join's paths, and its old and new contents, look for the same few keys. What was found once is not looked for again.
 """
 
 from __future__ import annotations

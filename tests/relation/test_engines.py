@@ -170,6 +170,22 @@ def test_joins(workspace: Workspace, kind: Any, residual: str, by: str) -> None:
     assert contents(here)[1] or by not in ("columns", "values")
 
 
+@pytest.mark.parametrize("kind", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("id", ["c1", "c5", "c6", "c7", "c8", "c9"])
+@pytest.mark.parametrize("unique", ["left", "right", "both"])
+def test_joins_by_a_unique_value(workspace: Workspace, kind: Any, id: str, unique: str) -> None:
+    """NULLs, which match nothing, may be many."""
+    left, right = rows(workspace, 13, 40), rows(workspace, 14, 40, of="d", multiset=True)
+    if unique in ("left", "both"):
+        left = left.distinct([id])
+    if unique in ("right", "both"):
+        right = right.distinct([id.replace("c", "d")])
+    by = [Equality(Expr(id), Expr(id.replace("c", "d")))]
+    here, there = left.join(right, kind, by, []), in_spark(left).join(in_spark(right), kind, by, [])
+    assert here.is_local
+    assert contents(here) == contents(there)
+
+
 @pytest.mark.parametrize("keys", [["c6"], ["c6", "c8"], []])
 @pytest.mark.parametrize("of_groups", [True, False])
 def test_lookups(workspace: Workspace, keys: list[str], of_groups: bool) -> None:
