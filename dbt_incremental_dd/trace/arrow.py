@@ -126,6 +126,9 @@ def typed(table: pa.Table, schema: Schema) -> pa.Table:
     Columns that have their type already are not cast: Arrow refuses to cast a NULL struct with non-nullable fields even
     to its own type.
     """
+    expected = _equivalent(schema)
+    if expected is not None and table.schema.equals(expected):
+        return table
     columns = []
     for column in schema:
         values, dtype = table[column.name], arrow_type(column.type)
@@ -136,6 +139,13 @@ def typed(table: pa.Table, schema: Schema) -> pa.Table:
         else:
             columns.append(values.cast(dtype))
     return pa.table(columns, list(schema.names))
+
+
+@lru_cache(maxsize=4096)
+def _equivalent(schema: Schema) -> pa.Schema | None:
+    """The columns with the equivalent types; None where one has none."""
+    types = {column.name: arrow_type(column.type) for column in schema}
+    return pa.schema(types) if all(types.values()) and len(types) == len(schema.columns) else None
 
 
 def cast_decimals(values: Any, dtype: pa.DataType) -> Any:
