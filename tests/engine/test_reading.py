@@ -44,3 +44,20 @@ def test_a_change_of_columns_that_a_model_does_not_read_costs_it_nothing(
     world.delete("o", [(3, 3, "new")])
     world.step()
     world.check()
+
+
+def test_what_one_model_has_found_by_key_the_next_one_does_not_read(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(spark, tmp_path, {"o": Table("id INT, customer INT"), "c": Table("id INT, name STRING")})
+    world.insert("o", [(i, i % 5) for i in range(20)])
+    world.insert("c", [(i, f"name {i}") for i in range(5)])
+    world.model("a", "SELECT o.id, c.name FROM {o} o JOIN {c} c ON c.id = o.customer")
+    world.model("b", "SELECT c.name, count(*) AS n FROM {o} o JOIN {c} c ON c.id = o.customer GROUP BY c.name")
+    world.step()
+    world.insert("o", [(100, 3), (101, 4)])
+    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.driver_reader"):
+        world.step()
+    read = [vars(record) for record in caplog.records if any(".c/" in path for path in vars(record).get("paths", ()))]
+    assert [record["wanted"] for record in read] == [{"id": [3, 4]}]
+    world.check()
