@@ -43,6 +43,17 @@ class Arrangements:
         self._needed = needed
         self._deltas: dict[str, pa.Table] = {}
         self._wanted: dict[str, tuple[Log, str]] = {}
+        self._sought: set[str] = set()
+
+    @property
+    def sought(self) -> frozenset[str]:
+        """The arrangements that keys were found in, or would have been with less reading."""
+        return frozenset(self._sought)
+
+    def withdraw(self, names: Iterable[str]) -> None:
+        """Those need not be made: what was looked for is kept otherwise."""
+        for name in names:
+            self._wanted.pop(name, None)
 
     def column_for(self, collection: str, columns: Iterable[str]) -> str | None:
         """One of the columns by which the collection is arranged; None where it is by none of them."""
@@ -50,6 +61,7 @@ class Arrangements:
 
     def find(self, log: Log, column: str, values: Sequence[Any]) -> pa.Table:
         """All updates of the values up to the run's end; those before its start carry its time."""
+        self._sought.add(_name(log.name, column))
         ids = self._ids(log.name)
         new = self._delta(log)
         new = new.filter(pc.is_in(new[column], value_set=pa.array(values, new.schema.field(column).type)))
@@ -69,6 +81,7 @@ class Arrangements:
         column = max(keys, key=lambda name: len(keys[name]))
         if not is_sorted_by(scanned, column):
             self._wanted[_name(log.name, column)] = (log, column)
+            self._sought.add(_name(log.name, column))
 
     def advance(self) -> None:
         """Brings what there is to the run's end, and makes what has become worth it."""

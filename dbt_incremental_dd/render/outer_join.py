@@ -9,6 +9,7 @@ from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
+from dbt_incremental_dd.render import matches
 from dbt_incremental_dd.render.join import probe_keys
 
 if TYPE_CHECKING:
@@ -17,30 +18,64 @@ if TYPE_CHECKING:
 
 def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
     """The left delta against the new right side, and the touched keys' old left rows against new minus old."""
-    parts: list[Relation | None] = []
+    from_nothing = run.context.from_nothing
+    moved = [] if from_nothing or run.delta(node.right) is None else _right_changed(node, run)
     left = run.delta_at_hand(node.left)
-    if left is not None:
-        keys = None if run.context.from_nothing else probe_keys(left, node.equalities)
-        parts.append(_join(node, left, run.contents(node.right, new=True, keys=keys)))
-    if not run.context.from_nothing and run.delta(node.right) is not None:
-        parts += _right_changed(node, run)
-    return plus(parts)
+    if left is None:
+        return plus(moved)
+    keys = None if from_nothing else probe_keys(left, node.equalities)
+    if node.kind != "left" and matches.are_kept(node, run):
+        right = matches.contents(node, run, keys)
+    else:
+        right = run.contents(node.right, new=True, keys=keys)
+    return plus([_join(node, left, right), *moved])
 
 
 def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | None]:
     changed = run.small_delta(node.right)
     assert changed is not None
+    if matches.are_kept(node, run):
+        return _matches_changed(node, run, changed)
     left_keys, right_keys = _touched(node, changed)
     left = run.contents(node.left, new=False, keys=left_keys)
     if left is None:
         return []
     if left_keys is not None and left_keys.is_local:
         left = left.localized(run.context.thresholds.found_rows)
+    before = run.probes.arrangements.sought
     right = run.contents(node.right, new=True, keys=right_keys)
     if left.is_local and right is not None:
         right = right.localized(run.context.thresholds.found_rows)
     new, old = _join(node, left, right), _join(node, left, _before(node, run, right, changed, right_keys))
-    moved = plus([new, negated(old)])
+    out_of_order = run.probes.arrangements.sought - before
+    if out_of_order and run.event is None and matches.can_be_kept(node):
+        run.probes.arrangements.withdraw(out_of_order)
+        matches.build(node, run)
+    return _summed([new, negated(old)])
+
+
+def _matches_changed(node: LeftLinearJoin, run: OperatorRun, changed: Relation) -> list[Relation | None]:
+    """The same by the counts of the right rows, without the rows."""
+    moved = matches.advance(node, run, changed)
+    if node.kind != "left" and moved.is_local and moved.is_empty:
+        return []
+    left_keys, _ = _touched(node, changed if node.kind == "left" else moved)
+    left = run.contents(node.left, new=False, keys=left_keys)
+    if left is None:
+        return []
+    if left_keys is not None and left_keys.is_local:
+        left = left.localized(run.context.thresholds.found_rows)
+    appeared = left.join(moved, "inner", node.equalities).columns(node.left.columns)
+    if node.kind == "semi":
+        return _summed([appeared])
+    if node.kind == "anti":
+        return _summed([appeared.negate()])
+    paired = left.join(changed, "inner", node.equalities).columns(node.columns)
+    return _summed([paired, _beside_nulls(node, appeared.negate())])
+
+
+def _summed(parts: list[Relation | None]) -> list[Relation | None]:
+    moved = plus(parts)
     return [moved.consolidate() if moved is not None and moved.is_local else moved]
 
 
@@ -90,7 +125,11 @@ def _join(node: LeftLinearJoin, left: Relation, right: Relation | None) -> Relat
             return None
         if node.kind == "anti":
             return left
-        nulls = [(id, Expr(f"CAST(NULL AS {dtype})")) for id, dtype in node.right_types]
-        return left.columns(node.left.columns).extend(nulls).columns(node.columns)
+        return _beside_nulls(node, left)
     joined = left.join(right, node.kind, node.equalities, node.residual)
     return replace(joined.columns(node.columns), positive=left.positive)
+
+
+def _beside_nulls(node: LeftLinearJoin, left: Relation) -> Relation:
+    nulls = [(id, Expr(f"CAST(NULL AS {dtype})")) for id, dtype in node.right_types]
+    return left.columns(node.left.columns).extend(nulls).columns(node.columns)

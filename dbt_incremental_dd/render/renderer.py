@@ -29,6 +29,7 @@ from dbt_incremental_dd.render import (
     groups,
     join,
     linear,
+    matches,
     outer_join,
     reduce,
     top,
@@ -73,7 +74,7 @@ class Renderer:
         """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
         rows = self.delta(self._root)
         for node in each_once(self._root):
-            if stores(node):
+            if stores(node) or matches.are_kept(node, self):
                 self.delta(node)
         if not self.context.from_nothing:
             self.probes.arrangements.advance()
