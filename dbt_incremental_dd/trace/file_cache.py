@@ -12,6 +12,8 @@ from pyarrow import fs
 
 MOST_BYTES = 64 << 20
 """Of all columns that are kept."""
+_LARGEST_SHARE = 1 / 16
+"""Of these, for one file. Larger ones are decoded each time: a small file may have large columns."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class FileCache:
         for name, column in before.items():
             table = table.append_column(name, column)
         made = _File(frozenset(names), table, table.nbytes)
+        if made.bytes > _LARGEST_SHARE * self._most_bytes:
+            return made
         with self._lock:
             replaced = self._files.pop(path, None)
             self._files[path] = made

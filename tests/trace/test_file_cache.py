@@ -55,11 +55,19 @@ def test_a_file_is_read_once(path: str) -> None:
 
 
 def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
-    cache = FileCache(most_bytes=3 * TABLE.nbytes)
-    for i in range(5):
+    cache = FileCache(most_bytes=17 * TABLE.nbytes)
+    for i in range(20):
         pq.write_table(TABLE, tmp_path / f"{i}.parquet")
         cache.table(LOCAL, str(tmp_path / f"{i}.parquet"), TABLE.schema)
         (tmp_path / f"{i}.parquet").unlink()
-    assert cache.table(LOCAL, str(tmp_path / "4.parquet"), TABLE.schema) == TABLE
+    assert cache.table(LOCAL, str(tmp_path / "19.parquet"), TABLE.schema) == TABLE
     with pytest.raises(FileNotFoundError):
         cache.table(LOCAL, str(tmp_path / "0.parquet"), TABLE.schema)
+
+
+def test_what_is_large_is_not_kept(path: str) -> None:
+    cache = FileCache(most_bytes=15 * TABLE.nbytes)
+    assert cache.table(LOCAL, path, TABLE.schema) == TABLE
+    Path(path).unlink()
+    with pytest.raises(FileNotFoundError):
+        cache.table(LOCAL, path, TABLE.schema)
