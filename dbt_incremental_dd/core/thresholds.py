@@ -43,7 +43,7 @@ class Thresholds:
     """Maximum number of stored rows of a window partition that any change recomputes."""
     arranged_rows: int = 5_000_000
     """Maximum number of stored rows that a model searches for few keys in another order than theirs, before it
-    stores them sorted by these keys."""
+    stores them sorted by these keys, or counts a join's matches by them."""
     arranged_share: int = 50
     """Minimum ratio of the rows that are searched to those that are found, for the same."""
     history_rows: int = 50_000

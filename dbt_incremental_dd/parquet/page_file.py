@@ -77,11 +77,22 @@ def decoded(parts: Sequence[Pages], columns: Sequence[FileColumn]) -> tuple[pa.T
 
     Raises OSError, naming the file, for a page that is not as it was written.
     """
-    plain = [c for c in columns if not any(part.has_dictionary(number) for part in parts for number in c.numbers)]
-    others = [c for c in columns if c not in plain]
+    plain: list[FileColumn] = []
+    others: list[FileColumn] = []
+    for column in columns:
+        has_one = any(part.has_dictionary(number) for part in parts for number in column.numbers)
+        (others if has_one else plain).append(column)
     files = [file(parts, few) for file, few in ((_WithoutDictionaries, plain), (_ByRowGroup, others)) if few]
     found = {name: table[name] for table in (file.table() for file in files) for name in table.column_names}
     return pa.table({column.name: found[column.name] for column in columns}), sum(file.size for file in files)
+
+
+def require_intact(parts: Iterable[Pages], columns: Sequence[FileColumn]) -> None:
+    """Raises OSError, naming the file, for a page of these, or a dictionary, that is not as it was written."""
+    for part in parts:
+        for column in columns:
+            for number in column.numbers:
+                part.with_dictionaries.copies(number)
 
 
 class _PageFile(ABC):

@@ -18,13 +18,15 @@ import pyarrow.compute as pc
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.duck.connections import is_imported
-from dbt_incremental_dd.parquet.page_file import Longs, Pages, decoded
+from dbt_incremental_dd.parquet.page_file import Longs, Pages, decoded, require_intact
 from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex, Values, comparable, open_pages
 
 _LOG = logging.getLogger(__name__)
 """Logs what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
 _LARGEST_SHARE = 0.5
 """Of a file's pages. Files of which more are needed are read by whole chunks."""
+_MANY, _LARGEST_SHARE_OF_MANY = 5_000, 0.08
+"""More pages than either are not verified before DuckDB reads the files."""
 _PAGE_US, _DICTIONARY_US = 1.0, 20.0
 """Microseconds for a column's page, beyond what DuckDB takes to find a key's value, and for each chunk that has a
 dictionary. As those below measured on one machine: their ratios count."""
@@ -58,7 +60,9 @@ def _probe(
     alike: dict[tuple[str, ...], list[_Candidates]] = {}
     key_values = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
     found = {path: _candidate_pages(path, columns.names, key_values) for path in paths}
-    if _is_slower([one for one in found.values() if one is not None and len(one.pages)]):
+    picked = [one for one in found.values() if one is not None and len(one.pages)]
+    if _is_slower(picked):
+        _require_intact(picked)
         return [], list(paths)
     for path, one in found.items():
         if one is None:
@@ -71,8 +75,16 @@ def _probe(
 def _is_slower(candidates: Sequence[_Candidates]) -> bool:
     """Whether DuckDB is quicker, which reads whole chunks in several threads, but each of them once."""
     pages = sum(one.cost for one in candidates)
-    scan = _DUCKDB_US + sum(_SCANNED_US * np.count_nonzero(one.index.are_pages) for one in candidates)
+    scan = _DUCKDB_US + _SCANNED_US * sum(one.total for one in candidates)
     return pages > scan + (0.0 if is_imported() else _IMPORT_US)
+
+
+def _require_intact(candidates: Sequence[_Candidates]) -> None:
+    """DuckDB verifies nothing. Where the keys are few, what it is to find is verified before."""
+    count, total = (sum(numbers) for numbers in zip(*((len(one.pages), one.total) for one in candidates), strict=True))
+    if count <= _MANY or count <= _LARGEST_SHARE_OF_MANY * total:
+        for one in candidates:
+            require_intact([one.mapped()], one.fields)
 
 
 def _rows(candidates: Sequence[_Candidates], columns: pa.Schema, key_values: Mapping[str, pa.Array]) -> pa.Table:
@@ -105,13 +117,13 @@ def pages_to_read(filesystem: pafs.FileSystem, paths: Iterable[str], column: str
     """How many pages of the files may hold one of the values; None if one has no index of this column."""
     if not isinstance(filesystem, pafs.LocalFileSystem):
         return None
-    count, sought = 0, comparable(values)
+    count = 0
     for path in paths:
         index = open_pages(path)
-        firsts = index.keys(column) if index is not None and index.is_sorted_by(column) else None
-        if index is None or firsts is None or sought is None or sought.dtype.kind != firsts.dtype.kind:
+        pages = None if index is None else _with_any(index, column, values)
+        if pages is None:
             return None
-        count += int(np.count_nonzero(_may_hold(firsts, np.sort(sought)) & index.are_pages))
+        count += len(pages)
     return count
 
 
@@ -125,6 +137,11 @@ class _Candidates:
     pages: Longs
 
     @property
+    def total(self) -> int:
+        """How many pages the file has."""
+        return int(np.count_nonzero(self.index.are_pages))
+
+    @property
     def cost(self) -> float:
         """Of reading them (us)."""
         groups, _ = self.index.groups(self.pages)
@@ -135,9 +152,8 @@ class _Candidates:
     def mapped(self) -> Pages:
         """With the file's bytes."""
         with open(self.path, "rb") as file:
-            return Pages(
-                self.path, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), self.index, self.pages
-            )
+            source = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return Pages(self.path, source, self.index, self.pages)
 
 
 def _candidate_pages(path: str, names: Sequence[str], key_values: Mapping[str, pa.Array]) -> _Candidates | None:
@@ -147,13 +163,20 @@ def _candidate_pages(path: str, names: Sequence[str], key_values: Mapping[str, p
     if index is None or name is None:
         return None
     fields = [index.field(column) for column in names]
-    firsts, values = index.keys(name), comparable(key_values[name])
-    if values is None or values.dtype.kind != firsts.dtype.kind or None in fields:
+    pages = _with_any(index, name, key_values[name])
+    if pages is None or None in fields:
         return None
-    pages = np.flatnonzero(_may_hold(firsts, np.sort(values)) & index.are_pages)
-    if len(pages) > _LARGEST_SHARE * np.count_nonzero(index.are_pages):
+    found = _Candidates(path, index, tuple(field for field in fields if field), pages)
+    return None if len(pages) > _LARGEST_SHARE * found.total else found
+
+
+def _with_any(index: PageIndex, column: str, values: pa.Array) -> Longs | None:
+    """The pages that may hold one of the values; None if the file is not sorted by the column, or has other values."""
+    sought = comparable(values)
+    firsts = index.keys(column) if index.is_sorted_by(column) else None
+    if firsts is None or sought is None or sought.dtype.kind != firsts.dtype.kind:
         return None
-    return _Candidates(path, index, tuple(field for field in fields if field), pages)
+    return np.flatnonzero(_may_hold(firsts, np.sort(sought)) & index.are_pages)
 
 
 def _may_hold(firsts: Values, values: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:

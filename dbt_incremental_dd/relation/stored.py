@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce as fold
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
@@ -17,7 +16,7 @@ from dbt_incremental_dd.parquet.page_reader import pages_to_read
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace.arrow import arrow_type, file_type, is_readable
+from dbt_incremental_dd.trace.arrow import among, arrow_type, file_type, is_readable
 from dbt_incremental_dd.trace.driver_reader import find_rows, read_files
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
@@ -85,31 +84,25 @@ def found_by_keys(
 
     ``read``: looks for those that are new, in place of ``find_rows``.
     """
-
-    def find(files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table | None:
-        return find_rows(workspace.storage, log.uri, matching(files, keys), schema, keys)
-
-    read = read or find
-    types = {column.name: arrow_type(column.type) for column in log.schema}
-    wanted = {name: pa.array(values, types[name]) for name, values in keys.items()}
-    for name, values in wanted.items():
+    read = read or partial(find_rows, workspace.storage, log.uri)
+    for name, values in keys.items():
         if len(keys) == 1 or _is_enough(workspace, log, files, schema, name, values):
             found = workspace.found.rows(log.uri, name, values, files, schema, read)
             if found is not None:
-                others = [pc.is_in(found[other], value_set=among) for other, among in wanted.items() if other != name]
-                return found.filter(fold(pc.and_, others)) if others else found
+                return among(found, {other: keys[other] for other in keys if other != name})
     return read(files, schema, keys) if len(keys) > 1 else None
 
 
 def _is_enough(
-    workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: pa.Array
+    workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: Sequence[Any]
 ) -> bool:
     """Whether to look for one of several columns' values alone: the rows are there, or in the same few pages."""
     if workspace.found.knows(log.uri, column, values, files, schema):
         return True
     filesystem, root = workspace.storage.filesystem(log.uri)
     large = [f"{root}/{file.path}" for file in files if file.rows > ROWS_PER_GROUP]
-    pages = pages_to_read(filesystem, large, column, values)
+    sought = pa.array(values, arrow_type(schema.select((column,)).columns[0].type))
+    pages = pages_to_read(filesystem, large, column, sought)
     return pages is not None and pages <= _PAGES_PER_KEY * len(values)
 
 

@@ -37,11 +37,9 @@ def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | No
     if matches.are_kept(node, run):
         return _matches_changed(node, run, changed)
     left_keys, right_keys = _touched(node, changed)
-    left = run.contents(node.left, new=False, keys=left_keys)
+    left = _old_left(node, run, left_keys)
     if left is None:
         return []
-    if left_keys is not None and left_keys.is_local:
-        left = left.localized(run.context.thresholds.found_rows)
     before = run.probes.arrangements.sought
     right = run.contents(node.right, new=True, keys=right_keys)
     if left.is_local and right is not None:
@@ -60,11 +58,9 @@ def _matches_changed(node: LeftLinearJoin, run: OperatorRun, changed: Relation) 
     if node.kind != "left" and moved.is_local and moved.is_empty:
         return []
     left_keys, _ = _touched(node, changed if node.kind == "left" else moved)
-    left = run.contents(node.left, new=False, keys=left_keys)
+    left = _old_left(node, run, left_keys)
     if left is None:
         return []
-    if left_keys is not None and left_keys.is_local:
-        left = left.localized(run.context.thresholds.found_rows)
     appeared = left.join(moved, "inner", node.equalities).columns(node.left.columns)
     if node.kind == "semi":
         return _summed([appeared])
@@ -72,6 +68,13 @@ def _matches_changed(node: LeftLinearJoin, run: OperatorRun, changed: Relation) 
         return _summed([appeared.negate()])
     paired = left.join(changed, "inner", node.equalities).columns(node.columns)
     return _summed([paired, _beside_nulls(node, appeared.negate())])
+
+
+def _old_left(node: LeftLinearJoin, run: OperatorRun, keys: Keys | None) -> Relation | None:
+    left = run.contents(node.left, new=False, keys=keys)
+    if left is not None and keys is not None and keys.is_local:
+        return left.localized(run.context.thresholds.found_rows)
+    return left
 
 
 def _summed(parts: list[Relation | None]) -> list[Relation | None]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from functools import reduce as fold
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.relation.stored import found_by_keys
 from dbt_incremental_dd.render.arranged import Arrangements
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.arrow import among
 from dbt_incremental_dd.trace.driver_reader import find_rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import FoundRows
@@ -68,25 +67,13 @@ class Probes:
         def find(_: Sequence[DataFile], __: Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
             return self.arrangements.find(log, column, keys[column])
 
-        values = _typed(log, column, keys[column])
-        table = self._found.rows(log.uri, column, values, (), self._needed[log.name], find)
-        others = (item for item in keys.items() if item[0] != column)
-        return None if table is None else fold(_among, others, table)
+        table = self._found.rows(log.uri, column, keys[column], (), self._needed[log.name], find)
+        return None if table is None else among(table, {name: keys[name] for name in keys if name != column})
 
     def _read(
         self, log: Log, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
     ) -> pa.Table | None:
-        files = matching(files, keys)
         found = find_rows(self._workspace.storage, log.uri, files, schema, keys)
         if found is not None:
-            self.arrangements.note(log, keys, files, found.num_rows)
+            self.arrangements.note(log, keys, matching(files, keys), found.num_rows)
         return found
-
-
-def _typed(log: Log, column: str, values: Sequence[Any]) -> pa.Array:
-    return pa.array(values, arrow_type(log.schema.select((column,)).columns[0].type))
-
-
-def _among(table: pa.Table, wanted: tuple[str, Sequence[Any]]) -> pa.Table:
-    column, values = wanted
-    return table.filter(pc.is_in(table[column], value_set=pa.array(values, table.schema.field(column).type)))

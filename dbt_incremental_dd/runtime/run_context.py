@@ -17,6 +17,7 @@ from dbt_incremental_dd.runtime.source_relation import follow_source, needs_rela
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.sources.poll import RunScope
+from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.holds import Holds, holds_of_models
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -44,6 +45,8 @@ class RunContext:
         self.time = _target(storage, target_time)
         self.scope = RunScope()
         """What its sources have in common."""
+        self.found = FoundRows()
+        """What its intakes and models have found by key."""
         self.inputs = Beginnings(storage)
         """Where collections were when this run came upon them."""
         self._taken_in: dict[str, _Once] = {}
@@ -58,7 +61,9 @@ class RunContext:
         return once.get(lambda: self._take_in(spec))
 
     def _take_in(self, spec: SourceSpec) -> Intake:
-        intake = take_in(self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope)
+        intake = take_in(
+            self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope, found=self.found
+        )
         if intake.rows:
             with writing(self.storage.collection(spec.name), self.report):
                 intake = replace(intake, log=self.forget(intake.log))

@@ -139,7 +139,7 @@ class Work:
 
     def _context(self, *, anew: bool) -> Context:
         report = self._run.report
-        workspace = Workspace(self._run.session, self._run.storage, self._run.scope.rows)
+        workspace = Workspace(self._run.session, self._run.storage, self._run.found)
         inner = InnerTraces(workspace, self._current.place, self._current.manifest.inner, fresh=anew, report=report)
         output = None if self._current.log is None else (self._current.log, self._compiled.schema)
         return Context(

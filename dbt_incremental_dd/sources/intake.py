@@ -35,6 +35,7 @@ from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
+from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -60,15 +61,23 @@ def take_in(
     t: Time,
     report: Callable[[str], None],
     scope: RunScope | None = None,
+    found: FoundRows | None = None,
 ) -> Intake:
     """Brings the source's collection to ``t``. Raises SourceError, naming the source; then nothing was taken in.
 
-    ``scope``: what the run's sources have in common.
+    ``scope``: what the run's sources have in common. ``found``: what the run has found by key, for models to use.
     """
     place, common = storage.collection(spec.name), scope or RunScope(lambda: (spec,))
+    workspace = Workspace(session, storage, found)
+
+    def take() -> Intake:
+        return _take_in(workspace, place, spec, t=t, report=report, scope=common)
+
     with writing(place, report):
         try:
-            return _told(storage, place, spec, lambda: _take_in(session, place, spec, t=t, report=report, scope=common))
+            return _told(
+                storage, place, spec, lambda: _take_in(workspace, place, spec, t=t, report=report, scope=common)
+            )
         except DifferentialError as error:
             hidden = without(spec.secrets, error)
             if hidden is None:
@@ -104,7 +113,7 @@ def _failed(storage: Storage, place: CollectionStore, spec: SourceSpec, error: E
 
 
 def _take_in(
-    session: LazySession,
+    workspace: Workspace,
     place: CollectionStore,
     spec: SourceSpec,
     t: Time,
@@ -127,7 +136,6 @@ def _take_in(
         t = min(t, _complete_up_to(place, log if manifest is not None else None))
     if log is not None and manifest is not None and t < log.frontiers.upper:
         return Intake(spec.name, log, visible_schema(manifest, log), 0)
-    workspace = Workspace(session, place.storage, scope.rows)
     try:
         before = log if manifest is not None else None
         return _Intaking(workspace, place, before, manifest=manifest, spec=spec, t=t, report=report, scope=scope).run()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 
@@ -31,8 +30,6 @@ class RunScope:
         self._sources = sources
         self._lock = threading.RLock()
         self._found: dict[Hashable, Any] = {}
-        self.rows = FoundRows()
-        """What intakes, and the models after them, have found by key."""
 
     def expect(self, sources: Callable[[], Sequence[SourceSpec]]) -> None:
         """Tells what the run will read; asked only where a connector needs to know."""

@@ -62,9 +62,11 @@ def settle() -> None:
 @cache
 def _pool() -> ThreadPoolExecutor:
     """Kept, because a commit syncs a few files only. A forked process has none of its threads, and makes its own."""
-    if hasattr(os, "register_at_fork"):  # on Windows there is no fork
-        os.register_at_fork(after_in_child=_pool.cache_clear)
     return ThreadPoolExecutor(_AT_ONCE)
+
+
+if hasattr(os, "register_at_fork"):  # on Windows there is no fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def sync_file(path: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from functools import reduce as fold
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -110,6 +111,14 @@ def is_ordered(schema: Schema) -> bool:
 def same_values(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
     """Where two columns of a plain type are equal; NULL equals NULL."""
     return pc.or_(pc.fill_null(pc.equal(one, other), False), pc.and_(pc.is_null(one), pc.is_null(other)))
+
+
+def among(table: pa.Table, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """The rows that have one of the values in each of these columns."""
+    if not keys:
+        return table
+    masks = (pc.is_in(table[name], value_set=pa.array(values, table[name].type)) for name, values in keys.items())
+    return table.filter(fold(pc.and_, masks))
 
 
 def sorted_values(column: pa.ChunkedArray) -> list[Any] | None:

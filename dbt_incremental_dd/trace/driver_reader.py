@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import reduce as fold
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +16,9 @@ from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.parquet.page_reader import probe_pages
 from dbt_incremental_dd.parquet.probe import probe
-from dbt_incremental_dd.storage.object_store import is_remote
-from dbt_incremental_dd.trace.arrow import file_type, parquet_dataset
+from dbt_incremental_dd.trace.arrow import among, file_type, parquet_dataset
 from dbt_incremental_dd.trace.file_cache import FileCache
+from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 
@@ -57,15 +56,27 @@ def read_files(
     if paths:
         told = {"paths": paths, "columns": columns.names, "wanted": keys or {}}
         _LOG.debug("reading %d files", len(paths), extra=told)
-        is_little = _is_little(files)
-        found = None if is_little else probe(filesystem, paths, columns, keys or {})
-        if found is None:
-            require_intact(() if is_remote(uri) else paths)
-            found = _filtered(_cached(filesystem, paths, columns), keys or {}) if is_little else None
-        if found is None:
-            found = parquet_dataset(paths, filesystem, columns).to_table(filter=_filters(keys or {}))
-        tables.append(found)
+        tables.append(_read(filesystem, paths, columns, keys or {}, is_little=_is_little(files)))
     return pa.concat_tables(tables)
+
+
+def _read(
+    filesystem: fs.FileSystem,
+    paths: Sequence[str],
+    columns: pa.Schema,
+    keys: Mapping[str, Sequence[Any]],
+    *,
+    is_little: bool,
+) -> pa.Table:
+    """The rows of the keys, by whoever is quickest."""
+    found = None if is_little else probe(filesystem, paths, columns, keys)
+    if found is not None:
+        return found
+    require_intact(paths if isinstance(filesystem, fs.LocalFileSystem) else ())
+    table = _cached(filesystem, paths, columns) if is_little else None
+    if table is not None:
+        return among(table, keys)
+    return parquet_dataset(paths, filesystem, columns).to_table(filter=_filters(keys))
 
 
 def _is_little(files: Sequence[DataFile]) -> bool:
@@ -81,18 +92,14 @@ def _cached(filesystem: fs.FileSystem, paths: Sequence[str], columns: pa.Schema)
     return pa.concat_tables(tables) if all(table is not None for table in tables) else None
 
 
-def _filtered(table: pa.Table | None, keys: Mapping[str, Sequence[Any]]) -> pa.Table | None:
-    if table is None or not keys:
-        return table
-    masks = (pc.is_in(table[name], value_set=pa.array(values, table[name].type)) for name, values in keys.items())
-    return table.filter(fold(pc.and_, masks))
-
-
 def find_rows(
     storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
 ) -> pa.Table | None:
-    """The rows of the keys, as ``read_files`` returns them; None if there are too many rows to search or to return."""
-    most = storage.thresholds
+    """The rows of the keys, as ``read_files`` returns them; None if there are too many rows to search or to return.
+
+    Files whose bounds exclude the keys are left out.
+    """
+    most, files = storage.thresholds, matching(files, keys)
     if total_rows(files) > most.probed_rows or sum(file.bytes for file in files) > most.probed_bytes:
         return None
     table = read_files(storage, uri, files, schema, keys)

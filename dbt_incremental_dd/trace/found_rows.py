@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 Read = Callable[[Sequence[DataFile], Schema, Mapping[str, Sequence[Any]]], pa.Table | None]
 """Finds rows of files by the values of a column; None where they are too many."""
@@ -60,17 +61,18 @@ class FoundRows:
         self._lock = threading.Lock()
         self._found: dict[tuple[str, str], list[_Found]] = {}
 
-    def knows(self, uri: str, column: str, values: pa.Array, files: Sequence[DataFile], schema: Schema) -> bool:
-        """Whether it has rows of all these values."""
+    def knows(self, uri: str, column: str, among: Sequence[Any], files: Sequence[DataFile], schema: Schema) -> bool:
+        """Whether it has the rows of all these values."""
+        values = _typed(schema, column, among)
         known = self._best(uri, column, values, _paths(files), schema)
         return known is not None and bool(pc.all(known.covers(values)).as_py())
 
     def rows(
-        self, uri: str, column: str, values: pa.Array, files: Sequence[DataFile], schema: Schema, read: Read
+        self, uri: str, column: str, among: Sequence[Any], files: Sequence[DataFile], schema: Schema, read: Read
     ) -> pa.Table | None:
-        """All rows of the trace's files with one of the values, and the columns of ``schema``; None where ``read``
-        finds too many."""
-        paths = _paths(files)
+        """All rows of the trace's files with one of these values in the column, which is one of ``schema``; None where
+        ``read`` finds too many."""
+        values, paths = _typed(schema, column, among), _paths(files)
         known = self._best(uri, column, values, paths, schema)
         known = None if known is None else self._extended(uri, column, known, files, read)
         new = values if known is None else values.filter(pc.invert(known.covers(values)))
@@ -120,7 +122,7 @@ class FoundRows:
             self._bound()
 
     def _bound(self) -> None:
-        """Forgets the oldest ones beyond ``_MOST_BYTES``."""
+        """Forgets what is beyond ``_MOST_BYTES``, beginning with the columns that were looked through first."""
         total = sum(one.bytes for kept in self._found.values() for one in kept)
         for kept in self._found.values():
             while kept and total > _MOST_BYTES:
@@ -129,3 +131,7 @@ class FoundRows:
 
 def _paths(files: Sequence[DataFile]) -> frozenset[str]:
     return frozenset(file.path for file in files)
+
+
+def _typed(schema: Schema, column: str, values: Sequence[Any]) -> pa.Array:
+    return pa.array(values, arrow_type(schema.select((column,)).columns[0].type))

@@ -16,12 +16,14 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
-from dbt_incremental_dd.parquet import checksum, page_index
+from dbt_incremental_dd.parquet import checksum, page_index, page_reader
 from dbt_incremental_dd.runtime.scrub import scrub
+from dbt_incremental_dd.trace import driver_reader
 from dbt_incremental_dd.trace.arrow_reader import contents
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.driver_reader import read_files
+from dbt_incremental_dd.trace.file_cache import FileCache
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.spark_reader import struct, updates
@@ -85,6 +87,7 @@ def forget() -> None:
     """As in another process."""
     checksum._checked.cache_clear()
     page_index.open_pages.cache_clear()
+    driver_reader._CACHE = FileCache()
 
 
 def flip(path: Path, rng: random.Random) -> bytes:
@@ -137,8 +140,16 @@ def test_bytes_all_over_a_small_file_are_verified(tmp_path: Path) -> None:
                 read(log, place.storage)
 
 
-def test_each_byte_of_a_page_and_its_header_is_verified(tmp_path: Path) -> None:
-    """Of a file of which only a few pages are read."""
+@pytest.mark.parametrize("by_duckdb", [False, True])
+def test_each_byte_of_a_page_and_its_header_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_duckdb: bool
+) -> None:
+    """Of a file of which only a few pages are read, or which DuckDB reads in their place, too large to be read whole
+    before."""
+    if by_duckdb:
+        monkeypatch.setattr(page_reader, "_is_slower", lambda _: True)
+        monkeypatch.setattr(driver_reader, "_LITTLE", -1)
+        monkeypatch.setattr(checksum, "CHECKED_BYTES", 0)
     place = Storage(str(tmp_path)).collection("m.x")
     log = stored(place)
     path = Path(f"{log.uri}/{log.files[0].path}")

@@ -45,7 +45,7 @@ class Trace:
 
 
 def sought(found: FoundRows, trace: Trace, files: int, names: Sequence[str], keys: Sequence[int]) -> pa.Table:
-    table = found.rows("uri", "k", pa.array(keys, pa.int64()), FILES[:files], schema(names), trace.find)
+    table = found.rows("uri", "k", keys, FILES[:files], schema(names), trace.find)
     assert table is not None
     return table
 
@@ -97,4 +97,4 @@ def test_files_that_went_are_not_answered_from() -> None:
 def test_too_many_rows_are_not_kept() -> None:
     found = FoundRows()
     for _ in range(2):
-        assert found.rows("uri", "k", pa.array([1]), FILES, schema(COLUMNS), lambda *_: None) is None
+        assert found.rows("uri", "k", [1], FILES, schema(COLUMNS), lambda *_: None) is None
