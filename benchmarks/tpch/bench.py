@@ -109,7 +109,7 @@ class Bench:
     def state(self) -> dict[str, Any]:
         """Bytes after compaction: of each source's collection, of each model with its states, and of the sources' own
         Parquet files; and the driver's memory at its peak."""
-        for line in compact(self._spark, self._storage, retain_history=0):
+        for line in compact(LazySession.of(self._spark), self._storage, retain_history=0):
             print(line, flush=True)
         kept = {name: _bytes(self._storage, spec.name) for name, spec in self._sources.items()}
         models = {name: _bytes(self._storage, request.name) for name, request in self.models.items()}
