@@ -23,6 +23,8 @@ class Thresholds:
     """Maximum number of updates of a relation that are summed when it is read, even if none has been a deletion yet."""
     taken_rows: int = 200_000
     """Maximum number of a source's records that are read on the driver."""
+    sorted_bytes: int = 4 << 30
+    """Maximum number of bytes of a source's first Parquet files that are sorted on the driver's machine."""
     malformed_rows: int = 1_000_000
     """Maximum number of malformed records that one intake sets aside."""
     probed_rows: int = 100_000_000
@@ -41,7 +43,7 @@ class Thresholds:
     """Spare rows that a LIMIT stores, to replace rows that are deleted."""
     recomputed_rows: int = 20_000
     """Maximum number of stored rows of a window partition that any change recomputes."""
-    arranged_rows: int = 5_000_000
+    arranged_rows: int = 1_000_000
     """Maximum number of stored rows that a model searches for few keys in another order than theirs, before it
     stores them sorted by these keys, or counts a join's matches by them."""
     arranged_share: int = 50
@@ -68,5 +70,5 @@ class Thresholds:
         return Thresholds(**{**_ENGINES[engine], **given})
 
 
-_DRIVERS = ("local_rows", "task_rows", "taken_rows", "probed_rows", "found_rows", "joined_rows")
+_DRIVERS = ("local_rows", "task_rows", "taken_rows", "sorted_bytes", "probed_rows", "found_rows", "joined_rows")
 _ENGINES: Mapping[str, Mapping[str, int]] = {"auto": {}, "spark": dict.fromkeys(_DRIVERS, 0)}

@@ -36,6 +36,14 @@ def confined() -> duckdb.DuckDBPyConnection:
     return _confined().cursor()
 
 
+def spilling(folder: str, memory: int) -> duckdb.DuckDBPyConnection:
+    """A DuckDB of its own, which keeps in a folder what does not fit into so many bytes. The caller closes it."""
+    import duckdb
+
+    limits: dict[str, str | bool | int | float | list[str]] = {"temp_directory": folder, "memory_limit": f"{memory}B"}
+    return duckdb.connect(config={"autoinstall_known_extensions": "false", "TimeZone": "UTC", **limits})
+
+
 @cache
 def _confined() -> duckdb.DuckDBPyConnection:
     import duckdb

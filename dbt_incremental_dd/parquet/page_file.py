@@ -23,6 +23,8 @@ from dbt_incremental_dd.parquet.thrift import I64, STRUCT, Encoded, Fields, Item
 
 Longs = npt.NDArray[np.int64]
 _MAGIC = b"PAR1"
+_LARGE = 1 << 20
+"""Bytes that are worth decoding in several threads."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class _PageFile(ABC):
         footer = encode({1: Number(1), 2: schema, 3: rows, 4: Items(STRUCT, groups)})
         data = b"".join((*self._data, footer, len(footer).to_bytes(4, "little"), _MAGIC))
         file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us", page_checksum_verification=True)
-        return file.read()
+        return file.read(use_threads=len(data) > _LARGE)
 
 
 class _WithoutDictionaries(_PageFile):

@@ -30,6 +30,8 @@ _MANY, _LARGEST_SHARE_OF_MANY = 5_000, 0.08
 _PAGE_US, _DICTIONARY_US = 1.0, 20.0
 """Microseconds for a column's page, beyond what DuckDB takes to find a key's value, and for each chunk that has a
 dictionary. As those below measured on one machine: their ratios count."""
+_AT_ONCE = 256
+"""Pages of columns that are read together: each further reading takes about as long as so many."""
 _DUCKDB_US, _IMPORT_US, _SCANNED_US = 10_000.0, 100_000.0, 2.0
 """For DuckDB's query, for importing it, and for each page of the files, since it reads the keys' columns whole."""
 
@@ -88,17 +90,20 @@ def _require_intact(candidates: Sequence[_Candidates]) -> None:
 
 
 def _rows(candidates: Sequence[_Candidates], columns: pa.Schema, key_values: Mapping[str, pa.Array]) -> pa.Table:
-    """The matching rows: of the keys' columns all pages are read, of the others those that hold any."""
+    """The matching rows: of the keys' columns all pages are read, of the others those that hold any, unless they are
+    so few that reading all of them at once takes no longer."""
     parts = [one.mapped() for one in candidates]
     fields = {field.name: field for field in candidates[0].fields}
-    keys, size = decoded(parts, [fields[name] for name in key_values])
+    is_little = sum(len(part.pages) for part in parts) * len(fields) <= _AT_ONCE
+    keys, size = decoded(parts, [fields[name] for name in (columns.names if is_little else key_values)])
     masks = [pc.is_in(keys[name].cast(values.type), value_set=values) for name, values in key_values.items()]
     matches = np.asarray(fold(pc.and_, masks).to_numpy())
     rows = np.concatenate([part.rows for part in parts])
     page_of = np.repeat(np.arange(len(rows)), rows)
     chosen = np.zeros(len(rows), np.bool_)
     chosen[page_of[matches]] = True
-    table, others = keys.filter(pa.array(matches)), [name for name in columns.names if name not in key_values]
+    table = keys.filter(pa.array(matches))
+    others = [name for name in columns.names if name not in keys.column_names]
     if others and chosen.any():
         splits = np.split(chosen, np.cumsum([len(part.pages) for part in parts])[:-1])
         wanted = [part.only(few) for part, few in zip(parts, splits, strict=True) if few.any()]

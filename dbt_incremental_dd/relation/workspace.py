@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -39,6 +41,7 @@ class Workspace:
         self._frames: WeakKeyDictionary[Table, DataFrame] = WeakKeyDictionary()
         self._scratch: list[str] = []
         self._views: list[str] = []
+        self._at_least = 0
 
     @cached_property
     def constants(self) -> SparkConstants:
@@ -63,7 +66,16 @@ class Workspace:
     def most(self, amount: int) -> int:
         """How much is computed on the driver, of which so much would be with an open session: several times as much
         takes less time than to open one."""
-        return amount if self.session.is_open else amount * _WITHOUT_SESSION
+        return max(self._at_least, amount if self.session.is_open else amount * _WITHOUT_SESSION)
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """For what is computed once and kept: ``most`` is then what the driver holds at most."""
+        self._at_least = self.thresholds.found_rows
+        try:
+            yield
+        finally:
+            self._at_least = 0
 
     def frame(self, table: Table) -> DataFrame:
         """The table in Spark; made when it is first asked for."""

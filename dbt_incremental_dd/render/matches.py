@@ -48,7 +48,8 @@ def can_be_kept(node: LeftLinearJoin) -> bool:
 def build(node: LeftLinearJoin, run: OperatorRun) -> None:
     """Counts all right rows as of the run's end. The time does not count as the delta's."""
     started = time.monotonic()
-    rows = run.contents(node.right, new=True, keys=None)
+    with run.context.workspace.once():
+        rows = run.contents(node.right, new=True, keys=None)
     if rows is not None:
         run.context.report(f"a join's matches are counted, for its keys are looked for among {rows.estimate:,} rows")
         run.context.inner.of(_state(node)).append(_counted(node, rows), run.context.at)

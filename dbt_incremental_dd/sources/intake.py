@@ -10,30 +10,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.manifest import RecordedChange, SourceManifest, kind_of, rows_after
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.relation.stored import write
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.dead_letter import good_records
-from dbt_incremental_dd.sources.envelopes.envelope import Change, EnvelopeInput
+from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
 from dbt_incremental_dd.sources.pending import NODE, Pending
 from dbt_incremental_dd.sources.poll import PollRequest, RunScope
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.sources.records import localized, own_columns
+from dbt_incremental_dd.sources.records import own_columns
 from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.sources.updates import NotInPieces, Written, written, written_in_pieces
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.commit import Commit
-from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
@@ -156,11 +152,6 @@ def _complete_up_to(place: CollectionStore, log: Log | None) -> Time:
     )
 
 
-def _counted(records: Relation) -> int | None:
-    """How many there are, where that is known without a Spark job."""
-    return records.estimate if records.is_local else None
-
-
 class _Intaking:
     """One intake."""
 
@@ -191,7 +182,7 @@ class _Intaking:
 
     def run(self) -> Intake:
         """Reads what is new, makes it updates, and commits."""
-        result = self._poll()
+        result = self._poll(in_pieces=True)
         if result is None and self._pending.is_due:
             result = PollResult(self._pending.no_records(), self._stored.progress)
         if result is None:
@@ -203,12 +194,25 @@ class _Intaking:
         reached("source: arrived")
         try:
             with progress(self._place.storage, self._place.trace_uri, what, self._report):
-                return self._take(result)
+                return self._taken(result)
         finally:
             for uri in result.scratch:
                 self._place.storage.remove(uri)
 
-    def _poll(self) -> PollResult | None:
+    def _taken(self, result: PollResult) -> Intake:
+        """Where records in pieces turn out to be none that the driver can take in, they are read once more."""
+        try:
+            return self._take(result)
+        except NotInPieces:
+            again = self._poll(in_pieces=False)
+        assert again is not None
+        try:
+            return self._take(again)
+        finally:
+            for uri in again.scratch:
+                self._place.storage.remove(uri)
+
+    def _poll(self, *, in_pieces: bool) -> PollResult | None:
         progress, records = self._stored.progress, self._stored.records
         request = PollRequest(
             self._workspace,
@@ -218,6 +222,7 @@ class _Intaking:
             stored=records,
             log=self._log,
             scope=self._scope,
+            in_pieces=in_pieces,
         )
         return connector_of(self._spec).poll(request)
 
@@ -240,56 +245,45 @@ class _Intaking:
             t=self._t,
             inner=inner,
         )
-        change = self._spec.envelope.apply(batch)
-        updates = localized(change.updates)
-        columns = (column for column in updates.schema if column.name != DIFF)
-        stored = Schema((*columns, TIME_COLUMN, DIFF_COLUMN))
-        files = self._write(updates, stored, change)
+        pieces = None if result.pieces is None else result.pieces.of()
+        made = written(batch, self._spec) if pieces is None else written_in_pieces(batch, self._spec, pieces)
         reached("source: updates written")
-        inner.update(change.finish())
+        inner.update(made.finish())
         inner.update(self._pending.commit(split, all_columns))
         reached("source: states written")
         manifest = replace(
-            self._history(split.due, updates, files),
-            schema=schema,
-            records=record_schema,
-            progress=result.progress,
-            inner=inner,
+            self._history(made), schema=schema, records=record_schema, progress=result.progress, inner=inner
         )
         notes = "; ".join(n for n in (*result.notes, note) if n)
         if notes:
             self._report(f"source {self._spec.name}: {notes}")
-        log = self._commit(files, stored, manifest)
+        log = self._commit(made, manifest)
         reached("source: committed")
         result.confirm()
         reached("source: confirmed")
-        return Intake(self._spec.name, log, schema, total_rows(files), notes)
+        return Intake(self._spec.name, log, schema, total_rows(made.files), notes)
 
-    def _history(self, records: Relation, updates: Relation, files: tuple[DataFile, ...]) -> SourceManifest:
+    def _history(self, made: Written) -> SourceManifest:
         """What the manifest says of the intake, whatever its records are."""
-        if updates.table is None:
-            added, removed = count_stored(self._place.storage, self._place.trace_uri, files)
-        else:
-            added, removed = count(updates.table.arrow[DIFF])
         seconds = time.monotonic() - self._started
         strategy = "delta" if self._before is not None else "initial"
         return SourceManifest(
-            rows=rows_after(self._before, added, removed),
-            change=RecordedChange(strategy, _counted(records), added, removed, round(seconds, 3)),
+            rows=rows_after(self._before, made.added, made.removed),
+            change=RecordedChange(strategy, made.records, made.added, made.removed, round(seconds, 3)),
             envelope=self._spec.envelope.name,
             frontier=self._spec.frontier,
             retain_history=self._spec.retain_history,
-            sorted_by=self._sort_key,
+            sorted_by=self._spec.envelope.sort_key(self._settings),
         )
 
-    def _commit(self, files: tuple[DataFile, ...], stored: Schema, manifest: SourceManifest) -> Log:
-        log = self._log or self._place.create(stored)
+    def _commit(self, made: Written, manifest: SourceManifest) -> Log:
+        log = self._log or self._place.create(made.stored)
         commit = Commit(
-            add=files,
+            add=made.files,
             upper=self._t + 1,
             since=self._t if self._log is None else None,
             manifest=self._place.write_manifest(manifest),
-            schema=stored,
+            schema=made.stored,
         )
         return log.commit(commit)
 
@@ -307,19 +301,3 @@ class _Intaking:
                 )
         self._settings = settings.as_spelt(schema, records)
         return schema
-
-    def _write(self, updates: Relation, stored: Schema, change: Change) -> tuple[DataFile, ...]:
-        bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
-        return write(
-            updates,
-            self._place.trace_uri,
-            stored,
-            self._t,
-            bounded=bounded,
-            sort_by=self._sort_key,
-            by_ranges=not change.is_arranged,
-        )
-
-    @property
-    def _sort_key(self) -> tuple[str, ...]:
-        return self._spec.envelope.sort_key(self._settings)

@@ -53,7 +53,7 @@ class RunScope:
 @dataclass(frozen=True)
 class PollRequest(Generic[S]):
     """``progress``: as of the last commit, empty at first; ``stored``: the columns of records as first taken in;
-    ``log``: the source's collection, None at first."""
+    ``log``: the source's collection, None at first; ``in_pieces``: whether ``PollResult.pieces`` may be."""
 
     workspace: Workspace
     place: CollectionStore
@@ -62,6 +62,7 @@ class PollRequest(Generic[S]):
     stored: Schema | None
     log: Log | None
     scope: RunScope
+    in_pieces: bool = True
 
     @property
     def spark(self) -> SparkSession:

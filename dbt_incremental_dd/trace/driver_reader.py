@@ -27,7 +27,8 @@ _LOG = logging.getLogger(__name__)
 
 
 _LITTLE, _LITTLE_BYTES = 10_000, 1 << 20
-"""So few rows and bytes are read by Arrow as a whole, and then filtered, which takes no longer."""
+"""So few rows and bytes are read by Arrow as a whole, and then filtered, which takes no longer; small files beside
+large ones, too."""
 _IMPORT = 20
 """In the time that importing DuckDB takes, 0.1 s, Arrow reads so many times as many."""
 _FEW_FILES = 64
@@ -49,15 +50,22 @@ def read_files(
     """
     filesystem, root = storage.filesystem(uri)
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
-    paths = [f"{root}/{file.path}" for file in files]
-    tables, paths = probe_pages(filesystem, paths, columns, keys or {})
-    if not paths and not tables:
-        tables.append(columns.empty_table())
-    if paths:
-        told = {"paths": paths, "columns": columns.names, "wanted": keys or {}}
-        _LOG.debug("reading %d files", len(paths), extra=told)
-        tables.append(_read(filesystem, paths, columns, keys or {}, is_little=_is_little(files)))
-    return pa.concat_tables(tables)
+    by_path = {f"{root}/{file.path}": file for file in files}
+    tables, others = probe_pages(filesystem, list(by_path), columns, keys or {})
+    small, large = _by_size({path: by_path[path] for path in others})
+    tables += [
+        _read(filesystem, paths, columns, keys or {}, is_little=paths is small) for paths in (small, large) if paths
+    ]
+    return pa.concat_tables(tables) if tables else columns.empty_table()
+
+
+def _by_size(files: Mapping[str, DataFile]) -> tuple[list[str], list[str]]:
+    """The paths of the files that Arrow reads as a whole, and of the others."""
+    if _is_little(list(files.values())):
+        return list(files), []
+    small = [path for path, file in files.items() if file.rows <= _LITTLE and file.bytes <= _LITTLE_BYTES]
+    small = small if len(small) <= _FEW_FILES else []
+    return small, [path for path in files if path not in set(small)]
 
 
 def _read(
@@ -69,6 +77,7 @@ def _read(
     is_little: bool,
 ) -> pa.Table:
     """The rows of the keys, by whoever is quickest."""
+    _LOG.debug("reading %d files", len(paths), extra={"paths": paths, "columns": columns.names, "wanted": keys})
     found = None if is_little else probe(filesystem, paths, columns, keys)
     if found is not None:
         return found

@@ -60,7 +60,7 @@ class FileCache:
             names = file.schema_arrow.names
             before = {} if known is None else {name: known.table[name] for name in known.table.column_names}
             new = [name for name in wanted.names if name in names and name not in before]
-            table = file.read(columns=new).select(new)
+            table = file.read(columns=new, use_threads=False).select(new)
         for name, column in before.items():
             table = table.append_column(name, column)
         made = _File(frozenset(names), table, table.nbytes)

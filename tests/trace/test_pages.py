@@ -108,7 +108,10 @@ def test_a_few_keys_cost_a_few_pages(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert told["read_bytes"] < Path(path).stat().st_size / 20
 
 
-def test_keys_that_are_not_there_cost_their_own_column(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_that_are_not_there_cost_their_own_column(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_reader, "_AT_ONCE", 0)
     path = written(tmp_path, table_of([2 * n for n in range(50_000)]))
     sizes = []
     for keys in ({"k": [10_000]}, {"k": [10_001]}):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dbt_incremental_dd.sources.envelopes.envelope import Change, Envelope, EnvelopeInput
+from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 
 
 class Append(Envelope):
@@ -12,6 +13,9 @@ class Append(Envelope):
 
     name: ClassVar[str] = "append"
     takes_new_columns: ClassVar[bool] = True
+
+    def takes_pieces(self, settings: EnvelopeSettings) -> bool:
+        return True
 
     def apply(self, batch: EnvelopeInput) -> Change:
         return Change(batch.plus_minus())

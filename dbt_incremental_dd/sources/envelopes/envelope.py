@@ -124,6 +124,11 @@ class Envelope(Protocol):
         """The columns that the collection is sorted by, if any."""
         return ()
 
+    def takes_pieces(self, settings: EnvelopeSettings) -> bool:
+        """Whether a first intake's updates are those of its parts, where all records of a key are in one part.
+        ``Change.finish`` of one runs after those of the parts before it, and must not hold the records."""
+        return False
+
     def apply(self, batch: EnvelopeInput) -> Change:
         """What the records do to the stored rows. Raises SourceError, naming the source, for those that say nothing."""
         ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from pyspark.errors import PySparkException
@@ -49,6 +50,9 @@ class Upsert(Envelope):
 
     def sort_key(self, settings: EnvelopeSettings) -> tuple[str, ...]:
         return settings.key
+
+    def takes_pieces(self, settings: EnvelopeSettings) -> bool:
+        return True
 
     def apply(self, batch: EnvelopeInput) -> Change:
         """Raises ConfigError for a ``deleted_when`` that is no condition, SourceError for a NULL key."""
@@ -107,19 +111,22 @@ def merged(batch: EnvelopeInput, candidates: Candidates) -> Change:
         keys = keys_of(latest, batch.settings.key)
         latest = tombstones.beside(_beside_stored(batch, candidates.position, latest, keys), keys)
 
-    def finish() -> dict[str, int]:
-        if not candidates.may_delete or not candidates.position.fields:
-            return {}
-        if is_first and not _any_delete(candidates.rows):
-            return {}
-        return tombstones.add(latest.filter(_IS_DELETE))
-
     if is_first:
         updates = latest.filter(Expr(f"{ALIVE} = 1L"))
     else:
         updates = _against_stored(batch, candidates, latest, tombstones)
     stored = candidates.position.packed(updates).columns([*batch.schema.names, POSITION])
+    if not candidates.may_delete or not candidates.position.fields:
+        return Change(stored, is_arranged=is_arranged)
+    # In Spark it is quicker to look through all records than to find out which are the latest.
+    looked = candidates.rows if is_first and not latest.is_local else None
+    finish = partial(_bury, tombstones, latest.filter(_IS_DELETE), looked)
     return Change(stored, finish=finish, is_arranged=is_arranged)
+
+
+def _bury(tombstones: Tombstones, deletes: Relation, looked: Relation | None) -> dict[str, int]:
+    """Stores the positions of deletes; nothing where there is none in ``looked``."""
+    return {} if looked is not None and not _any_delete(looked) else tombstones.add(deletes)
 
 
 def _knows_any(batch: EnvelopeInput) -> bool:

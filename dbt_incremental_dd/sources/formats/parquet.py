@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import DATE, TIMESTAMP, Type
 
-_FIRST_DATE = {DATE: datetime.date(1582, 10, 15), TIMESTAMP: datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
+FIRST_DATE = {DATE: datetime.date(1582, 10, 15), TIMESTAMP: datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)}
 """Older ones are a matter of calendars, which Spark settles by what wrote the file."""
 
 
@@ -22,5 +22,5 @@ def as_spark_writes(schema: pa.Schema) -> pa.Schema:
 
 def is_ancient(column: pa.ChunkedArray, dtype: Type) -> bool:
     """Whether values of a Spark type are so old that Spark may see others than Arrow."""
-    first = _FIRST_DATE.get(dtype)
+    first = FIRST_DATE.get(dtype)
     return first is not None and bool(pc.any(pc.less(column, pa.scalar(first, column.type))).as_py())

@@ -23,6 +23,7 @@ from dbt_incremental_dd.sources.connectors.files import tail
 from dbt_incremental_dd.sources.connectors.files.columns import first_columns
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
+from dbt_incremental_dd.sources.connectors.files.pieces import in_pieces
 from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read, read_few
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.json_lines import is_plain
@@ -32,7 +33,7 @@ from dbt_incremental_dd.sources.partitions import Partition, changed_partitions,
 from dbt_incremental_dd.sources.paths import literal, poll_interval
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.sources.records import in_spark
+from dbt_incremental_dd.sources.records import in_spark, no_records
 from dbt_incremental_dd.storage.object_store import spark_uri
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -86,9 +87,18 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
-    records, scratch = _records(request, filesystem, root, fresh=fresh, base=base, size=size)
     progress = {"files": {n: list(s) for n, s in kept.items()}, "kind": kind}
+    columns = stored if stored is not None or base is not None else _first(request, filesystem, fresh)
+    few = read_few(request.workspace, spec, filesystem, fresh, columns) if columns is not None and fresh else None
     within = None if changed is None else tuple(changed)
+    if few is not None:
+        return PollResult(few, progress, whole=whole, within=within)
+    pieces = (
+        in_pieces(request, filesystem, list(fresh), columns, size) if columns is not None and base is None else None
+    )
+    if pieces is not None and columns is not None:
+        return PollResult(no_records(request.workspace, columns), progress, pieces=pieces)
+    records, scratch = _records(request, filesystem, root, fresh=fresh, base=base, size=size)
     return PollResult(records, progress, whole=whole, within=within, scratch=scratch)
 
 
@@ -100,12 +110,8 @@ def _records(
     base: str | None,
     size: int,
 ) -> tuple[Relation, tuple[str, ...]]:
-    """The files' records, and folders that go once these are stored."""
+    """The files' records in Spark, and folders that go once these are stored."""
     workspace, storage, spec, stored = request.workspace, request.storage, request.spec, request.stored
-    columns = stored if stored is not None or base is not None else _first(request, filesystem, fresh)
-    few = read_few(workspace, spec, filesystem, fresh, columns) if columns is not None and fresh else None
-    if few is not None:
-        return few, ()
     estimate = _count(spec, filesystem, list(fresh), size)
     given = frozenset(key.lower() for partition in fresh.values() for key, _ in partition)
     encoding, aside = encoding_of(spec), storage.scratch("aside")

@@ -1,0 +1,106 @@
+"""A first intake of large Parquet files on the driver: records in order of their keys, some hundred thousands at a
+time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from dbt_incremental_dd.duck.sorting import sorted_batches
+from dbt_incremental_dd.local.whole_groups import whole_groups
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
+from dbt_incremental_dd.sources.formats.parquet import FIRST_DATE, as_spark_writes
+from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.poll_result import Pieces
+from dbt_incremental_dd.sources.records import FILE, on_driver
+from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_readable
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE
+
+_ROWS_AT_ONCE = 1 << 17
+_PLACE = "dd_file_place"
+"""INT: which of the files a record is from."""
+
+
+def in_pieces(
+    request: PollRequest[FilesSpec], filesystem: pafs.FileSystem, paths: Sequence[str], columns: Schema, size: int
+) -> Pieces | None:
+    """The files' records; None where Spark might read others, or has to read them because they are too many bytes
+    (``size``), or where the envelope looks at more than the records of a key."""
+    spec, most = request.spec, request.workspace.thresholds.sorted_bytes
+    key = [column.name for name in _sort_key(spec) if (column := columns.find(name))]
+    if not request.in_pieces or request.stored is not None or not 0 < size <= most or len(key) < len(_sort_key(spec)):
+        return None
+    if spec.format != "parquet" or spec.options or spec.event_time or not spec.envelope.takes_pieces(spec.settings):
+        return None
+    if not is_readable(columns) or not is_ordered(columns.select(tuple(key))):
+        return None
+    if not all(_is_clear(filesystem, path, columns) for path in paths):
+        return None
+    return Pieces(lambda: _pieces(request.workspace, filesystem, paths, columns, key))
+
+
+def _sort_key(spec: FilesSpec) -> tuple[str, ...]:
+    return spec.envelope.sort_key(spec.settings)
+
+
+def _is_clear(filesystem: pafs.FileSystem, path: str, columns: Schema) -> bool:
+    """Whether the file has just these columns, and Spark sees the same values in them as Arrow, by their bounds."""
+    with pq.ParquetFile(path, filesystem=filesystem) as file:
+        found, footer = as_spark_writes(file.schema_arrow), file.metadata
+    if [(field.name, field.type) for field in found] != [(c.name, arrow_type(c.type)) for c in columns]:
+        return False
+    dated = [place for place, c in enumerate(columns) if c.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)]
+    groups = (footer.row_group(number) for number in range(footer.num_row_groups))
+    return all(_is_recent(group.column(place), columns.columns[place]) for group in groups for place in dated)
+
+
+def _is_recent(chunk: pq.ColumnChunkMetaData, column: Column) -> bool:
+    """Whether bounds say that all dates are in years of which nothing is unclear."""
+    stats = chunk.statistics
+    if stats is None or stats.null_count == chunk.num_values:
+        return stats is not None
+    try:
+        low, high = stats.min, stats.max
+    except (OverflowError, ValueError):  # outside of the years that Python knows
+        return False
+    first = FIRST_DATE.get(column.type)
+    return low is not None and high is not None and (first is None or low >= first)
+
+
+def _pieces(
+    workspace: Workspace, filesystem: pafs.FileSystem, paths: Sequence[str], columns: Schema, key: Sequence[str]
+) -> Iterator[Relation]:
+    own = [(column.name, arrow_type(column.type)) for column in columns]
+    schema, names = pa.schema([*own, (_PLACE, pa.int32())]), pa.array(paths, pa.string())
+    reader = pa.RecordBatchReader.from_batches(schema, _batches(filesystem, paths, schema))
+    for table in whole_groups(_joined(sorted_batches(reader, key) if key else reader), key):
+        records = table.drop_columns([_PLACE]).append_column(FILE, names.take(table[_PLACE].combine_chunks()))
+        yield on_driver(workspace, records, Schema((*columns, Column(FILE, STRING))))
+
+
+def _batches(filesystem: pafs.FileSystem, paths: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for place, path in enumerate(paths):
+        with pq.ParquetFile(path, filesystem=filesystem) as file:
+            for batch in file.iter_batches(_ROWS_AT_ONCE):
+                places = pa.repeat(pa.scalar(place, pa.int32()), batch.num_rows)
+                table = pa.Table.from_batches([batch]).append_column(_PLACE, places).cast(schema)
+                yield from table.combine_chunks().to_batches()
+
+
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Of about as many rows as a file has."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.num_rows for one in held) >= ROWS_PER_FILE - _ROWS_AT_ONCE:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
