@@ -12,13 +12,14 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from benchmarks import plots
-from benchmarks.results import FOLDER, geometric_mean, read
+from benchmarks.limit import report as limit
+from benchmarks.results import FOLDER, geometric_mean, read, table
 
 _INTRO = """# Benchmarks
 
@@ -64,13 +65,6 @@ def _machine(machine: dict[str, Any]) -> str:
     return f"Measured on {machine['cores']} cores, {memory:.0f} GiB, pyspark {machine['pyspark']}.\n"
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A Markdown table; all columns but the first are numbers."""
-    names = list(head)
-    lines = [names, ["---", *["--:"] * (len(names) - 1)], *([str(cell) for cell in row] for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 def _refresh(found: dict[str, Any], folder: Path) -> str:
     rebuild = found["rebuild"]
     text = [
@@ -96,7 +90,7 @@ def _refresh(found: dict[str, Any], folder: Path) -> str:
             f"**{geometric_mean(ratios.values()):.1f}**, lowest {min(ratios.values()):.1f}.\n"
         )
         rows = (_query(name, one, rebuild[name], ratios.get(name)) for name, one in models.items())
-        text.append(_table(_QUERY, rows))
+        text.append(table(_QUERY, rows))
     plots.ratios(folder / "tpch_refresh.svg", kinds)
     text.append("![Rebuild / differential by query](benchmarks/tpch_refresh.svg)\n")
     if "state" in found:
@@ -135,7 +129,7 @@ def _state(state: dict[str, Any]) -> str:
         f"### State\n\nAfter compaction {(sources + models) / 1e6:,.0f} MB for {own / 1e6:,.0f} MB of Parquet: "
         f"**{(sources + models) / own:.2f}**; the sources' collections {sources / own:.2f}, the models with their "
         f"states {models / own:.2f}. Driver memory at its peak, without the JVM: "
-        f"{state['driver_memory'] / 1e6:,.0f} MB.\n\n" + _table(("model", "MB", "of the sources' Parquet"), rows)
+        f"{state['driver_memory'] / 1e6:,.0f} MB.\n\n" + table(("model", "MB", "of the sources' Parquet"), rows)
     )
 
 
@@ -160,7 +154,7 @@ def _scaling(found: list[dict[str, Any]], folder: Path) -> str:
             scales = f"{kind}, {before['scale']:g} to {after['scale']:g}"
             data = after["size"] / before["size"]
             rows.append((scales, f"{data:.1f}", f"{growth['seconds']:.2f}", f"{growth['read_bytes']:.2f}"))
-    text.append(_table(("scale factors", "data", "seconds", "bytes read"), rows))
+    text.append(table(("scale factors", "data", "seconds", "bytes read"), rows))
     plots.growth(folder / "tpch_scaling.svg", found, kinds)
     text.append("![Seconds and bytes by scale factor](benchmarks/tpch_scaling.svg)\n")
     return "\n".join(text)
@@ -183,7 +177,7 @@ def _wide(found: dict[str, Any], folder: Path, name: str = "wide", title: str = 
             f"`python -m benchmarks.wide.run --rows {found['rows']}`: 50 models in chains over 10 sources of "
             f"{found['rows']:,} rows (one of a hundredth), seconds of a whole `dbt run`, parsing included, of the same "
             "project in several materializations; `incremental` is written by hand over Delta tables.\n",
-            _table(("dbt run", *projects), rows),
+            table(("dbt run", *projects), rows),
             f"Spark jobs of the differential project where nothing changed: {found['jobs']['differential'][1]}.\n",
             f"![Seconds of a dbt run](benchmarks/{name}.svg)\n",
         )
@@ -201,7 +195,7 @@ def _floor(found: dict[str, float], folder: Path) -> str:
             f"**{found['model'] / found['one job']:.1f} times** a minimal Spark job in the same session "
             f"({found['one job'] * 1000:.0f} ms). Rows read, the model's own states included: "
             f"{found['read_rows']:.0f}.\n",
-            _table(("where the time goes", "ms"), rows),
+            table(("where the time goes", "ms"), rows),
         )
     )
 
@@ -231,7 +225,7 @@ def _soak(found: dict[str, Any], folder: Path) -> str:
             "6 sources of every envelope, each changed a little before each run; then compaction with a minute of "
             "history, and vacuum. Two of the sources only grow. Files and bytes are of all that is stored; all "
             "was exact at the end.\n",
-            _table(head, rows),
+            table(head, rows),
         )
     )
 
@@ -253,13 +247,13 @@ def _following(found: dict[str, Any], folder: Path) -> str:
             "`python -m benchmarks.following`. From 20 lines appended to a source's file to the batch at a web socket, "
             f"with `dbt-dd watch` at work, {fresh['rounds']} rounds, and as a multiple of one warm small Spark job "
             f"({fresh['job seconds']:.2f} s) in the same session:\n",
-            _table(("model", "median s", "p95 s", "median in jobs"), late),
+            table(("model", "median s", "p95 s", "median in jobs"), late),
             f"Bytes of a view of {economy['rows']:,} rows, and of a change of {economy['changed']} of them:\n",
-            _table(("subscription", "snapshot", "change"), wire),
+            table(("subscription", "snapshot", "change"), wire),
             f"{many['subscribers']} subscribers of one view, each told of every one of 2,000 changes; the last of "
             f"them {many['median seconds']:.2f} s after the commit (p95 {many['p95 seconds']:.2f} s). The server's "
             "memory:\n",
-            _table(("", "MB"), memory),
+            table(("", "MB"), memory),
         )
     )
 
@@ -281,7 +275,7 @@ def _subscribers(found: list[dict[str, Any]], folder: Path) -> str:
             "`python -m benchmarks.subscribers`: all connect at once, then one commit comes each second. From the "
             "commit's time, which is taken before its file is written, to the client's having read all of it. Memory "
             f"({before / 1e6:.0f} MB before), threads and CPU seconds are the server's.\n",
-            _table(head, rows),
+            table(head, rows),
         )
     )
 
@@ -291,6 +285,7 @@ SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "tpch_scaling": _scaling,
     "wide": _wide,
     "wide_incremental": _incremental,
+    "limit": limit.section,
     "floor": _floor,
     "soak": _soak,
     "following": _following,

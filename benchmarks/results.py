@@ -44,3 +44,10 @@ def read(path: Path) -> dict[str, Any]:
 def geometric_mean(values: Iterable[float]) -> float:
     """Of positive numbers."""
     return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table; all columns but the first are numbers."""
+    names = list(head)
+    lines = [names, ["---", *["--:"] * (len(names) - 1)], *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -46,8 +46,11 @@ class RefreshFeed:
         self._number = 0
         self._touched: set[int] = set()
         self.generated = folder / "generated"
-        if not self.generated.exists():
+        made_at, wanted = folder / "generated.scale", f"{scale:g}"
+        if not self.generated.exists() or not made_at.exists() or made_at.read_text() != wanted:
+            shutil.rmtree(self.generated, ignore_errors=True)
             generate(self.generated, scale)
+            made_at.write_text(wanted)
         keys = pq.read_table(self.generated / "orders.parquet", columns=["o_orderkey"])["o_orderkey"]
         self._keys: list[int] = sorted(keys.to_pylist())
         self.orders = len(self._keys)
