@@ -33,6 +33,9 @@ class Thresholds:
     """Maximum number of bytes of their files."""
     found_rows: int = 4_000_000
     """Maximum number of rows that such a filter returns, and that are read of an output on the driver."""
+    built_rows: int = 8_000_000
+    """Maximum number of a collection's rows that are read on the driver where something is built of all of them: a
+    model's first contents, a state that is made later. They have to fit into a part of its memory, too."""
     joined_rows: int = 16_000_000
     """Maximum number of rows of a join on the driver."""
     crossed_rows: int = 2_000_000
@@ -70,5 +73,14 @@ class Thresholds:
         return Thresholds(**{**_ENGINES[engine], **given})
 
 
-_DRIVERS = ("local_rows", "task_rows", "taken_rows", "sorted_bytes", "probed_rows", "found_rows", "joined_rows")
+_DRIVERS = (
+    "local_rows",
+    "task_rows",
+    "taken_rows",
+    "sorted_bytes",
+    "probed_rows",
+    "found_rows",
+    "built_rows",
+    "joined_rows",
+)
 _ENGINES: Mapping[str, Mapping[str, int]] = {"auto": {}, "spark": dict.fromkeys(_DRIVERS, 0)}

@@ -32,7 +32,8 @@ def cast(value: Value, type: Decimal) -> Value:
     source = as_decimal(value.type)
     if type.scale >= source.scale:
         return Value(rescaled(value, type), type)
-    if source.precision < MOST_DIGITS:  # rounding up may take a digit more
+    # Rounding up may take a digit more.
+    if source.precision < MOST_DIGITS or _largest(value) < 10 ** (MOST_DIGITS - 1 - source.scale):
         return round_to(value, type.scale, "half_towards_infinity", type)
     unit = 10 ** (source.scale - type.scale)
     return by_units(lambda x: half_up(x, unit), type, value)

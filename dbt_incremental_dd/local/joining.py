@@ -109,7 +109,7 @@ def _places(left: int, right: int, keys: _Keys, most: Thresholds) -> tuple[pa.Ar
         return found
     lefts, rights = _sides(keys)
     if left * right > most.joined_rows:
-        _require_few(left * _most_equal(rights), most.joined_rows)
+        _require_few_pairs(lefts, rights, most.joined_rows)
     lefts = lefts.append_column(_ROW, row_numbers(left))
     rights = rights.append_column("dd_other", row_numbers(right))
     both = lefts.join(rights, keys=rights.column_names[:-1], join_type="inner", use_threads=left + right > _LITTLE)
@@ -164,6 +164,15 @@ def _among(left: int, right: int, keys: _Keys) -> pa.Array:
 def _require_few(rows: int, most: int) -> None:
     if rows > most:
         raise NotExact("a join of many rows")
+
+
+def _require_few_pairs(lefts: pa.Table, rights: pa.Table, most: int) -> None:
+    """Counts equal rows where the most frequent keys of the sides do not tell that there are few."""
+    lefts, rights = lefts.drop_null(), rights.drop_null()
+    if min(lefts.num_rows * _most_equal(rights), rights.num_rows * _most_equal(lefts)) > most:
+        counted = rights.group_by(rights.column_names).aggregate([([], "count_all")])
+        pairs = lefts.join(counted, keys=rights.column_names, join_type="inner")["count_all"]
+        _require_few(pc.sum(pairs).as_py() or 0, most)
 
 
 def _most_equal(keys: pa.Table) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ from dbt_incremental_dd.local.generators import generated
 from dbt_incremental_dd.local.grouping import Measured, grouped
 from dbt_incremental_dd.local.joining import joined
 from dbt_incremental_dd.local.ordering import in_order, running_sums
+from dbt_incremental_dd.local.slices import in_slices, is_sliced
 from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_plain, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.windows import with_windows
@@ -38,15 +40,21 @@ class ArrowEngine:
         return rows.select(pairs)
 
     def map(self, rows: Table, outputs: Outputs) -> Table:
+        return in_slices(rows, lambda part: self._mapped(part, outputs))
+
+    def _mapped(self, rows: Table, outputs: Outputs) -> Table:
         values = self._values(rows, outputs)
         schema = Schema(tuple(Column(name, value.type) for name, value in values))
         return Table(pa.table({name: value.data for name, value in values}), schema)
 
     def extend(self, rows: Table, outputs: Outputs) -> Table:
+        return in_slices(rows, lambda part: self._extended(part, outputs))
+
+    def _extended(self, rows: Table, outputs: Outputs) -> Table:
         return rows.with_columns([(name, value.data, value.type) for name, value in self._values(rows, outputs)])
 
     def filter(self, rows: Table, predicate: Expr) -> Table:
-        return rows.filter(truth(rows, predicate, self._constants))
+        return in_slices(rows, lambda part: part.filter(truth(part, predicate, self._constants)))
 
     def union(self, parts: Sequence[Table], *, is_little: bool) -> Table:
         names = parts[0].schema.names
@@ -58,6 +66,10 @@ class ArrowEngine:
         return consolidate(rows, diffs)
 
     def group_by(self, rows: Table, keys: Sequence[str], measures: Sequence[Measure]) -> Table:
+        found = in_slices(rows, lambda part: self._grouped(part, keys, measures))
+        return self._grouped(found, keys, [_of_parts(m) for m in measures]) if is_sliced(rows) else found
+
+    def _grouped(self, rows: Table, keys: Sequence[str], measures: Sequence[Measure]) -> Table:
         values = Evaluation(rows, self._constants)
         found = [Measured(m.name, m.function, values.of(m.value), type_of(m.dtype)) for m in measures]
         return grouped(rows, keys, found)
@@ -157,6 +169,11 @@ class ArrowEngine:
             values = values or Evaluation(rows, self._constants)
             found.append((name, values.of(expr)))
         return found
+
+
+def _of_parts(measure: Measure) -> Measure:
+    """Sums of sums, and extremes of extremes."""
+    return replace(measure, value=Expr.column(measure.name))
 
 
 def _column_of(expr: Expr) -> str | None:

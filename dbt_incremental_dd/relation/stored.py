@@ -22,7 +22,7 @@ from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.spark_reader import quote_name, quoted, updates
-from dbt_incremental_dd.trace.write import ROWS_PER_GROUP, write_arrow, write_spark
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE, ROWS_PER_GROUP, write_arrow, write_spark
 
 
 def read(
@@ -150,7 +150,8 @@ def write(
         table = table.append_column(TIME, pa.repeat(pa.scalar(t, pa.int64()), table.num_rows)).select(
             list(stored.names)
         )
-        return (write_arrow(storage, uri, table, stored, bounded, retracts_all=retracts_all),)
+        parts = (table.slice(at, ROWS_PER_FILE) for at in range(0, table.num_rows, ROWS_PER_FILE))
+        return tuple(write_arrow(storage, uri, part, stored, bounded, retracts_all=retracts_all) for part in parts)
     frame = rows.frame.selectExpr(*(f"{t}L AS {TIME}" if name == TIME else quote_name(name) for name in stored.names))
     if sort_by:
         frame = frame.repartitionByRange(*map(quoted, sort_by)) if by_ranges else frame

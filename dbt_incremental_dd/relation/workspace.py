@@ -69,9 +69,9 @@ class Workspace:
         return max(self._at_least, amount if self.session.is_open else amount * _WITHOUT_SESSION)
 
     @contextmanager
-    def once(self) -> Iterator[None]:
-        """For what is computed once and kept: ``most`` is then what the driver holds at most."""
-        self._at_least = self.thresholds.found_rows
+    def building(self) -> Iterator[None]:
+        """For what is computed once and kept: ``most`` is at least what the driver reads for that."""
+        self._at_least = self.thresholds.built_rows
         try:
             yield
         finally:

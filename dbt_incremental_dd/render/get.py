@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
@@ -14,8 +17,9 @@ from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
-from dbt_incremental_dd.trace.arrow import is_plain, is_readable
+from dbt_incremental_dd.trace.arrow import arrow_type, is_plain, is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
+from dbt_incremental_dd.trace.log import total_rows
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context
@@ -53,7 +57,7 @@ def contents(node: Get, run: OperatorRun, *, new: bool, keys: Keys | None) -> Re
     rows = _probed(node, run, t, keys) if values and keys else None
     if rows is None:
         # Without keys, or with ones that have no bounds, all rows are read: of a small collection on the driver.
-        most = 0 if values else run.context.workspace.most(run.context.thresholds.task_rows)
+        most = run.context.workspace.most(0 if values else run.context.thresholds.task_rows)
         rows = _read(node, run, files, BEGINNING, t, most=most, keys=keys)
     return rows if keys is None or keys.advisory else keys.restricted(rows)
 
@@ -97,6 +101,30 @@ def needed(nodes: Iterable[Node], context: Context) -> dict[str, Schema]:
             others = (column for column in found.get(node.collection, ()) if stored.find(column.name) is None)
             found[node.collection] = Schema((*others, *stored.columns))
     return found
+
+
+def whole_bytes(nodes: Iterable[Node], context: Context) -> float:
+    """About how much memory all that the nodes read takes as Arrow's tables, at the end of the run; infinite where
+    Arrow does not read it."""
+    total = 0.0
+    for node in nodes:
+        if isinstance(node, Get):
+            source = context.inputs[node.collection]
+            widths = (_width(column) for column in _stored(node, source.schema))
+            total += total_rows(source.log.summands(source.t1)) * sum(widths)
+    return total
+
+
+def _width(column: Column) -> float:
+    """Bytes of a value."""
+    kind = arrow_type(column.type)
+    if kind is None:
+        return math.inf
+    return kind.bit_width / 8 if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else _TEXT_BYTES
+
+
+_TEXT_BYTES = 32
+"""Of a text, as far as is known."""
 
 
 def _stored(node: Get, schema: Schema) -> Schema:

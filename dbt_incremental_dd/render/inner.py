@@ -206,7 +206,9 @@ class InnerTrace:
     def _limit(self, keys: Keys | None) -> int:
         """How many stored rows are read on the driver: more where only some of them are kept."""
         most = self._workspace.thresholds
-        return most.local_rows if keys is None or not keys.values else most.probed_rows
+        if keys is None or not keys.values:
+            return max(most.local_rows, self._workspace.most(0))
+        return most.probed_rows
 
     def _bounded(self, schema: Schema) -> tuple[str, ...]:
         return tuple(id for id in self._state.arranged_by[:4] if schema.find(id))

@@ -48,7 +48,7 @@ def can_be_kept(node: LeftLinearJoin) -> bool:
 def build(node: LeftLinearJoin, run: OperatorRun) -> None:
     """Counts all right rows as of the run's end. The time does not count as the delta's."""
     started = time.monotonic()
-    with run.context.workspace.once():
+    with run.context.workspace.building():
         rows = run.contents(node.right, new=True, keys=None)
     if rows is not None:
         run.context.report(f"a join's matches are counted, for its keys are looked for among {rows.estimate:,} rows")

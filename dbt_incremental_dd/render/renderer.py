@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -41,6 +42,10 @@ from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.statistics import LogStatistics
+from dbt_incremental_dd.untrusted.limits import machine_memory
+
+_SHARE_OF_MEMORY = 16
+"""Of the machine's memory: joins and groups take as much again, and several models may be built at once."""
 
 
 class Renderer:
@@ -72,6 +77,18 @@ class Renderer:
 
     def run(self) -> Relation | None:
         """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
+        with self.context.workspace.building() if self._is_built_here else nullcontext():
+            return self._run()
+
+    @property
+    def _is_built_here(self) -> bool:
+        """Whether the driver has room for all that the plan reads. A recursion goes through it many times."""
+        nodes = each_once(self._root)
+        if not self.context.from_nothing or any(isinstance(node, Iterate) for node in nodes):
+            return False
+        return get.whole_bytes(nodes, self.context) <= machine_memory() / _SHARE_OF_MEMORY
+
+    def _run(self) -> Relation | None:
         rows = self.delta(self._root)
         for node in each_once(self._root):
             if stores(node) or matches.are_kept(node, self):

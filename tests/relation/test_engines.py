@@ -13,8 +13,10 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
-from dbt_incremental_dd.core.types import parse
+from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.core.types import STRING, parse
 from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.local import slices
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
@@ -123,6 +125,9 @@ UNARY: dict[str, Callable[[Relation], Relation]] = {
         ]
     ),
     "running": lambda r: r.columns(IDS).consolidate().running(["c7"], ORDER, [Running("n", Expr(DIFF)), _THROUGH]),
+    "running of single rows": lambda r: (
+        r.columns(IDS).consolidate().running(IDS, ORDER, [Running("n", Expr(DIFF)), _THROUGH])
+    ),
     "running of everything": lambda r: r.columns(IDS).consolidate().running([], ORDER, [_THROUGH]),
     "copies": lambda r: r.copies("n"),
     "restrict": lambda r: keys_of(r.filter(Expr("c1 > 0")), ("c6", "c8")).restricted(r),
@@ -139,13 +144,17 @@ MULTISET: dict[str, Callable[[Relation], Relation]] = {
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_of_updates(workspace: Workspace, name: str) -> None:
+def test_of_updates(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     given = rows(workspace, 1)
     here, there = UNARY[name](given), UNARY[name](in_spark(given))
     assert here.is_local
     assert not there.is_local
     assert contents(here) == contents(there)
     assert contents(here)[1]
+    monkeypatch.setattr(slices, "ROWS", 40)
+    in_parts = UNARY[name](given)
+    assert in_parts.is_local
+    assert contents(in_parts) == contents(there)
 
 
 @pytest.mark.parametrize("name", MULTISET)
@@ -168,6 +177,20 @@ def test_joins(workspace: Workspace, kind: Any, residual: str, by: str) -> None:
     assert here.is_local
     assert contents(here) == contents(there)
     assert contents(here)[1] or by not in ("columns", "values")
+
+
+@pytest.mark.parametrize(("key", "is_local"), [("equal", False), ("other", True), ("none", True), ("one side", True)])
+def test_pairs_are_counted_where_keys_repeat(spark: SparkSession, tmp_path: Path, key: str, is_local: bool) -> None:
+    workspace = Workspace(LazySession.of(spark), Storage(str(tmp_path), thresholds=Thresholds(joined_rows=1_000)))
+    values = {"equal": ("a", "a"), "other": ("a", "b"), "none": (None, None), "one side": ("a", None)}[key]
+    sides = []
+    for name, value in zip("xy", values, strict=True):
+        made = pa.table({name: pa.array([value] * 100 + ["c", "d"]), DIFF: pa.array([1] * 102, pa.int64())})
+        schema = Schema((Column(name, STRING), DIFF_COLUMN))
+        sides.append(Relation.of(workspace, made.cast(pa.schema([(name, pa.string()), (DIFF, pa.int64())])), schema))
+    joined = sides[0].join(sides[1], "inner", [Equality(Expr("x"), Expr("y"))])
+    assert joined.is_local == is_local
+    assert joined.count() == (10_002 if key == "equal" else 2)
 
 
 @pytest.mark.parametrize("kind", ["inner", "left", "semi", "anti"])
