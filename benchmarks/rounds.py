@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,15 +14,21 @@ from benchmarks.asked import ListeningSession
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
+from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
-from dbt_incremental_dd.runtime.verify import verify_model
+from dbt_incremental_dd.runtime.verify import Verification, verify_model
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+ERROR = ModelConfig(fallback="error")
+"""Of models that may not fall back."""
+Note = Callable[[int, Outcome, Verification], None]
+"""Is told the round, what a model's run did, and how its rows compare."""
 
 
 class Feed(Protocol):
@@ -47,12 +54,16 @@ def requests(
 ) -> list[ModelRequest]:
     """A model of each query's file, in order of their names; none may fall back."""
     names = sorted(only or (path.stem for path in queries.glob("q*.sql")))
-    config = ModelConfig(fallback="error")
+    return models_of(schema, {name: (queries / f"{name}.sql").read_text() for name in names}, sources, ERROR)
+
+
+def models_of(
+    schema: str, queries: Mapping[str, str], sources: Mapping[str, SourceSpec], config: ModelConfig
+) -> list[ModelRequest]:
+    """A model of each query, by name."""
     return [
-        ModelRequest(
-            f"{schema}.{name}", f"{schema}.{name}", (queries / f"{name}.sql").read_text(), config, dict(sources)
-        )
-        for name in names
+        ModelRequest(f"{schema}.{name}", f"{schema}.{name}", sql, config, dict(sources))
+        for name, sql in queries.items()
     ]
 
 
@@ -70,8 +81,9 @@ def run(
     models: list[ModelRequest],
     rounds: int,
     thresholds: Thresholds | None = None,
+    note: Note = lambda round, made, found: None,
 ) -> set[str]:
-    """All rounds; the names of models that failed or were not exact."""
+    """All rounds; the names of models that failed or were not exact. ``note`` is told of all runs that did not fail."""
     storage = Storage(str(folder / "state"), thresholds=thresholds or Thresholds())
     wrong: set[str] = set()
     asked: dict[str, list[str]] = {}
@@ -86,24 +98,18 @@ def run(
                 runs.source(spec)
         for model in models:
             before = _asked(session)
-            try:
-                made = runs.model(model)
-                asked[model.name] = _asked(session)[len(before) :]
-                found = verify_model(spark, storage, model.name)
-            except DifferentialError as error:
-                print(f"{model.name} failed: {error}")
+            done = _run(runs, spark, model)
+            if done is None:
                 wrong.add(model.name)
                 continue
+            made, found = done
+            asked[model.name] = _asked(session)[len(before) :]
             if not found.exact:
                 wrong.add(model.name)
             if round:
                 seconds[model.name].append((made.seconds, found.rebuild_seconds))
-            verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
-            print(
-                f"{model.name} {made.strategy:<8} in {made.input_rows:>8} out +{made.rows_added} -{made.rows_removed} "
-                f"{made.seconds:6.2f} s, rebuild {found.rebuild_seconds:6.2f} s, {found.rows} rows, {verdict}",
-                flush=True,
-            )
+            note(round, made, found)
+            print(_line(made, found), flush=True)
         print(f"round {round}: {time.monotonic() - started:.0f} s")
     report(seconds)
     print(f"without asking Spark in the last round: {sum(not by for by in asked.values())} of {len(asked)}")
@@ -112,6 +118,25 @@ def run(
             print(f"  {name}: {len(by)} times, first {by[0]}")
     print(f"WRONG: {', '.join(sorted(wrong))}" if wrong else f"all exact: {len(models)} models, {rounds} rounds")
     return wrong
+
+
+def _run(runs: Run, spark: SparkSession, model: ModelRequest) -> tuple[Outcome, Verification] | None:
+    """What the model's run did, and how its rows compare; None where either failed, which is told."""
+    try:
+        return runs.model(model), verify_model(spark, runs.storage, model.name)
+    except DifferentialError as error:
+        print(f"{model.name} failed: {error}")
+    except Exception:  # the others go on
+        print(f"{model.name} failed: {traceback.format_exc()}")
+    return None
+
+
+def _line(made: Outcome, found: Verification) -> str:
+    verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
+    return (
+        f"{made.name} {made.strategy:<8} in {made.input_rows:>8} out +{made.rows_added} -{made.rows_removed} "
+        f"{made.seconds:6.2f} s, rebuild {found.rebuild_seconds:6.2f} s, {found.rows} rows, {verdict}"
+    )
 
 
 def _asked(session: LazySession) -> list[str]:
