@@ -71,11 +71,11 @@ class Workspace:
     @contextmanager
     def building(self) -> Iterator[None]:
         """For what is computed once and kept: ``most`` is at least what the driver reads for that."""
-        self._at_least = self.thresholds.built_rows
+        before, self._at_least = self._at_least, self.thresholds.built_rows
         try:
             yield
         finally:
-            self._at_least = 0
+            self._at_least = before
 
     def frame(self, table: Table) -> DataFrame:
         """The table in Spark; made when it is first asked for."""

@@ -3,7 +3,11 @@ time."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,9 +25,11 @@ from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import Pieces
 from dbt_incremental_dd.sources.records import FILE, on_driver
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_readable
+from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
 
 _ROWS_AT_ONCE = 1 << 17
+_BYTES_AT_ONCE = 1 << 28
 _PLACE = "dd_file_place"
 """INT: which of the files a record is from."""
 
@@ -80,9 +86,26 @@ def _pieces(
     own = [(column.name, arrow_type(column.type)) for column in columns]
     schema, names = pa.schema([*own, (_PLACE, pa.int32())]), pa.array(paths, pa.string())
     reader = pa.RecordBatchReader.from_batches(schema, _batches(filesystem, paths, schema))
-    for table in whole_groups(_joined(sorted_batches(reader, key) if key else reader), key):
-        records = table.drop_columns([_PLACE]).append_column(FILE, names.take(table[_PLACE].combine_chunks()))
-        yield on_driver(workspace, records, Schema((*columns, Column(FILE, STRING))))
+    with _room(workspace.storage) as folder:
+        batches = sorted_batches(reader, key, folder) if key else reader
+        for table in whole_groups(_joined(batches), key):
+            records = table.drop_columns([_PLACE]).append_column(FILE, names.take(table[_PLACE].combine_chunks()))
+            yield on_driver(workspace, records, Schema((*columns, Column(FILE, STRING))))
+
+
+@contextmanager
+def _room(storage: Storage) -> Iterator[str]:
+    """A folder for what does not fit into memory: where the collections are, if that is a local disk."""
+    if not storage.is_local:
+        with tempfile.TemporaryDirectory(prefix="dd-sort-") as folder:
+            yield folder
+        return
+    folder = storage.scratch("sort")
+    os.makedirs(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _batches(filesystem: pafs.FileSystem, paths: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -95,11 +118,12 @@ def _batches(filesystem: pafs.FileSystem, paths: Sequence[str], schema: pa.Schem
 
 
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Of about as many rows as a file has."""
+    """Of about as many rows as a file has, or fewer that are large."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
-        if sum(one.num_rows for one in held) >= ROWS_PER_FILE - _ROWS_AT_ONCE:
+        rows, size = (sum(numbers) for numbers in zip(*((one.num_rows, one.nbytes) for one in held), strict=True))
+        if rows >= ROWS_PER_FILE - _ROWS_AT_ONCE or size >= _BYTES_AT_ONCE:
             yield pa.Table.from_batches(held)
             held = []
     if held:
