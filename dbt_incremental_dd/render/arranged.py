@@ -124,7 +124,7 @@ class Arrangements:
     def _whole(self, log: Log, column: str) -> Relation:
         ids, t1 = self._ids(log.name), self._context.inputs[log.name].t1
         files = between(log.files, BEGINNING, t1)
-        most = self._context.thresholds.found_rows
+        most = self._context.thresholds.built_rows
         rows = read(self._context.workspace, log.uri, files, self._needed[log.name], most=most)
         rows = in_interval(rows, files, BEGINNING, t1).select([(id, name) for name, id in ids.items()])
         return rows.in_ranges([ids[column]], -(-total_rows(files) // ROWS_PER_FILE))
