@@ -71,9 +71,7 @@ def take_in(
 
     with writing(place, report):
         try:
-            return _told(
-                storage, place, spec, lambda: _take_in(workspace, place, spec, t=t, report=report, scope=common)
-            )
+            return _told(storage, place, spec, take)
         except DifferentialError as error:
             hidden = without(spec.secrets, error)
             if hidden is None:
