@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.serve.cleared_frames import cleared_frames
 from dbt_incremental_dd.serve.http.messages import ClientMessage, error_json, messages
 from dbt_incremental_dd.serve.http.query_params import SubscribeParams
 from dbt_incremental_dd.serve.hub import Follower, Hub
@@ -35,13 +35,9 @@ async def event_stream(hub: Hub, collection: Collection, params: SubscribeParams
     async with hub.follow(collection, start, shape) as follower:
         yield b"retry: 1000\n\n"
         try:
-            while not follower.is_over:
-                batch = await follower.batch(KEEPALIVE_SECONDS)
-                if batch is None:
-                    yield b": still there\n\n"
-                    continue
-                async for event in _encode(hub, follower, batch, progress=params.progress, form=_event):
-                    yield event
+            with cleared_frames():
+                async for event in _encoded(hub, follower, params, _event, KEEPALIVE_SECONDS):
+                    yield b": still there\n\n" if event is None else event
         except DifferentialError as error:
             yield f"event: failed\ndata: {error_json(error)}\n\n".encode()
             return
@@ -69,9 +65,7 @@ async def serve_socket(hub: Hub, collection: Collection, params: SubscribeParams
             await refuse(web, json.dumps({"error": "this socket accepts no messages", "remedy": "Open another."}))
     except DifferentialError as error:
         await refuse(web, error_json(error))
-    except (WebSocketDisconnect, RuntimeError) as error:
-        # An error's frames would keep the batch until the next garbage collection.
-        traceback.clear_frames(error.__traceback__)
+    except (WebSocketDisconnect, RuntimeError):
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
             await web.close(FAILED)
     finally:
@@ -90,14 +84,31 @@ async def refuse(web: WebSocket, why: str) -> None:
 async def _send(hub: Hub, collection: Collection, params: SubscribeParams, web: WebSocket) -> None:
     start, shape = await hub.run(lambda: (params.start(collection), params.shape(collection)))
     async with hub.follow(collection, start, shape) as follower:
-        async for batch in follower.batches():
-            async for text in _encode(hub, follower, batch, progress=params.progress, form=_text):
+        with cleared_frames():
+            async for text in _encoded(hub, follower, params, _text):
                 if text:
                     await web.send_text(text)
 
 
 def _text(message: ClientMessage) -> str:
     return message.data
+
+
+async def _encoded(
+    hub: Hub,
+    follower: Follower,
+    params: SubscribeParams,
+    form: Callable[[ClientMessage], T],
+    timeout: float | None = None,
+) -> AsyncIterator[T | None]:
+    """All messages until the subscription is over, and None whenever no batch came for ``timeout`` seconds."""
+    while not follower.is_over:
+        batch = await follower.batch(timeout)
+        if batch is None:
+            yield None
+            continue
+        async for message in _encode(hub, follower, batch, progress=params.progress, form=form):
+            yield message
 
 
 async def _encode(

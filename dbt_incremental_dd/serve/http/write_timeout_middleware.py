@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
+import contextlib
 from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dbt_incremental_dd.serve.cleared_frames import cleared_frames
 from dbt_incremental_dd.serve.write_timeout import ClientTooSlow, WriteTimeout
 
 FindTransport = Callable[[object], asyncio.WriteTransport | None]
@@ -32,8 +33,5 @@ class WriteTimeoutMiddleware:
             # The server waits for room before it writes, so a cancelled send has not written anything.
             await self._write_timeout.wait(found, lambda: send(message))
 
-        try:
+        with contextlib.suppress(ClientTooSlow), cleared_frames():
             await self._app(scope, receive, send_in_time)
-        except ClientTooSlow as error:
-            # An error's frames would keep their objects, such as a batch, until the next garbage collection.
-            traceback.clear_frames(error.__traceback__)
