@@ -59,6 +59,14 @@ class StoredPosition:
     inputs: Mapping[str, Time]
 
 
+class UsedArrangement(NamedTuple):
+    """A collection's arrangement by a column that a model finds keys in; ``idle``: runs since it last did."""
+
+    collection: str
+    column: str
+    idle: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """The entries that all kinds of collections share.
@@ -122,6 +130,7 @@ class ModelManifest(Manifest):
     a change of an input. ``runs``: the latest ones of each kind, oldest first. ``can_recompute``: whether Spark can run
     the query as one; None if unknown. ``has_ties``: the query leaves ties open. ``behind``: the last run has not
     updated all states. ``contract``: the contract that the rows satisfy; empty if there is none.
+    ``arrangements``: those of its inputs that it reads.
     """
 
     kind: str = "model"
@@ -138,6 +147,7 @@ class ModelManifest(Manifest):
     unique_id: str = ""
     runs: tuple[RecordedRun, ...] = ()
     contract: str = ""
+    arrangements: tuple[UsedArrangement, ...] = ()
     implicit: frozenset[str] = frozenset()
 
 
@@ -174,6 +184,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "sorted_by": tuple,
     "fallbacks": tuple,
     "runs": lambda runs: tuple(RecordedRun.from_json(*run) for run in runs),
+    "arrangements": lambda used: tuple(UsedArrangement(*one) for one in used),
 }
 """Readers of the entries that are not stored as they are."""
 

@@ -40,6 +40,11 @@ def _is_run(value: Any) -> bool:
     return is_right and (isinstance(value[0], bool) or value[0] in ("build", "delta", "recompute"))
 
 
+def _is_used_arrangement(value: Any) -> bool:
+    is_right = isinstance(value, list) and len(value) == 3 and _is_count(value[2])
+    return is_right and all(isinstance(name, str) for name in value[:2])
+
+
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
@@ -72,6 +77,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     "inputs": _is_mapping_of(_of(str)),
     "inner": _is_mapping_of(_is_count),
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
+    "arrangements": lambda value: isinstance(value, list) and all(map(_is_used_arrangement, value)),
     **dict.fromkeys(("temporal", "can_recompute", "has_ties", "behind"), _of(bool)),
     "retain_history": _is_count,
     "rows": _is_count_or_none,

@@ -129,7 +129,7 @@ def write(
     rows: Relation,
     uri: str,
     stored: Schema,
-    t: Time,
+    t: Time | None,
     *,
     bounded: Sequence[str],
     sort_by: Sequence[str] = (),
@@ -138,8 +138,9 @@ def write(
 ) -> tuple[DataFile, ...]:
     """The rows as files of a trace with the columns of ``stored``, stamped ``t``, sorted by ``sort_by``.
 
-    ``by_ranges``: Spark's files are of disjoint ranges of these; else each is sorted by itself. ``retracts_all``:
-    as in DataFile; of rows on the driver. Nothing is visible before a commit names the files.
+    ``t`` None: the rows have times of their own. ``by_ranges``: Spark's files are of disjoint ranges of these; else
+    each is sorted by itself. ``retracts_all``: as in DataFile; of rows on the driver. Nothing is visible before a
+    commit names the files.
     """
     storage = rows.workspace.storage
     if rows.table is not None:
@@ -147,12 +148,13 @@ def write(
         if not table.num_rows:
             return ()
         table = table.sort_by([(name, "ascending") for name in sort_by]) if sort_by else table
-        table = table.append_column(TIME, pa.repeat(pa.scalar(t, pa.int64()), table.num_rows)).select(
-            list(stored.names)
-        )
+        if t is not None:
+            table = table.append_column(TIME, pa.repeat(pa.scalar(t, pa.int64()), table.num_rows))
+        table = table.select(list(stored.names))
         parts = (table.slice(at, ROWS_PER_FILE) for at in range(0, table.num_rows, ROWS_PER_FILE))
         return tuple(write_arrow(storage, uri, part, stored, bounded, retracts_all=retracts_all) for part in parts)
-    frame = rows.frame.selectExpr(*(f"{t}L AS {TIME}" if name == TIME else quote_name(name) for name in stored.names))
+    at = quote_name(TIME) if t is None else f"{t}L AS {TIME}"
+    frame = rows.frame.selectExpr(*(at if name == TIME else quote_name(name) for name in stored.names))
     if sort_by:
         frame = frame.repartitionByRange(*map(quoted, sort_by)) if by_ranges else frame
         frame = frame.sortWithinPartitions(*map(quoted, sort_by))

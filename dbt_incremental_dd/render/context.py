@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.manifest import UsedArrangement
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import BEGINNING, Time
@@ -54,6 +55,8 @@ class Context:
     """Seconds after which a recursion's delta is given up, because a build would have been faster."""
     once_seconds: float = 0.0
     """Of the run's, what later ones need not spend again."""
+    arrangements: tuple[UsedArrangement, ...] = ()
+    """Of its inputs, those that the model uses; the run brings them up to date."""
 
     @property
     def from_nothing(self) -> bool:

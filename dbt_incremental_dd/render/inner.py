@@ -25,6 +25,7 @@ from dbt_incremental_dd.relation.keys import KeyCache, Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.render.arrangement import is_arrangement
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.driver_reader import read_files
@@ -66,9 +67,11 @@ class InnerTraces:
         return not self._fresh and name in self._versions
 
     def versions(self) -> dict[str, int]:
-        """For the manifest of the output commit: each inner log's version as of now."""
+        """For the manifest of the output commit: each inner log's version as of now. Former versions of this package
+        stored arrangements there, which belong to their collections now."""
         opened = {name: trace.version for name, trace in self._open.items() if trace.version is not None}
-        return opened if self._fresh else {**self._versions, **opened}
+        kept = {} if self._fresh else {name: v for name, v in self._versions.items() if not is_arrangement(name)}
+        return {**kept, **opened}
 
 
 class InnerTrace:

@@ -20,7 +20,6 @@ from dbt_incremental_dd.render.arranged import Arrangements
 from dbt_incremental_dd.trace.arrow import among
 from dbt_incremental_dd.trace.driver_reader import find_rows
 from dbt_incremental_dd.trace.files import matching
-from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.log import Log
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ class Probes:
         self._needed = needed
         self._inputs = context.inputs
         self.arrangements = Arrangements(context, needed)
-        self._found = FoundRows()
 
     def rows(self, log: Log, schema: Schema, keys: Mapping[str, Sequence[Any]], t: Time) -> pa.Table | None:
         """The updates up to ``t`` with one of the values in each column; None where they are too many to look for."""
@@ -60,14 +58,8 @@ class Probes:
 
     def _arranged(self, log: Log, keys: Mapping[str, Sequence[Any]]) -> pa.Table | None:
         """The same where the collection is arranged by one of the columns."""
-        column = self.arrangements.column_for(log.name, keys)
-        if column is None:
-            return None
-
-        def find(_: Sequence[DataFile], __: Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
-            return self.arrangements.find(log, column, keys[column])
-
-        table = self._found.rows(log.uri, column, keys[column], (), self._needed[log.name], find)
+        column = self.arrangements.column_for(log, keys)
+        table = None if column is None else self.arrangements.find(log, column, keys[column])
         return None if table is None else among(table, {name: keys[name] for name in keys if name != column})
 
     def _read(

@@ -14,6 +14,7 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import BEGINNING, format_time
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.arrangements import compact_arrangements
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation
 from dbt_incremental_dd.runtime.shown import was_published
@@ -68,6 +69,8 @@ def _compact_one(
     )
     reached("compaction: trace merged")
     merged = merge_recent(place.storage, done.log, manifest.sorted_by)
+    compact_arrangements(lambda: session.spark, place, merged)
+    reached("compaction: arrangements merged")
     done = replace(done, log=merged, files_after=len(merged.files))
     if done.files_after != done.files_before:
         _show(Catalog(session), place, manifest, done.log)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import StateError
@@ -14,6 +14,8 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.render.arrangement import arrangement_name
+from dbt_incremental_dd.runtime.arrangements import readers
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.stored_sql import require_safe
@@ -28,6 +30,17 @@ from dbt_incremental_dd.trace.progress import size_text
 def _amount(files: Sequence[DataFile]) -> str:
     size = size_text(sum(file.bytes for file in files))
     return f"{total_rows(files):,} updates, {size} in {len(files)} file{'' if len(files) == 1 else 's'}"
+
+
+def _arrangements(storage: Storage, manifest: ModelManifest) -> Iterator[str]:
+    """Those of its inputs that the model reads, and who else does."""
+    models = readers(storage) if manifest.arrangements else {}
+    for used in manifest.arrangements:
+        name = arrangement_name(used.column)
+        stored = storage.collection(used.collection).inner(name).log()
+        by = ", ".join(models.get((used.collection, name), ()))
+        amount = _amount(stored.files if stored else ())
+        yield f"Arrangement of {used.collection} by {used.column}: {amount}; read by {by}"
 
 
 def explain_model(session: LazySession, storage: Storage, name: str) -> str:
@@ -51,4 +64,5 @@ def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     for state in (state for node in each_once(compiled.plan.root) for state in stores(node)):
         inner = storage.collection(name).inner(state.name).log()
         lines.append(f"State {state.name}: {_amount(inner.files if inner else ())}")
+    lines += _arrangements(storage, manifest)
     return "\n".join(lines)

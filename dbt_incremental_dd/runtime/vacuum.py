@@ -14,6 +14,7 @@ from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.parquet.page_index import SUFFIX
+from dbt_incremental_dd.runtime.arrangements import readers
 from dbt_incremental_dd.storage.exclusive import SCRATCH
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -31,10 +32,11 @@ _VERSION = re.compile(r"(\d{20})\.(json|checkpoint\.)")
 def vacuum(storage: Storage, names: Collection[str] | None = None, older_than: int = DEFAULT_AGE) -> Iterator[str]:
     """Removes what is not needed and older (ms), of the named collections or of all; yields a line about each."""
     before = time.time_ns() - older_than * 1_000_000
+    used = readers(storage)
     for place in storage.collections():
         if names is None or place.name in names:
             with writing(place):
-                line = _Vacuum(storage, before).collection(place)
+                line = _Vacuum(storage, before).collection(place, [name for of, name in used if of == place.name])
             yield line
     if names is None:
         swept = _Vacuum(storage, before)
@@ -55,8 +57,8 @@ class _Vacuum:
         """What was done."""
         return f"{name}: {self._files:,} files removed, {size_text(self._bytes)}"
 
-    def collection(self, place: CollectionStore) -> str:
-        """Its trace, states, manifests and links."""
+    def collection(self, place: CollectionStore, arrangements: Collection[str]) -> str:
+        """Its trace, states, manifests and links. ``arrangements``: those that some model uses."""
         log = place.log()
         if log is None:
             return self.line(place.name)
@@ -73,9 +75,19 @@ class _Vacuum:
             self._trace(state.uri, {file.path for one in logs for file in one.files})
             if newest is not None:
                 self._entries(newest, version)
+        for name in arrangements:
+            kept.add(place.inner(name).uri)
+            self._arrangement(place.inner(name))
         self._other_states(place, kept)
         self._manifests(place, log.manifest)
         return self.line(place.name)
+
+    def _arrangement(self, place: CollectionStore) -> None:
+        with writing(place):
+            log = place.log()
+            if log is not None:
+                self._trace(log.uri, {file.path for file in log.files})
+                self._entries(log, log.version)
 
     def _trace(self, uri: str, live: set[str]) -> None:
         _, root = self._storage.filesystem(uri)
@@ -107,13 +119,19 @@ class _Vacuum:
         return [(info, int(match[1]) if match else None) for info, match in matches]
 
     def _other_states(self, place: CollectionStore, kept: set[str]) -> None:
-        """States that no commit of the model names: of an earlier plan, or of a first run that was ended."""
+        """States that no commit of the model names, of an earlier plan, or of a first run that was ended; arrangements
+        that no model uses any more."""
         filesystem, path = self._storage.filesystem(f"{place.uri}/inner")
         known = {self._storage.filesystem(uri)[1] for uri in kept}
         for folder in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
-            found = filesystem.get_file_info(pafs.FileSelector(folder.path, recursive=True))
-            if folder.path not in known and all((info.mtime_ns or 0) < self._before for info in found):
-                self.sweep(f"{place.uri}/inner/{folder.base_name}", ())
+            if folder.path in known:
+                continue
+            with writing(place.inner(folder.base_name)):
+                found = filesystem.get_file_info(pafs.FileSelector(folder.path, allow_not_found=True, recursive=True))
+                if all((info.mtime_ns or 0) < self._before for info in found):
+                    self.sweep(f"{place.uri}/inner/{folder.base_name}", ())
+                    if self._storage.is_local:
+                        filesystem.delete_dir(folder.path)
 
     def _manifests(self, place: CollectionStore, current: int | None) -> None:
         filesystem, path = self._storage.filesystem(f"{place.uri}/manifests")

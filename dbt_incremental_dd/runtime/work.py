@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
@@ -103,7 +103,7 @@ class Work:
             )
             self._started += context.once_seconds
             reached("model: written")
-            log = self._commit(batch, context.inner.versions(), strategy, reset=strategy != "delta" and not subtract)
+            log = self._commit(batch, context, strategy, reset=strategy != "delta" and not subtract)
             reached("model: committed")
         finally:
             context.workspace.close()
@@ -138,9 +138,9 @@ class Work:
                 yield told
 
     def _context(self, *, anew: bool) -> Context:
-        report = self._run.report
+        report, current = self._run.report, self._current.manifest
         workspace = Workspace(self._run.session, self._run.storage, self._run.found)
-        inner = InnerTraces(workspace, self._current.place, self._current.manifest.inner, fresh=anew, report=report)
+        inner = InnerTraces(workspace, self._current.place, current.inner, fresh=anew, report=report)
         output = None if self._current.log is None else (self._current.log, self._compiled.schema)
         return Context(
             workspace,
@@ -156,6 +156,7 @@ class Work:
             report=report,
             recursion_limit=self._request.config.recursion_limit,
             allowance=math.inf if anew else self._allowance(),
+            arrangements=current.arrangements if current.fingerprint == self._compiled.fingerprint else (),
         )
 
     def _allowance(self) -> float:
@@ -167,11 +168,11 @@ class Work:
     def _same_columns(self, log: Log) -> bool:
         return self._current.is_built and visible_schema(self._current.manifest, log) == self._compiled.schema
 
-    def _commit(self, batch: WrittenBatch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool) -> Log:
+    def _commit(self, batch: WrittenBatch, context: Context, strategy: Strategy, *, reset: bool) -> Log:
         place = self._current.place
         stored = stored_names(self._compiled.schema)
         log = self._current.log or place.create(stored)
-        manifest = place.write_manifest(self._manifest(batch, inner, strategy, reset=reset))
+        manifest = place.write_manifest(self._manifest(batch, context, strategy, reset=reset))
         since = self._at if reset else None
         commit = Commit(
             add=batch.files,
@@ -185,9 +186,7 @@ class Work:
         self._run.note(self._at)
         return committed
 
-    def _manifest(
-        self, batch: WrittenBatch, inner: Mapping[str, int], strategy: Strategy, *, reset: bool
-    ) -> ModelManifest:
+    def _manifest(self, batch: WrittenBatch, context: Context, strategy: Strategy, *, reset: bool) -> ModelManifest:
         request, compiled, before = self._request, self._compiled, self._current.manifest
         contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
         seconds = time.monotonic() - self._run.session.waited - self._started
@@ -196,7 +195,7 @@ class Work:
             rows=rows_after(None if reset else before, batch.added, batch.removed),
             change=RecordedChange(strategy, input_rows, batch.added, batch.removed, round(seconds, 3)),
             retain_history=request.config.retain_history,
-            inner=inner,
+            inner=context.inner.versions(),
             sorted_by=self._order,
             fingerprint=compiled.fingerprint,
             relation=request.relation,
@@ -211,6 +210,7 @@ class Work:
             unique_id=request.unique_id,
             runs=self._runs(strategy, seconds),
             contract=contract.text if contract else "",
+            arrangements=context.arrangements,
         )
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:

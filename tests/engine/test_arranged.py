@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.manifest import ModelManifest, UsedArrangement
+from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.render import arranged
 from dbt_incremental_dd.render.arranged import is_sorted_by
+from dbt_incremental_dd.render.arrangement import arrangements_of
+from dbt_incremental_dd.runtime.compact import compact
+from dbt_incremental_dd.runtime.explain import explain_model
+from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.trace.layout import CollectionStore
+from dbt_incremental_dd.trace.log import Log, total_rows
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -69,14 +79,10 @@ def test_rows_stay_exact(spark: SparkSession, tmp_path: Path) -> None:
             world.insert(name, [make(rng) for _ in range(20 if step in (0, 4) else 3)])
         world.step_exactly(step)
     for name in MODELS:
-        place = world.storage.collection(f"{world.schema}.{name}")
-        log = place.log()
-        assert log is not None
-        manifest = place.read_manifest(log.manifest)
-        assert manifest is not None
-        kinds = {state.partition(".")[0] for state in manifest.inner}
-        assert kinds & {"by", "matches"}, name
-        assert name not in COUNTED or "matches" in kinds, name
+        manifest = manifest_of(world, name)
+        has_matches = any(state.startswith("matches.") for state in manifest.inner)
+        assert has_matches or manifest.arrangements, name
+        assert name not in COUNTED or has_matches, name
 
 
 def test_it_is_read_instead_of_the_input(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -98,6 +104,172 @@ def test_it_is_read_instead_of_the_input(spark: SparkSession, tmp_path: Path, ca
     assert any(path.endswith(first) for path in read[0])
     assert not any(path.endswith(first) for path in read[1])
     assert any("/inner/by." in path for path in read[1])
+
+
+THREE = {
+    "one": "SELECT o.id, c.name FROM {o} o JOIN {c} c ON c.id = o.customer",
+    "two": "SELECT c.name, sum(o.amount) AS s FROM {o} o JOIN {c} c ON c.id = o.customer GROUP BY c.name",
+    "three": "SELECT o.f FROM {o} o JOIN {c} c ON c.id = o.customer WHERE c.name = 'b'",
+}
+
+
+def arranged_world(spark: SparkSession, folder: Path) -> World:
+    """Models whose input is arranged by its customers."""
+    world = World(spark, folder, {name: Table(ddl) for name, ddl in TABLES.items()}, Thresholds(arranged_rows=1_000))
+    world.insert("o", [(i, i % 500, Decimal(i % 7), None, None) for i in range(2_000)])
+    world.insert("c", [(1, "a")])
+    for name, sql in THREE.items():
+        world.model(name, sql)
+    world.step()
+    world.insert("c", [(2, "b")])
+    world.step_exactly(1)
+    return world
+
+
+def manifest_of(world: World, name: str) -> ModelManifest:
+    place = world.storage.collection(f"{world.schema}.{name}")
+    log = place.log()
+    assert log is not None
+    manifest = place.read_manifest(log.manifest)
+    assert isinstance(manifest, ModelManifest)
+    return manifest
+
+
+def arrangement_of(world: World) -> CollectionStore:
+    """Where the orders are stored by customer; it is the only one."""
+    orders = world.storage.collection(f"{world.schema}.o")
+    (name,) = arrangements_of(orders)
+    return orders.inner(name)
+
+
+def log_of(place: CollectionStore) -> Log:
+    log = place.log()
+    assert log is not None
+    return log
+
+
+def test_models_share_it(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = arranged_world(spark, tmp_path)
+    stored = log_of(arrangement_of(world))
+    assert set(stored.schema.names) == {"id", "customer", "amount", "f", TIME, DIFF}, "what any of the three reads"
+    assert total_rows(stored.files) == 2_000
+    (first,) = [file.path for file in log_of(world.storage.collection(f"{world.schema}.o")).files]
+    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.driver_reader"):
+        world.insert("c", [(3, "b")])
+        world.insert("o", [(7_000, 3, Decimal(1), None, 1.5), (7_001, 3, None, None, None)])
+        world.delete("o", [(503, 3, Decimal(503 % 7), None, None)])
+        world.step_exactly(2)
+    read = [path for record in caplog.records for path in vars(record).get("paths", ())]
+    assert not any(path.endswith(first) for path in read)
+    assert total_rows(log_of(arrangement_of(world)).files) == 2_003
+    used = UsedArrangement(f"{world.schema}.o", "customer", 0)
+    assert all(manifest_of(world, name).arrangements == (used,) for name in THREE)
+    told = explain_model(LazySession.of(spark), world.storage, f"{world.schema}.two")
+    names = ", ".join(sorted(f"{world.schema}.{name}" for name in THREE))
+    assert f"Arrangement of {world.schema}.o by customer: 2,003 updates" in told
+    assert f"read by {names}" in told
+
+
+def test_one_that_runs_less_often_reads_it_at_its_own_time(spark: SparkSession, tmp_path: Path) -> None:
+    world = arranged_world(spark, tmp_path)
+    world.insert("o", [(8_000, 2, Decimal(5), None, 1.0)])
+    world.insert("c", [(4, "b")])
+    world.step()
+    before = log_of(arrangement_of(world)).frontiers.last
+    world.insert("o", [(8_001, 5, Decimal(5), None, 1.0)])
+    world.insert("c", [(5, "b")])
+    other = dict(world.models)
+    world.models = {"one": THREE["one"]}
+    world.step()
+    assert log_of(arrangement_of(world)).frontiers.last > before
+    world.models = other
+    world.insert("c", [(6, "b")])
+    world.step_exactly(4)
+
+
+def test_a_damaged_one_is_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+    world = arranged_world(spark, tmp_path)
+    for step, spoil in enumerate((spoiled_data, lambda place: (Path(place.uri) / "_delta_log").rename(tmp_path / "x"))):
+        spoil(arrangement_of(world))
+        for customer in (3, 4):
+            world.insert("c", [(10 * step + customer, "b")])
+            world.step_exactly(step)
+        assert total_rows(log_of(arrangement_of(world)).files) == 2_000
+
+
+def spoiled_data(place: CollectionStore) -> None:
+    for file in log_of(place).files:
+        path = Path(place.uri) / file.path
+        path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
+
+
+def test_an_input_that_is_built_anew_is_arranged_anew(spark: SparkSession, tmp_path: Path) -> None:
+    tables = {name: Table(ddl) for name, ddl in TABLES.items()}
+    world = World(spark, tmp_path, tables, Thresholds(arranged_rows=1_000))
+    world.insert("o", [(i, i % 500, None, None, None) for i in range(2_000)])
+    world.insert("c", [(1, "a")])
+    world.model("o2", "SELECT * FROM {o}")
+    world.model("m", "SELECT o.id, c.name FROM {o2} o JOIN {c} c ON c.id = o.customer")
+    for customer in (2, 3):
+        world.step()
+        world.insert("c", [(customer, "b")])
+    world.step()
+    assert manifest_of(world, "m").arrangements
+    world.model("o2", "SELECT * FROM {o} WHERE id % 2 = 0")
+    for customer in (4, 6):
+        world.step()
+        world.check()
+        world.insert("c", [(customer, "b")])
+    world.step()
+    world.check()
+
+
+def test_nobody_keeps_up_what_nobody_reads(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arranged, "_IDLE_RUNS", 2)
+    world = arranged_world(spark, tmp_path)
+    place = arrangement_of(world)
+    list(vacuum(world.storage, older_than=0))
+    assert total_rows(log_of(place).files) == 2_000
+    for step in range(5):
+        world.insert("o", [(9_000 + step, 400, None, None, None)])
+        world.step_exactly(step)
+    assert not any(manifest_of(world, name).arrangements for name in THREE)
+    list(vacuum(world.storage, older_than=0))
+    assert not Path(place.uri).exists()
+    world.insert("c", [(400, "b")])
+    world.step_exactly(6)
+
+
+def test_compaction_drops_one_that_the_history_has_left_behind(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arranged, "_IDLE_RUNS", 0)
+    world = arranged_world(spark, tmp_path)
+    for step in range(3):
+        world.insert("o", [(9_000 + step, 400, None, None, None)])
+        world.step_exactly(step)
+    list(compact(LazySession.of(spark), world.storage, retain_history=0))
+    assert not arrangements_of(world.storage.collection(f"{world.schema}.o"))
+    for customer in (3, 400):
+        world.insert("c", [(customer, "b")])
+        world.step_exactly(customer)
+
+
+def test_compaction_merges_it(spark: SparkSession, tmp_path: Path) -> None:
+    world = arranged_world(spark, tmp_path)
+    for step in range(5):
+        world.insert("o", [(9_000 + step, 2, Decimal(step), None, None)])
+        world.delete("o", [(step, step, Decimal(step), None, None)])
+        world.step_exactly(step)
+    assert len(log_of(arrangement_of(world)).files) >= 4
+    list(compact(LazySession.of(spark), world.storage, retain_history=0))
+    stored = log_of(arrangement_of(world))
+    assert len(stored.files) == 1
+    assert total_rows(stored.files) == 2_000
+    world.insert("c", [(3, "b"), (4, "a")])
+    world.step_exactly(9)
 
 
 @pytest.mark.parametrize("name", ["full", "counted", "anti"])

@@ -1,0 +1,185 @@
+"""An arrangement: a collection's updates stored once more, sorted by another column than the collection's own.
+
+It belongs to the collection and serves all models that look for keys in it. What it holds follows from the collection
+alone, so that whoever needs it first brings it up to date, or makes it anew where it is damaged or was left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs as pafs
+
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.errors import CommitConflict, StateError
+from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.schema import TIME, Schema
+from dbt_incremental_dd.core.time import BEGINNING, Time
+from dbt_incremental_dd.relation.relation import Relation, plus
+from dbt_incremental_dd.relation.stored import found_by_keys, in_interval, read, write
+from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.trace.commit import Commit
+from dbt_incremental_dd.trace.damage import damage
+from dbt_incremental_dd.trace.driver_reader import read_files
+from dbt_incremental_dd.trace.files import between, matching
+from dbt_incremental_dd.trace.layout import CollectionStore
+from dbt_incremental_dd.trace.lock import writing
+from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.tiers import mergeable
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE
+
+_PREFIX = "by."
+
+
+def arrangement_name(column: str) -> str:
+    """Of its folder beside the collection's states: a name that any file system takes."""
+    mark = hashlib.sha256(column.encode()).hexdigest()[:12]
+    return f"{_PREFIX}{re.sub('[^a-z0-9_]', '', column.lower())[:40]}.{mark}"
+
+
+def is_arrangement(name: str) -> bool:
+    """Whether the name of a folder among a collection's states is an arrangement's."""
+    return name.startswith(_PREFIX)
+
+
+def arrangements_of(place: CollectionStore) -> tuple[str, ...]:
+    """The names of those that a collection has."""
+    filesystem, path = place.storage.filesystem(f"{place.uri}/inner")
+    found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+    return tuple(sorted(info.base_name for info in found if is_arrangement(info.base_name)))
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The arrangement of a collection, as of ``log``, by a column. ``report`` is told of what takes long."""
+
+    workspace: Workspace
+    log: Log
+    column: str
+    report: Callable[[str], None]
+
+    @property
+    def place(self) -> CollectionStore:
+        """Where it is stored."""
+        return self.workspace.storage.collection(self.log.name).inner(arrangement_name(self.column))
+
+    def serves(self, columns: Schema, t: Time) -> bool:
+        """Whether it has these columns, and contents as of ``t`` and every later time."""
+        stored = self._stored()
+        if stored is None or stored.frontiers.since > t:
+            return False
+        return all(stored.schema.find(column.name) == column for column in columns)
+
+    def find(self, values: Sequence[Any], columns: Schema, t: Time) -> pa.Table | None:
+        """All updates up to ``t`` with one of these sorted values, after bringing it up to ``t``. None where it turns
+        out to be damaged: it is removed."""
+        stored = None
+        try:
+            stored = self.advance(t)
+            if stored is None:
+                return None
+            keys = {self.column: values}
+            table = found_by_keys(self.workspace, stored, stored.files, columns, keys, self._reader(stored))
+        except (OSError, pa.ArrowException, StateError) as error:
+            if stored is not None and not damage(self.workspace.storage, stored, contents=True):
+                raise
+            self._remove(error)
+            return None
+        return None if table is None else table.filter(pc.less_equal(table[TIME], t))
+
+    def advance(self, t: Time) -> Log | None:
+        """Adds the collection's updates up to ``t``; another writer may be ahead of it. None where it is gone."""
+        stored = self._stored()
+        if stored is None or not between(self.log.files, stored.frontiers.last, t):
+            return stored
+        with writing(self.place, self.report):
+            stored = self._stored()
+            if stored is None or stored.frontiers.last >= t:
+                return stored
+            columns = Schema(tuple(column for column in stored.schema if self.log.schema.find(column.name) == column))
+            if columns != stored.schema:
+                return None
+            try:
+                return self._append(stored, t)
+            except CommitConflict:
+                stored = self._stored()
+                if stored is None or stored.frontiers.last < t:
+                    raise
+                return stored
+
+    def make(self, columns: Schema, t: Time) -> None:
+        """Stores all updates up to ``t`` with these columns, and those that others have asked for."""
+        self.report(f"{self.log.name} is arranged by {self.column}, too, for keys are looked for in it")
+        with writing(self.place, self.report):
+            stored = self._stored()
+            wanted = {*columns.names, *(stored.schema.names if stored is not None else ())}
+            schema = Schema(tuple(column for column in self.log.schema if column.name in wanted))
+            files = between(self.log.files, BEGINNING, t)
+            rows = self._rows(files, schema, BEGINNING, t)
+            written = self._write(rows.in_ranges([self.column], -(-total_rows(files) // ROWS_PER_FILE)), schema)
+            reached("arrangement: written")
+            log = stored or self._empty(schema)
+            since = self.log.frontiers.since
+            with contextlib.suppress(CommitConflict):  # another writer has made it
+                log.commit(Commit(add=written, upper=t + 1, since=since, schema=schema, replace_all=True))
+            reached("arrangement: committed")
+
+    def _append(self, stored: Log, t: Time) -> Log:
+        """The log with what is new. Small files are merged by tiers."""
+        new = self._rows(between(self.log.files, stored.frontiers.last, t), stored.schema, stored.frontiers.last, t)
+        small = mergeable(stored.files) if new.is_local else ()
+        if small:
+            kept = read(self.workspace, stored.uri, small, stored.schema, most=total_rows(small))
+            summed = plus([kept, new])
+            assert summed is not None
+            new = summed
+        written = self._write(new, stored.schema)
+        reached("arrangement: written")
+        log = stored.commit(Commit(add=written, remove=small, upper=t + 1))
+        reached("arrangement: committed")
+        return log
+
+    def _rows(self, files: Sequence[DataFile], schema: Schema, after: Time, up_to: Time) -> Relation:
+        most = self.workspace.thresholds.built_rows
+        rows = read(self.workspace, self.log.uri, files, schema, most=most)
+        return in_interval(rows, files, after, up_to)
+
+    def _write(self, rows: Relation, schema: Schema) -> tuple[DataFile, ...]:
+        return write(
+            rows, self.place.trace_uri, schema, None, bounded=(self.column,), sort_by=(self.column,), by_ranges=False
+        )
+
+    def _reader(self, stored: Log) -> Callable[[Sequence[DataFile], Schema, Mapping[str, Sequence[Any]]], pa.Table]:
+        def read_matching(files: Sequence[DataFile], columns: Schema, keys: Mapping[str, Sequence[Any]]) -> pa.Table:
+            return read_files(self.workspace.storage, stored.uri, matching(files, keys), columns, keys)
+
+        return read_matching
+
+    def _stored(self) -> Log | None:
+        """Its log; None where there is none that can be read and goes on to where the collection's history begins."""
+        try:
+            stored = self.place.log()
+        except StateError:
+            return None
+        is_behind = stored is not None and stored.frontiers.last < self.log.frontiers.since
+        return None if is_behind else stored
+
+    def _empty(self, schema: Schema) -> Log:
+        """A log to begin with. One that is damaged goes."""
+        try:
+            return self.place.create(schema)
+        except StateError:
+            self.place.remove()
+            return self.place.create(schema)
+
+    def _remove(self, error: Exception) -> None:
+        self.report(f"{self.place.name} is damaged, and made anew when it is needed: {error}")
+        with writing(self.place, self.report):
+            self.place.remove()
