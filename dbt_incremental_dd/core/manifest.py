@@ -148,7 +148,7 @@ class ModelManifest(Manifest):
     runs: tuple[RecordedRun, ...] = ()
     contract: str = ""
     arrangements: tuple[UsedArrangement, ...] = ()
-    implicit: frozenset[str] = frozenset()
+    implicit: frozenset[str] = frozenset({"arrangements"})
 
 
 @dataclass(frozen=True, kw_only=True)
