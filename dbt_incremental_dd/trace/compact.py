@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.data_file import DataFile
@@ -21,12 +22,12 @@ from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import between, inserts_only
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.merge import merged
+from dbt_incremental_dd.trace.merge import merged, summed
+from dbt_incremental_dd.trace.ranges import ranges
 from dbt_incremental_dd.trace.spark_reader import consolidate, quoted, updates
-from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE, remove_files, write_arrow, write_spark
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
@@ -82,10 +83,14 @@ def compact_trace(
         touched = tuple(file for file in touched if file not in summands)
     else:
         table = merged(storage, log.uri, summands, log.schema, since, diffs, sort_by)
-        if table is None:
-            written = _merged_by_spark(spark(), storage, log, summands, since, diffs, sort_by)
-        else:
+        parts = _merged_by_ranges(storage, log, summands, since, diffs, sort_by) if table is None else None
+        if table is not None:
             written = tuple(_written(storage, log, table, diffs))
+        elif parts is not None:
+            written, kept = parts
+            touched = tuple(file for file in touched if file.path not in kept)
+        else:
+            written = _merged_by_spark(spark(), storage, log, summands, since, diffs, sort_by)
     reached("compaction: written")
     moves = touched or written or since > log.frontiers.since
     made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False)) if moves else log
@@ -96,6 +101,32 @@ def _written(storage: Storage, log: Log, table: pa.Table, diffs: tuple[str, ...]
     bounded = _bounded(log.schema, diffs)
     for start in range(0, len(table), ROWS_PER_FILE):
         yield write_arrow(storage, log.uri, table.slice(start, ROWS_PER_FILE), log.schema, bounded)
+
+
+def _merged_by_ranges(
+    storage: Storage,
+    log: Log,
+    files: tuple[DataFile, ...],
+    since: Time,
+    diffs: tuple[str, ...],
+    sort_by: tuple[str, ...],
+) -> tuple[tuple[DataFile, ...], frozenset[str]] | None:
+    """The same where files are ranges of the first column of ``sort_by``: what is written, and the paths of files that
+    stay."""
+    found = ranges(storage, log.uri, files, log.schema, sort_by[0], ROWS_PER_FILE) if sort_by else None
+    if found is None:
+        return None
+    written: list[DataFile] = []
+    replaced = {file.path for file in found.loose}
+    for own, others in found.parts:
+        tables = [read_files(storage, log.uri, own, log.schema)] if own else []
+        sums = summed(pa.concat_tables([*tables, others]), since, diffs, sort_by)
+        if sums is None:
+            remove_files(storage, log.uri, written)
+            return None
+        written += _written(storage, log, sums, diffs)
+        replaced |= {file.path for file in own}
+    return tuple(written), frozenset(file.path for file in files) - replaced
 
 
 def _merged_by_spark(

@@ -40,9 +40,13 @@ def merged(
     is_large = total_rows(files) > storage.thresholds.local_rows or sum(file.bytes for file in files) > _BYTES
     if is_large or any(file_type(column.type) is None for column in schema):
         return None
-    updates = read_files(storage, uri, files, schema)
+    return summed(read_files(storage, uri, files, schema), since, diffs, sort_by)
+
+
+def summed(updates: pa.Table, since: Time, diffs: Sequence[str], sort_by: Sequence[str]) -> pa.Table | None:
+    """The same of updates that have been read. None where sums do not fit."""
     times = pc.max_element_wise(updates[TIME], pa.scalar(since, pa.int64()))
-    advanced = updates.set_column(schema.names.index(TIME), TIME, times)
+    advanced = updates.set_column(updates.column_names.index(TIME), TIME, times)
     order = [(name, "ascending") for name in dict.fromkeys((*sort_by, TIME))]
     try:
         found = sums(advanced, diffs)
