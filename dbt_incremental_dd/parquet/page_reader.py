@@ -27,12 +27,12 @@ _LARGEST_SHARE = 0.5
 """Of a file's pages. Files of which more are needed are read by whole chunks."""
 _MANY, _LARGEST_SHARE_OF_MANY = 5_000, 0.08
 """More pages than either are not verified before DuckDB reads the files."""
-_PAGE_US, _DICTIONARY_US = 1.0, 20.0
+_PAGE_US, _DICTIONARY_US = 5.0, 15.0
 """Microseconds for a column's page, beyond what DuckDB takes to find a key's value, and for each chunk that has a
 dictionary. As those below measured on one machine: their ratios count."""
 _AT_ONCE = 256
 """Pages of columns that are read together: each further reading takes about as long as so many."""
-_DUCKDB_US, _IMPORT_US, _SCANNED_US = 10_000.0, 100_000.0, 2.0
+_DUCKDB_US, _IMPORT_US, _SCANNED_US = 3_000.0, 100_000.0, 1.5
 """For DuckDB's query, for importing it, and for each page of the files, since it reads the keys' columns whole."""
 
 
