@@ -35,7 +35,7 @@ def main() -> int:
     results: dict[str, Any] = {"scale": options.scale, "orders": feed.orders, "repeats": options.repeats}
     if not options.resume:
         results["first_load"] = bench.run()
-    results["rebuild"] = {name: bench.rebuild(name, options.repeats) for name in bench.models}
+    results["rebuild"] = {name: bench.rebuild(name, options.rebuilds or options.repeats) for name in bench.models}
     results["refreshes"] = []
     for where, share in ((where, share) for where in options.where for share in options.shares):
         made = bench.refreshes(where, round(feed.orders * share), options.repeats)
@@ -66,7 +66,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=0.1, help="scale factor (default: 0.1)")
     parser.add_argument("--shares", type=float, nargs="+", default=[0.001], help="of orders changed (default: 0.001)")
     parser.add_argument("--where", nargs="+", default=["recent", "random"], choices=["recent", "random"])
-    parser.add_argument("--repeats", type=int, default=3, help="refreshes of each kind, and rebuilds (default: 3)")
+    parser.add_argument("--repeats", type=int, default=3, help="refreshes of each kind (default: 3)")
+    parser.add_argument("--rebuilds", type=int, help="rebuilds by Spark (default: as many as refreshes)")
     parser.add_argument("--resume", action="store_true", help="go on with the folder's state, without a first load")
     parser.add_argument("--schema", default="tpch", help="of the models; that of a scaling run's state: tpch_10")
     parser.add_argument("--only", nargs="*", help="queries, such as q03")
