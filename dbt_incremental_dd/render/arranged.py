@@ -17,8 +17,9 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.manifest import UsedArrangement
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.parquet.page_reader import pages_to_read
-from dbt_incremental_dd.render.arrangement import Arrangement, arrangement_name, arrangements_of
+from dbt_incremental_dd.render.arrangement import Arrangement
 from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.write import ROWS_PER_GROUP
 
@@ -42,7 +43,7 @@ class Arrangements:
         self._wanted: dict[_Key, Arrangement] = {}
         self._sought: set[_Key] = set()
         self._serving: dict[_Key, bool] = {}
-        self._there: dict[str, tuple[str, ...]] = {}
+        self._there: dict[str, tuple[CollectionStore, ...]] = {}
 
     @property
     def sought(self) -> frozenset[_Key]:
@@ -107,11 +108,11 @@ class Arrangements:
             return False
         key = log.name, column
         if log.name not in self._there:
-            self._there[log.name] = arrangements_of(self._context.storage.collection(log.name))
+            self._there[log.name] = self._context.storage.collection(log.name).arrangements()
         if key not in self._serving:
-            is_there = arrangement_name(column) in self._there[log.name]
+            arrangement = self._arrangement(log, column)
             t0, columns = self._context.inputs[log.name].t0, self._needed[log.name]
-            self._serving[key] = is_there and self._arrangement(log, column).serves(columns, t0)
+            self._serving[key] = arrangement.place in self._there[log.name] and arrangement.serves(columns, t0)
         return self._serving[key]
 
     def _arrangement(self, log: Log, column: str) -> Arrangement:

@@ -7,15 +7,12 @@ alone, so that whoever needs it first brings it up to date, or makes it anew whe
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
@@ -35,26 +32,6 @@ from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.tiers import mergeable
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
 
-_PREFIX = "by."
-
-
-def arrangement_name(column: str) -> str:
-    """Of its folder beside the collection's states: a name that any file system takes."""
-    mark = hashlib.sha256(column.encode()).hexdigest()[:12]
-    return f"{_PREFIX}{re.sub('[^a-z0-9_]', '', column.lower())[:40]}.{mark}"
-
-
-def is_arrangement(name: str) -> bool:
-    """Whether the name of a folder among a collection's states is an arrangement's."""
-    return name.startswith(_PREFIX)
-
-
-def arrangements_of(place: CollectionStore) -> tuple[str, ...]:
-    """The names of those that a collection has."""
-    filesystem, path = place.storage.filesystem(f"{place.uri}/inner")
-    found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
-    return tuple(sorted(info.base_name for info in found if is_arrangement(info.base_name)))
-
 
 @dataclass(frozen=True)
 class Arrangement:
@@ -68,7 +45,7 @@ class Arrangement:
     @property
     def place(self) -> CollectionStore:
         """Where it is stored."""
-        return self.workspace.storage.collection(self.log.name).inner(arrangement_name(self.column))
+        return self.workspace.storage.collection(self.log.name).arrangement(self.column)
 
     def serves(self, columns: Schema, t: Time) -> bool:
         """Whether it has these columns, and contents as of ``t`` and every later time."""

@@ -25,12 +25,11 @@ from dbt_incremental_dd.relation.keys import KeyCache, Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.render.arrangement import is_arrangement
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import matching
-from dbt_incremental_dd.trace.layout import CollectionStore
+from dbt_incremental_dd.trace.layout import CollectionStore, is_arrangement
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.tiers import mergeable
 

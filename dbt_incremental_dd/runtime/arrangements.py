@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF
-from dbt_incremental_dd.render.arrangement import arrangement_name, arrangements_of
 from dbt_incremental_dd.trace.compact import compact_trace
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -21,22 +20,21 @@ _FILES = 4
 """An arrangement of fewer files is left as it is."""
 
 
-def readers(storage: Storage) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """The models that use each arrangement, by its collection's name and its own. Reads every model's manifest."""
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
+def readers(storage: Storage) -> Mapping[str, tuple[str, ...]]:
+    """The models that use each arrangement, by its URI. Reads every model's manifest."""
+    found: dict[str, tuple[str, ...]] = {}
     for place in storage.collections():
         log = place.log()
         manifest = place.read_manifest(log.manifest) if log is not None else None
         for used in manifest.arrangements if isinstance(manifest, ModelManifest) else ():
-            key = used.collection, arrangement_name(used.column)
-            found[key] = (*found.get(key, ()), place.name)
+            uri = storage.collection(used.collection).arrangement(used.column).uri
+            found[uri] = (*found.get(uri, ()), place.name)
     return found
 
 
 def compact_arrangements(spark: Callable[[], SparkSession], place: CollectionStore, log: Log) -> None:
     """Merges the files of a collection's arrangements. One that has been left behind the collection's history goes."""
-    for name in arrangements_of(place):
-        arrangement = place.inner(name)
+    for arrangement in place.arrangements():
         with writing(arrangement):
             try:
                 stored = arrangement.log()

@@ -14,7 +14,6 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.render.arrangement import arrangement_name
 from dbt_incremental_dd.runtime.arrangements import readers
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.costs import Costs
@@ -36,9 +35,9 @@ def _arrangements(storage: Storage, manifest: ModelManifest) -> Iterator[str]:
     """Those of its inputs that the model reads, and who else does."""
     models = readers(storage) if manifest.arrangements else {}
     for used in manifest.arrangements:
-        name = arrangement_name(used.column)
-        stored = storage.collection(used.collection).inner(name).log()
-        by = ", ".join(models.get((used.collection, name), ()))
+        place = storage.collection(used.collection).arrangement(used.column)
+        stored = place.log()
+        by = ", ".join(models.get(place.uri, ()))
         amount = _amount(stored.files if stored else ())
         yield f"Arrangement of {used.collection} by {used.column}: {amount}; read by {by}"
 

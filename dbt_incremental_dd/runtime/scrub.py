@@ -12,7 +12,7 @@ from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 
 @dataclass(frozen=True)
 class Scrubbed:
-    """One collection: its own live files and those of its operators' states, and what is wrong, if anything."""
+    """One collection: its own live files and those of its states and arrangements, and what is wrong, if anything."""
 
     name: str
     files: int
@@ -31,7 +31,8 @@ def scrub(storage: Storage, names: list[str] | None = None) -> Iterator[Scrubbed
 
 
 def _scrub(place: CollectionStore) -> Scrubbed:
-    found = list(logs_of(place))
+    arrangements = (one.log() for one in place.arrangements())
+    found = [*logs_of(place), *(log for log in arrangements if log is not None)]
     wrong = next((text for log in found if (text := damage(place.storage, log, contents=True))), "")
     files = [file for log in found for file in log.files]
     return Scrubbed(place.name, len(files), sum(file.bytes for file in files), wrong)

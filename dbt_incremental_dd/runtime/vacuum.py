@@ -36,7 +36,8 @@ def vacuum(storage: Storage, names: Collection[str] | None = None, older_than: i
     for place in storage.collections():
         if names is None or place.name in names:
             with writing(place):
-                line = _Vacuum(storage, before).collection(place, [name for of, name in used if of == place.name])
+                arrangements = [one for one in place.arrangements() if one.uri in used]
+                line = _Vacuum(storage, before).collection(place, arrangements)
             yield line
     if names is None:
         swept = _Vacuum(storage, before)
@@ -57,7 +58,7 @@ class _Vacuum:
         """What was done."""
         return f"{name}: {self._files:,} files removed, {size_text(self._bytes)}"
 
-    def collection(self, place: CollectionStore, arrangements: Collection[str]) -> str:
+    def collection(self, place: CollectionStore, arrangements: Collection[CollectionStore]) -> str:
         """Its trace, states, manifests and links. ``arrangements``: those that some model uses."""
         log = place.log()
         if log is None:
@@ -75,9 +76,9 @@ class _Vacuum:
             self._trace(state.uri, {file.path for one in logs for file in one.files})
             if newest is not None:
                 self._entries(newest, version)
-        for name in arrangements:
-            kept.add(place.inner(name).uri)
-            self._arrangement(place.inner(name))
+        for arrangement in arrangements:
+            kept.add(arrangement.uri)
+            self._arrangement(arrangement)
         self._other_states(place, kept)
         self._manifests(place, log.manifest)
         return self.line(place.name)

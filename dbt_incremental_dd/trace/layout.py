@@ -4,6 +4,7 @@
     <state_root>/collections/<name>/trace/newest       the latest version of its log
     <state_root>/collections/<name>/manifests/<n>.json the manifest that a commit names by n
     <state_root>/collections/<name>/inner/<node>/      Delta table: an operator's arrangement or accumulators
+    <state_root>/collections/<name>/inner/by.<column>.<mark>/   Delta table: its updates, arranged by another column
     <state_root>/collections/<name>/live/<n>/          hard links to the trace's files, which the relations read
     <state_root>/collections/<name>/plan-<key>.json    a model's compiled plan, signed with the key of that id
     <state_root>/collections/<name>/shown.json         how the relations show the trace
@@ -15,8 +16,10 @@ Each relation name is one folder: characters that some file systems or URLs do n
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -34,6 +37,7 @@ from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder, require_safe
 from dbt_incremental_dd.trace.log import Log
 
+_ARRANGEMENT = "by."
 DEFAULT_ROOT = ".dbt_incremental_dd"
 """The state root of a project that configures none."""
 
@@ -197,6 +201,18 @@ class CollectionStore:
         """The store of an operator's state."""
         return InnerPlace(self.storage, f"{self.name}#{node}", self.uri, node)
 
+    def arrangement(self, column: str) -> CollectionStore:
+        """The store of its arrangement by a column."""
+        mark = hashlib.sha256(column.encode()).hexdigest()[:12]
+        return self.inner(f"{_ARRANGEMENT}{re.sub('[^a-z0-9_]', '', column.lower())[:40]}.{mark}")
+
+    def arrangements(self) -> tuple[CollectionStore, ...]:
+        """The stores of all arrangements that it has, by name."""
+        filesystem, path = self.storage.filesystem(f"{self.uri}/inner")
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        names = sorted(info.base_name for info in found)
+        return tuple(self.inner(name) for name in names if is_arrangement(name))
+
     def read_manifest(self, number: int | None) -> Manifest | None:
         """The manifest of that number; None if ``number`` is None. Raises StateError if it is missing, damaged or of
         another format."""
@@ -230,6 +246,11 @@ class CollectionStore:
         durable.note(f"{self.uri}/manifests/{number}.json")
         reached("manifest: written")
         return number
+
+
+def is_arrangement(node: str) -> bool:
+    """Whether a folder among a collection's states is an arrangement's. Former versions stored them for each model."""
+    return node.startswith(_ARRANGEMENT)
 
 
 @dataclass(frozen=True)

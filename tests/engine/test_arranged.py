@@ -17,7 +17,6 @@ from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render import arranged
 from dbt_incremental_dd.render.arranged import is_sorted_by
-from dbt_incremental_dd.render.arrangement import arrangements_of
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.explain import explain_model
 from dbt_incremental_dd.runtime.vacuum import vacuum
@@ -138,8 +137,8 @@ def manifest_of(world: World, name: str) -> ModelManifest:
 def arrangement_of(world: World) -> CollectionStore:
     """Where the orders are stored by customer; it is the only one."""
     orders = world.storage.collection(f"{world.schema}.o")
-    (name,) = arrangements_of(orders)
-    return orders.inner(name)
+    (only,) = orders.arrangements()
+    return only
 
 
 def log_of(place: CollectionStore) -> Log:
@@ -251,7 +250,7 @@ def test_compaction_drops_one_that_the_history_has_left_behind(
         world.insert("o", [(9_000 + step, 400, None, None, None)])
         world.step_exactly(step)
     list(compact(LazySession.of(spark), world.storage, retain_history=0))
-    assert not arrangements_of(world.storage.collection(f"{world.schema}.o"))
+    assert not world.storage.collection(f"{world.schema}.o").arrangements()
     for customer in (3, 400):
         world.insert("c", [(customer, "b")])
         world.step_exactly(customer)
