@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 from benchmarks import meter, rounds
-from benchmarks.results import add_options, geometric_mean, write
+from benchmarks.results import add_options, geometric_mean, read, write
 from benchmarks.tpch.bench import Bench
 from benchmarks.tpch.refresh_feed import RefreshFeed
 
@@ -33,9 +33,14 @@ def main() -> int:
     spark = rounds.session(folder, options.schema, meter.settings(events))
     bench = Bench(spark, folder, feed, meter.Meter(events), options.only, options.schema)
     results: dict[str, Any] = {"scale": options.scale, "orders": feed.orders, "repeats": options.repeats}
+    known = read(options.json)["results"] if options.resume and options.json.exists() else {}
     if not options.resume:
         results["first_load"] = bench.run()
-    results["rebuild"] = {name: bench.rebuild(name, options.rebuilds or options.repeats) for name in bench.models}
+    elif "first_load" in known:
+        results["first_load"] = known["first_load"]
+    rebuilt = known.get("rebuild", {})
+    repeats = options.rebuilds or options.repeats
+    results["rebuild"] = {name: rebuilt.get(name) or bench.rebuild(name, repeats) for name in bench.models}
     results["refreshes"] = []
     for where, share in ((where, share) for where in options.where for share in options.shares):
         made = bench.refreshes(where, round(feed.orders * share), options.repeats)
@@ -68,7 +73,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--where", nargs="+", default=["recent", "random"], choices=["recent", "random"])
     parser.add_argument("--repeats", type=int, default=3, help="refreshes of each kind (default: 3)")
     parser.add_argument("--rebuilds", type=int, help="rebuilds by Spark (default: as many as refreshes)")
-    parser.add_argument("--resume", action="store_true", help="go on with the folder's state, without a first load")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the folder's state; no first load, and no rebuild that the results file has",
+    )
     parser.add_argument("--schema", default="tpch", help="of the models; that of a scaling run's state: tpch_10")
     parser.add_argument("--only", nargs="*", help="queries, such as q03")
     parser.add_argument("--verify", action="store_true", help="compare each model with Spark's batch answer at the end")
