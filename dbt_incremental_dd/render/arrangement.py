@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +31,8 @@ from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.tiers import mergeable
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,24 +57,25 @@ class Arrangement:
         return all(stored.schema.find(column.name) == column for column in columns)
 
     def find(self, values: Sequence[Any], columns: Schema, t: Time) -> pa.Table | None:
-        """All updates up to ``t`` with one of these sorted values, after bringing it up to ``t``. None where it turns
-        out to be damaged: it is removed."""
-        stored = None
-        try:
-            stored = self.advance(t)
-            if stored is None:
-                return None
-            keys = {self.column: values}
-            table = found_by_keys(self.workspace, stored, stored.files, columns, keys, self._reader(stored))
-        except (OSError, pa.ArrowException, StateError) as error:
-            if stored is not None and not damage(self.workspace.storage, stored, contents=True):
-                raise
-            self._remove(error)
+        """All updates up to ``t`` with one of these sorted values, after bringing it up to ``t``. None where it is
+        gone, or turns out to be damaged: then it is removed."""
+        return self._intact(lambda: self._find(values, columns, t))
+
+    def advance(self, t: Time) -> None:
+        """Adds the collection's updates up to ``t``; another writer may be ahead of it. Removes it where it turns out
+        to be damaged."""
+        self._intact(lambda: self._advance(t))
+
+    def _find(self, values: Sequence[Any], columns: Schema, t: Time) -> pa.Table | None:
+        stored = self._advance(t)
+        if stored is None:
             return None
+        keys = {self.column: values}
+        table = found_by_keys(self.workspace, stored, stored.files, columns, keys, self._reader(stored))
         return None if table is None else table.filter(pc.less_equal(table[TIME], t))
 
-    def advance(self, t: Time) -> Log | None:
-        """Adds the collection's updates up to ``t``; another writer may be ahead of it. None where it is gone."""
+    def _advance(self, t: Time) -> Log | None:
+        """Its log at ``t`` or later; None where it is gone."""
         stored = self._stored()
         if stored is None or not between(self.log.files, stored.frontiers.last, t):
             return stored
@@ -156,7 +159,21 @@ class Arrangement:
             self.place.remove()
             return self.place.create(schema)
 
-    def _remove(self, error: Exception) -> None:
-        self.report(f"{self.place.name} is damaged, and made anew when it is needed: {error}")
-        with writing(self.place, self.report):
-            self.place.remove()
+    def _intact(self, step: Callable[[], T | None]) -> T | None:
+        """The step's result; None where it fails because of what is stored here."""
+        try:
+            return step()
+        except (OSError, pa.ArrowException, StateError) as error:
+            if not self._is_damaged():
+                raise
+            self.report(f"{self.place.name} is damaged, and made anew when it is needed: {error}")
+            with writing(self.place, self.report):
+                self.place.remove()
+            return None
+
+    def _is_damaged(self) -> bool:
+        try:
+            stored = self.place.log()
+        except StateError:
+            return True
+        return stored is not None and damage(self.place.storage, stored, contents=True) is not None

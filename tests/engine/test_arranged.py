@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.manifest import ModelManifest, UsedArrangement
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.thresholds import Thresholds
@@ -22,6 +23,7 @@ from dbt_incremental_dd.runtime.explain import explain_model
 from dbt_incremental_dd.runtime.vacuum import vacuum
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.tiers import mergeable
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -196,9 +198,33 @@ def test_a_damaged_one_is_made_anew(spark: SparkSession, tmp_path: Path) -> None
         assert total_rows(log_of(arrangement_of(world)).files) == 2_000
 
 
+def test_one_that_is_damaged_is_given_up_where_it_is_only_kept_up(spark: SparkSession, tmp_path: Path) -> None:
+    world = arranged_world(spark, tmp_path)
+    step = 0
+    while not mergeable(log_of(arrangement_of(world)).files):
+        world.insert("o", [(9_000 + step, 400, None, None, None)])
+        world.step_exactly(step)
+        step += 1
+    spoiled_data(arrangement_of(world))
+    world.insert("o", [(9_000 + step, 400, None, None, None)])
+    world.step_exactly(step)
+    assert not world.storage.collection(f"{world.schema}.o").arrangements()
+
+
+def test_a_damaged_input_is_told_and_leaves_it(spark: SparkSession, tmp_path: Path) -> None:
+    world = arranged_world(spark, tmp_path)
+    world.insert("o", [(9_000, 2, None, None, None)])
+    world._next_run()
+    spoiled_data(world.storage.collection(f"{world.schema}.o"))
+    world.insert("c", [(3, "b")])
+    with pytest.raises(SourceError, match=r"o, which is damaged"):
+        world.step()
+    assert arrangement_of(world).log() is not None
+
+
 def spoiled_data(place: CollectionStore) -> None:
     for file in log_of(place).files:
-        path = Path(place.uri) / file.path
+        path = Path(place.trace_uri) / file.path
         path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 8) + b"PAR1")
 
 
