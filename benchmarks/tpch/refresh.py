@@ -34,6 +34,7 @@ def main() -> int:
     bench = Bench(spark, folder, feed, meter.Meter(events), options.only, options.schema)
     results: dict[str, Any] = {"scale": options.scale, "orders": feed.orders, "repeats": options.repeats}
     known = read(options.json)["results"] if options.resume and options.json.exists() else {}
+    known = known if known.get("scale") == options.scale else {}
     if not options.resume:
         results["first_load"] = bench.run()
     elif "first_load" in known:

@@ -97,13 +97,19 @@ def _is_enough(
     workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: Sequence[Any]
 ) -> bool:
     """Whether to look for one of several columns' values alone: the rows are there, or in the same few pages."""
-    if workspace.found.knows(log.uri, column, values, files, schema):
-        return True
+    known = workspace.found.knows(log.uri, column, values, files, schema)
+    return known or is_in_few_pages(workspace, log, files, schema, column, values)
+
+
+def is_in_few_pages(
+    workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: Sequence[Any]
+) -> bool:
+    """Whether the rows of each value are side by side in the large ones of the files, as far as their pages tell."""
     filesystem, root = workspace.storage.filesystem(log.uri)
     large = [f"{root}/{file.path}" for file in files if file.rows > ROWS_PER_GROUP]
     sought = pa.array(values, arrow_type(schema.select((column,)).columns[0].type))
     pages = pages_to_read(filesystem, large, column, sought)
-    return pages is not None and pages <= _PAGES_PER_KEY * len(values)
+    return pages is not None and pages <= len(large) + _PAGES_PER_KEY * len(values)
 
 
 _PAGES_PER_KEY = 2

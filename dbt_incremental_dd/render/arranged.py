@@ -16,9 +16,8 @@ import pyarrow as pa
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.manifest import UsedArrangement
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.parquet.page_reader import pages_to_read
+from dbt_incremental_dd.relation.stored import is_in_few_pages
 from dbt_incremental_dd.render.arrangement import Arrangement
-from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.write import ROWS_PER_GROUP
@@ -76,7 +75,7 @@ class Arrangements:
         if self._context.from_nothing or rows <= most.arranged_rows or found * most.arranged_share > rows:
             return
         column = max(keys, key=lambda name: len(keys[name]))
-        if not is_sorted_by(scanned, column) and not self._is_in_few_pages(log, scanned, column, keys[column]):
+        if not self._is_sorted(log, scanned, column, keys[column]):
             self._wanted[log.name, column] = self._arrangement(log, column)
             self._sought.add((log.name, column))
 
@@ -95,13 +94,13 @@ class Arrangements:
         self._context.once_seconds += time.monotonic() - started
         self._context.arrangements = tuple(UsedArrangement(*key, idle) for key, idle in sorted(used.items()))
 
-    def _is_in_few_pages(self, log: Log, files: Sequence[DataFile], column: str, values: Sequence[Any]) -> bool:
-        """Whether the files are sorted by the column, each by itself, so that a value's rows are side by side."""
-        filesystem, root = self._context.storage.filesystem(log.uri)
-        paths = [f"{root}/{file.path}" for file in files if file.rows > ROWS_PER_GROUP]
-        dtype = arrow_type(self._needed[log.name].select((column,)).columns[0].type)
-        pages = pages_to_read(filesystem, paths, column, pa.array(values, dtype)) if paths else None
-        return pages is not None and pages <= len(paths) + 2 * len(values)
+    def _is_sorted(self, log: Log, files: Sequence[DataFile], column: str, values: Sequence[Any]) -> bool:
+        """Whether rows of one value are side by side: by the files' bounds, or by the pages of those that are large."""
+        if is_sorted_by(files, column):
+            return True
+        has_pages = any(file.rows > ROWS_PER_GROUP for file in files)
+        workspace, needed = self._context.workspace, self._needed[log.name]
+        return has_pages and is_in_few_pages(workspace, log, files, needed, column, values)
 
     def _serves(self, log: Log, column: str) -> bool:
         if self._context.from_nothing:

@@ -83,8 +83,7 @@ class Arrangement:
             stored = self._stored()
             if stored is None or stored.frontiers.last >= t:
                 return stored
-            columns = Schema(tuple(column for column in stored.schema if self.log.schema.find(column.name) == column))
-            if columns != stored.schema:
+            if any(self.log.schema.find(column.name) != column for column in stored.schema):
                 return None
             try:
                 return self._append(stored, t)

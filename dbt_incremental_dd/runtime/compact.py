@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core.errors import CommitConflict
+from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import BEGINNING, format_time
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.runtime.arrangements import compact_arrangements
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation
 from dbt_incremental_dd.runtime.shown import was_published
@@ -69,7 +68,7 @@ def _compact_one(
     )
     reached("compaction: trace merged")
     merged = merge_recent(place.storage, done.log, manifest.sorted_by)
-    compact_arrangements(lambda: session.spark, place, merged)
+    _compact_arrangements(session, place, merged)
     reached("compaction: arrangements merged")
     done = replace(done, log=merged, files_after=len(merged.files))
     if done.files_after != done.files_before:
@@ -140,6 +139,23 @@ def _compact_inner(session: LazySession, place: CollectionStore, inner: Mapping[
             lambda: session.spark, place.storage, log, since=last, diffs=diffs, sort_by=arranged_by
         ).log.version
     return versions
+
+
+def _compact_arrangements(session: LazySession, place: CollectionStore, log: Log) -> None:
+    """Merges the files of the collection's arrangements. One that its history has left behind goes, and a damaged one:
+    it is made anew when it is needed."""
+    for arrangement in place.arrangements():
+        with writing(arrangement):
+            try:
+                stored = arrangement.log()
+            except StateError:
+                stored = None
+            if stored is None or stored.frontiers.last < log.frontiers.since:
+                arrangement.remove()
+            elif len(stored.files) >= INNER_FILES:
+                by = tuple(name for name in stored.schema.names if place.arrangement(name).uri == arrangement.uri)
+                since = max(stored.frontiers.since, log.frontiers.since)
+                compact_trace(lambda: session.spark, place.storage, stored, since=since, diffs=(DIFF,), sort_by=by)
 
 
 def _line(name: str, done: Compaction, holders: Sequence[Hold]) -> str:

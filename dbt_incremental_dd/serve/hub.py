@@ -203,8 +203,3 @@ class Follower:
                 async with asyncio.timeout_at(deadline):
                     await advanced.wait()
         return None
-
-    async def batches(self) -> AsyncIterator[Batch]:
-        """All batches until ``is_over``."""
-        while (batch := await self.batch()) is not None:
-            yield batch

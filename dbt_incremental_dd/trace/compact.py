@@ -82,70 +82,68 @@ def compact_trace(
     if len(summands) <= 1 and inserts_only(summands):
         touched = tuple(file for file in touched if file not in summands)
     else:
-        table = merged(storage, log.uri, summands, log.schema, since, diffs, sort_by)
-        parts = _merged_by_ranges(storage, log, summands, since, diffs, sort_by) if table is None else None
-        if table is not None:
-            written = tuple(_written(storage, log, table, diffs))
-        elif parts is not None:
-            written, kept = parts
-            touched = tuple(file for file in touched if file.path not in kept)
-        else:
-            written = _merged_by_spark(spark(), storage, log, summands, since, diffs, sort_by)
+        written, kept = _Merging(storage, log, summands, since, diffs, sort_by).done(spark)
+        touched = tuple(file for file in touched if file.path not in kept)
     reached("compaction: written")
     moves = touched or written or since > log.frontiers.since
     made = log.commit(Commit(add=written, remove=touched, since=since, changes_data=False)) if moves else log
     return Compaction(made, before[0], total_rows(made.files), before[1], len(made.files))
 
 
-def _written(storage: Storage, log: Log, table: pa.Table, diffs: tuple[str, ...]) -> Iterator[DataFile]:
-    bounded = _bounded(log.schema, diffs)
-    for start in range(0, len(table), ROWS_PER_FILE):
-        yield write_arrow(storage, log.uri, table.slice(start, ROWS_PER_FILE), log.schema, bounded)
+@dataclass(frozen=True)
+class _Merging:
+    """Files that are merged into others, with times before ``since`` as ``since``, and sums of ``diffs``."""
 
+    storage: Storage
+    log: Log
+    files: tuple[DataFile, ...]
+    since: Time
+    diffs: tuple[str, ...]
+    sort_by: tuple[str, ...]
 
-def _merged_by_ranges(
-    storage: Storage,
-    log: Log,
-    files: tuple[DataFile, ...],
-    since: Time,
-    diffs: tuple[str, ...],
-    sort_by: tuple[str, ...],
-) -> tuple[tuple[DataFile, ...], frozenset[str]] | None:
-    """The same where files are ranges of the first column of ``sort_by``: what is written, and the paths of files that
-    stay."""
-    found = ranges(storage, log.uri, files, log.schema, sort_by[0], ROWS_PER_FILE) if sort_by else None
-    if found is None:
-        return None
-    written: list[DataFile] = []
-    replaced = {file.path for file in found.loose}
-    for own, others in found.parts:
-        tables = [read_files(storage, log.uri, own, log.schema)] if own else []
-        sums = summed(pa.concat_tables([*tables, others]), since, diffs, sort_by)
-        if sums is None:
-            remove_files(storage, log.uri, written)
+    def done(self, spark: Callable[[], SparkSession]) -> tuple[tuple[DataFile, ...], frozenset[str]]:
+        """What is written, and the paths of the files that stay."""
+        storage, log = self.storage, self.log
+        table = merged(storage, log.uri, self.files, log.schema, self.since, self.diffs, self.sort_by)
+        if table is not None:
+            return tuple(self._written(table)), frozenset()
+        return self._by_ranges() or (self._by_spark(spark()), frozenset())
+
+    def _by_ranges(self) -> tuple[tuple[DataFile, ...], frozenset[str]] | None:
+        """None where files are no ranges of the first column of ``sort_by``."""
+        storage, log = self.storage, self.log
+        by = self.sort_by[:1]
+        found = ranges(storage, log.uri, self.files, log.schema, by[0], ROWS_PER_FILE) if by else None
+        if found is None:
             return None
-        written += _written(storage, log, sums, diffs)
-        replaced |= {file.path for file in own}
-    return tuple(written), frozenset(file.path for file in files) - replaced
+        written: list[DataFile] = []
+        replaced = {file.path for file in found.loose}
+        for own, others in found.parts:
+            tables = [read_files(storage, log.uri, own, log.schema)] if own else []
+            sums = summed(pa.concat_tables([*tables, others]), self.since, self.diffs, self.sort_by)
+            if sums is None:
+                remove_files(storage, log.uri, written)
+                return None
+            written += self._written(sums)
+            replaced |= {file.path for file in own}
+        return tuple(written), frozenset(file.path for file in self.files) - replaced
 
+    def _by_spark(self, spark: SparkSession) -> tuple[DataFile, ...]:
+        """Written by one job; partitions are ranges of ``sort_by``."""
+        log, storage = self.log, self.storage
+        frame = updates(spark, log.uri, self.files, log.schema)
+        advanced = frame.withColumn(TIME, F.greatest(F.col(TIME), F.lit(self.since).cast("bigint")))
+        sums = consolidate(advanced, self.diffs).select(*map(quoted, log.schema.names))
+        parts = max(1, -(-total_rows(self.files) // ROWS_PER_FILE))
+        if self.sort_by:
+            columns = [quoted(name) for name in self.sort_by]
+            sums = sums.repartitionByRange(parts, *columns).sortWithinPartitions(*columns)
+        else:
+            sums = sums.coalesce(parts)
+        bounded = _bounded(log.schema, self.diffs)
+        return write_spark(storage, log.uri, sums, bounded, is_arranged=bool(self.sort_by))
 
-def _merged_by_spark(
-    spark: SparkSession,
-    storage: Storage,
-    log: Log,
-    files: tuple[DataFile, ...],
-    since: Time,
-    diffs: tuple[str, ...],
-    sort_by: tuple[str, ...],
-) -> tuple[DataFile, ...]:
-    """The same as ``merged``, written by one job; partitions are ranges of ``sort_by``."""
-    frame = updates(spark, log.uri, files, log.schema)
-    advanced = frame.withColumn(TIME, F.greatest(F.col(TIME), F.lit(since).cast("bigint")))
-    summed = consolidate(advanced, diffs).select(*map(quoted, log.schema.names))
-    parts = max(1, -(-total_rows(files) // ROWS_PER_FILE))
-    if sort_by:
-        columns = [quoted(name) for name in sort_by]
-        summed = summed.repartitionByRange(parts, *columns).sortWithinPartitions(*columns)
-    else:
-        summed = summed.coalesce(parts)
-    return write_spark(storage, log.uri, summed, _bounded(log.schema, diffs), is_arranged=bool(sort_by))
+    def _written(self, table: pa.Table) -> Iterator[DataFile]:
+        log, bounded = self.log, _bounded(self.log.schema, self.diffs)
+        for start in range(0, len(table), ROWS_PER_FILE):
+            yield write_arrow(self.storage, log.uri, table.slice(start, ROWS_PER_FILE), log.schema, bounded)

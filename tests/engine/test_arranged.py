@@ -21,6 +21,7 @@ from dbt_incremental_dd.render.arranged import is_sorted_by
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.explain import explain_model
 from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log, total_rows
 from dbt_incremental_dd.trace.tiers import mergeable
@@ -284,6 +285,7 @@ def test_compaction_drops_one_that_the_history_has_left_behind(
 
 def test_compaction_merges_it(spark: SparkSession, tmp_path: Path) -> None:
     world = arranged_world(spark, tmp_path)
+    world.insert("o", [(8_000, None, None, None, None)])
     for step in range(5):
         world.insert("o", [(9_000 + step, 2, Decimal(step), None, None)])
         world.delete("o", [(step, step, Decimal(step), None, None)])
@@ -292,7 +294,9 @@ def test_compaction_merges_it(spark: SparkSession, tmp_path: Path) -> None:
     list(compact(LazySession.of(spark), world.storage, retain_history=0))
     stored = log_of(arrangement_of(world))
     assert len(stored.files) == 1
-    assert total_rows(stored.files) == 2_000
+    assert total_rows(stored.files) == 2_001
+    customers = read_files(world.storage, stored.uri, stored.files, stored.schema)["customer"].to_pylist()
+    assert customers == [*sorted(customers[:-1]), None], "files without bounds, for NULL is there, are sorted as well"
     world.insert("c", [(3, "b"), (4, "a")])
     world.step_exactly(9)
 

@@ -46,7 +46,7 @@ def test_all_of_them_have_all_of_it(stored: Stored, monkeypatch: pytest.MonkeyPa
     async def one(hub: Hub, until: int) -> Rows:
         has: Rows = Counter()
         async with hub.follow(stored.collection, Start(), Shape()) as follower:
-            async for batch in follower.batches():
+            while (batch := await follower.batch()) is not None:
                 apply(has, batch)
                 if batch.timestamp >= until:
                     return +has
@@ -153,5 +153,5 @@ def test_a_collection_that_goes_ends_its_followers_alone(stored: Stored, tmp_pat
 
 
 async def _to_the_end(follower: Follower) -> None:
-    async for _ in follower.batches():
+    while await follower.batch() is not None:
         pass
