@@ -102,6 +102,7 @@ class _PageFile(ABC):
 
     def __init__(self, parts: Sequence[Pages], columns: Sequence[FileColumn]) -> None:
         self.size = len(_MAGIC)
+        self._is_verified = True
         self._columns = columns
         self._data: list[bytes | memoryview] = [_MAGIC]
         leaves = [leaf for column in columns for leaf in zip(column.numbers, column.encoded, strict=True)]
@@ -120,6 +121,7 @@ class _PageFile(ABC):
         """Copies a leaf column's pages. Returns how many bytes each has."""
         sizes = [np.empty(0, np.int64)]
         for part in parts:
+            self._is_verified &= part.index.checksums(number) is not None
             pages, size = part.copies(number)
             self._data += pages
             sizes.append(size)
@@ -138,7 +140,11 @@ class _PageFile(ABC):
         rows = Number(int(self._rows.sum()), I64)
         footer = encode({1: Number(1), 2: schema, 3: rows, 4: Items(STRUCT, groups)})
         data = b"".join((*self._data, footer, len(footer).to_bytes(4, "little"), _MAGIC))
-        file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        file = pq.ParquetFile(
+            pa.BufferReader(data),
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=not self._is_verified,
+        )
         return file.read(use_threads=len(data) > _LARGE)
 
 

@@ -84,6 +84,7 @@ class PageIndex:
         self._keys: dict[str, Values] = {}
         self._made: dict[str, FileColumn] = {}
         self._places: dict[int, npt.NDArray[np.int64]] = {}
+        self._checksums: dict[int, npt.NDArray[np.uint32] | None] = {}
 
     def take_read_bytes(self) -> int:
         """Bytes of the index read since the last call, apart from the few that locate pages."""
@@ -148,8 +149,11 @@ class PageIndex:
 
     def checksums(self, number: int) -> npt.NDArray[np.uint32] | None:
         """The checksums of a leaf column's pages, headers included; None if they were not stored."""
-        name = f"crc:{number}"
-        return np.asarray(self._batch.column(name).to_numpy()) if name in self._batch.schema.names else None
+        if number not in self._checksums:
+            name = f"crc:{number}"
+            there = name in self._batch.schema.names
+            self._checksums[number] = np.asarray(self._batch.column(name).to_numpy()) if there else None
+        return self._checksums[number]
 
     def _longs(self, name: str) -> npt.NDArray[np.int64]:
         found: npt.NDArray[np.int64] = self._batch.column(name).to_numpy()

@@ -34,6 +34,8 @@ _AT_ONCE = 256
 """Pages of columns that are read together: each further reading takes about as long as so many."""
 _DUCKDB_US, _IMPORT_US, _SCANNED_US = 3_000.0, 100_000.0, 1.5
 """For DuckDB's query, for importing it, and for each page of the files, since it reads the keys' columns whole."""
+_VERIFIED_US = 3.0
+"""For each column's page that is verified before DuckDB reads the files."""
 
 
 def probe_pages(
@@ -61,10 +63,13 @@ def _probe(
     others: list[str] = []
     alike: dict[tuple[str, ...], list[_Candidates]] = {}
     key_values = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
-    found = {path: _candidate_pages(path, columns.names, key_values) for path in paths}
+    sought = {name: _sought(values) for name, values in key_values.items()}
+    found = {path: _candidate_pages(path, columns.names, sought) for path in paths}
     picked = [one for one in found.values() if one is not None and len(one.pages)]
     if _is_slower(picked):
-        _require_intact(picked)
+        if _are_verified(picked):
+            for candidates in picked:
+                require_intact([candidates.mapped()], candidates.fields)
         return [], list(paths)
     for path, one in found.items():
         if one is None:
@@ -78,15 +83,15 @@ def _is_slower(candidates: Sequence[_Candidates]) -> bool:
     """Whether DuckDB is quicker, which reads whole chunks in several threads, but each of them once."""
     pages = sum(one.cost for one in candidates)
     scan = _DUCKDB_US + _SCANNED_US * sum(one.total for one in candidates)
+    if _are_verified(candidates):
+        scan += _VERIFIED_US * sum(one.columns_pages for one in candidates)
     return pages > scan + (0.0 if is_imported() else _IMPORT_US)
 
 
-def _require_intact(candidates: Sequence[_Candidates]) -> None:
-    """DuckDB verifies nothing. Where the keys are few, what it is to find is verified before."""
-    count, total = (sum(numbers) for numbers in zip(*((len(one.pages), one.total) for one in candidates), strict=True))
-    if count <= _MANY or count <= _LARGEST_SHARE_OF_MANY * total:
-        for one in candidates:
-            require_intact([one.mapped()], one.fields)
+def _are_verified(candidates: Sequence[_Candidates]) -> bool:
+    """Whether the pages are, if DuckDB reads them: it verifies nothing. Many are not."""
+    count = sum(len(one.pages) for one in candidates)
+    return count <= _MANY or count <= _LARGEST_SHARE_OF_MANY * sum(one.total for one in candidates)
 
 
 def _rows(candidates: Sequence[_Candidates], columns: pa.Schema, key_values: Mapping[str, pa.Array]) -> pa.Table:
@@ -122,10 +127,10 @@ def pages_to_read(filesystem: pafs.FileSystem, paths: Iterable[str], column: str
     """How many pages of the files may hold one of the values; None if one has no index of this column."""
     if not isinstance(filesystem, pafs.LocalFileSystem):
         return None
-    count = 0
+    count, sought = 0, _sought(values)
     for path in paths:
         index = open_pages(path)
-        pages = None if index is None else _with_any(index, column, values)
+        pages = None if index is None else _with_any(index, column, sought)
         if pages is None:
             return None
         count += len(pages)
@@ -150,9 +155,17 @@ class _Candidates:
     def cost(self) -> float:
         """Of reading them (us)."""
         groups, _ = self.index.groups(self.pages)
-        numbers = [number for field in self.fields for number in field.numbers]
-        dictionaries = sum(int(np.count_nonzero(self.index.has_dictionary(number)[groups])) for number in numbers)
-        return _PAGE_US * len(self.pages) * len(numbers) + _DICTIONARY_US * dictionaries
+        dictionaries = sum(int(np.count_nonzero(self.index.has_dictionary(n)[groups])) for n in self._numbers)
+        return _PAGE_US * self.columns_pages + _DICTIONARY_US * dictionaries
+
+    @property
+    def columns_pages(self) -> int:
+        """How many pages they are, those of each leaf column counted."""
+        return len(self.pages) * len(self._numbers)
+
+    @property
+    def _numbers(self) -> list[int]:
+        return [number for field in self.fields for number in field.numbers]
 
     def mapped(self) -> Pages:
         """With the file's bytes."""
@@ -161,27 +174,32 @@ class _Candidates:
         return Pages(self.path, source, self.index, self.pages)
 
 
-def _candidate_pages(path: str, names: Sequence[str], key_values: Mapping[str, pa.Array]) -> _Candidates | None:
+def _candidate_pages(path: str, names: Sequence[str], sought: Mapping[str, Values | None]) -> _Candidates | None:
     """The pages to read; None if the file has no index, lacks a column, or would have to be read for the most part."""
     index = open_pages(path)
-    name = None if index is None else next((name for name in key_values if index.is_sorted_by(name)), None)
+    name = None if index is None else next((name for name in sought if index.is_sorted_by(name)), None)
     if index is None or name is None:
         return None
     fields = [index.field(column) for column in names]
-    pages = _with_any(index, name, key_values[name])
+    pages = _with_any(index, name, sought[name])
     if pages is None or None in fields:
         return None
     found = _Candidates(path, index, tuple(field for field in fields if field), pages)
     return None if len(pages) > _LARGEST_SHARE * found.total else found
 
 
-def _with_any(index: PageIndex, column: str, values: pa.Array) -> Longs | None:
+def _sought(values: pa.Array) -> Values | None:
+    """Values as an index has them, sorted; None where it has no such ones."""
+    found = comparable(values)
+    return None if found is None else np.sort(found)
+
+
+def _with_any(index: PageIndex, column: str, sought: Values | None) -> Longs | None:
     """The pages that may hold one of the values; None if the file is not sorted by the column, or has other values."""
-    sought = comparable(values)
     firsts = index.keys(column) if index.is_sorted_by(column) else None
     if firsts is None or sought is None or sought.dtype.kind != firsts.dtype.kind:
         return None
-    return np.flatnonzero(_may_hold(firsts, np.sort(sought)) & index.are_pages)
+    return np.flatnonzero(_may_hold(firsts, sought) & index.are_pages)
 
 
 def _may_hold(firsts: Values, values: Values) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -30,6 +30,7 @@ from dbt_incremental_dd.runtime.request import Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace.files import inserts_only
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.spark_multiset import multiset
 from dbt_incremental_dd.trace.spark_reader import no_rows, struct
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ def _view(context: Context, source: InputInterval) -> str:
     files = source.log.summands(source.t1)
     if not files:
         return context.workspace.view(no_rows(context.spark, struct(source.schema)))
+    count = total_rows(files)
+    if count > context.thresholds.task_rows:
+        found = multiset(context.spark, source.log.uri, files, source.schema, source.t1)
+        return view(Relation(context.workspace, found, count, positive=True))
     stored = Schema((*source.schema.columns, TIME_COLUMN, DIFF_COLUMN))
     rows = read(context.workspace, source.log.uri, files, stored, most=context.thresholds.task_rows)
     rows = in_interval(rows, files, BEGINNING, source.t1).columns(source.schema.names)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import ModelManifest, kind_of
-from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
+from dbt_incremental_dd.core.schema import DIFF, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
@@ -27,11 +27,12 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.columns import require
-from dbt_incremental_dd.trace.files import between, inserts_only
+from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.position import Position, position
-from dbt_incremental_dd.trace.spark_reader import consolidate, in_interval, no_rows, struct, updates
+from dbt_incremental_dd.trace.spark_multiset import multiset
+from dbt_incremental_dd.trace.spark_reader import consolidate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -128,12 +129,7 @@ def batch_answer(
 
 def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:
     """A collection's rows as of ``t``, each as often as it counts."""
-    files = between(log.files, BEGINNING, t)
-    if not files:
-        return no_rows(spark, struct(schema))
-    stored = Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
-    frame = in_interval(updates(spark, log.uri, files, stored), files, BEGINNING, t).drop(TIME)
-    frame = frame if inserts_only(files) else consolidate(frame)
+    frame = multiset(spark, log.uri, between(log.files, BEGINNING, t), schema, t)
     copies = F.explode(F.expr(f"array_repeat(0, CAST({DIFF} AS INT))"))
     return frame.withColumn("dd_copy", copies).drop("dd_copy", DIFF)
 
