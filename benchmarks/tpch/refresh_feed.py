@@ -1,6 +1,7 @@
 """Refreshes of TPC-H's orders at any scale: new ones, changed ones and removed ones, each with their lines.
 
-As RF1 and RF2 do, a refresh inserts and deletes; it also updates. Nothing but the orders' keys is held in memory.
+As RF1 and RF2 do, a refresh inserts and deletes; it also updates. Nothing but the orders' keys is held in memory, as
+one array: Python's garbage collector would look through a list of them while a run is timed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -52,9 +54,9 @@ class RefreshFeed:
             generate(self.generated, scale)
             made_at.write_text(wanted)
         keys = pq.read_table(self.generated / "orders.parquet", columns=["o_orderkey"])["o_orderkey"]
-        self._keys: list[int] = sorted(keys.to_pylist())
+        self._keys = np.sort(keys.to_numpy())
         self.orders = len(self._keys)
-        self._next = self._keys[-1] + _SPARSE
+        self._next = int(self._keys[-1]) + _SPARSE
         if resume:
             self._resume()
             return
@@ -66,7 +68,7 @@ class RefreshFeed:
     def _resume(self) -> None:
         state = json.loads((self._folder / "feed.json").read_text())
         self._number, self._next, self._touched = state["number"], state["next"], set(state["touched"])
-        self._keys = [key for key in self._keys if key not in self._touched]
+        self._keys = self._keys[~np.isin(self._keys, list(self._touched))]
         self._rng.seed(self._number)
 
     def _remember(self) -> None:
@@ -99,12 +101,10 @@ class RefreshFeed:
 
     def _choose(self, where: Where, count: int) -> list[int]:
         """Orders that no refresh has touched yet; they are not given again."""
-        if where == "recent":
-            chosen, self._keys = self._keys[-count:], self._keys[:-count]
-        else:
-            chosen = self._rng.sample(self._keys, count)
-            gone = set(chosen)
-            self._keys = [key for key in self._keys if key not in gone]
+        size = len(self._keys)
+        places = list(range(size - count, size)) if where == "recent" else self._rng.sample(range(size), count)
+        chosen: list[int] = self._keys[places].tolist()
+        self._keys = np.delete(self._keys, places)
         self._rng.shuffle(chosen)
         return chosen
 
