@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import math
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +38,10 @@ logging.getLogger("py4j").setLevel(logging.ERROR)
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+# Of a user's cache nothing is seen, and nothing is left there; processes that tests start have the same one.
+if "DBT_DD_CACHE" not in os.environ:
+    os.environ["DBT_DD_CACHE"] = tempfile.mkdtemp(prefix="dd-cache-")
+    atexit.register(shutil.rmtree, os.environ["DBT_DD_CACHE"], ignore_errors=True)
 # In UTC a time of day is the same in whatever zone it is taken to be.
 os.environ.setdefault("TZ", "America/New_York")
 time.tzset()

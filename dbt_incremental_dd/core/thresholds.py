@@ -31,6 +31,8 @@ class Thresholds:
     """Maximum number of stored rows that are filtered by keys on the driver."""
     probed_bytes: int = 4 << 30
     """Maximum number of bytes of their files."""
+    copied_bytes: int = 16 << 30
+    """Maximum number of bytes of copies, on the driver's disk, of data files in object storage; 0: there are none."""
     found_rows: int = 4_000_000
     """Maximum number of rows that such a filter returns, and that are read of an output on the driver."""
     built_rows: int = 8_000_000

@@ -16,7 +16,6 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.parquet.page_index import CHECKED, CRC_BYTES, KEY_BYTES, SUFFIX, FileColumn, Values, comparable
 from dbt_incremental_dd.parquet.thrift import Fields, decode, decode_numbers
-from dbt_incremental_dd.storage import durable
 
 _TAIL = 8
 """Bytes of a Parquet file after its footer: the footer's length, and the magic number."""
@@ -47,7 +46,6 @@ def write_pages(filesystem: pafs.FileSystem, path: str, footer: pq.FileMetaData,
         with filesystem.open_output_stream(f"{path}{SUFFIX}") as out:
             out.write(index)
             out.write(zlib.crc32(index).to_bytes(CRC_BYTES, "little") + CHECKED)
-        durable.note(f"{path}{SUFFIX}")
 
 
 def _may_be_sorted(footer: pq.FileMetaData, name: str) -> bool:

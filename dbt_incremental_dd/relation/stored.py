@@ -17,6 +17,7 @@ from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.arrow import among, arrow_type, file_type, is_readable
+from dbt_incremental_dd.trace.data_folder import data_folder
 from dbt_incremental_dd.trace.driver_reader import find_rows, read_files
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
@@ -105,10 +106,10 @@ def is_in_few_pages(
     workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: Sequence[Any]
 ) -> bool:
     """Whether the rows of each value are side by side in the large ones of the files, as far as their pages tell."""
-    filesystem, root = workspace.storage.filesystem(log.uri)
-    large = [f"{root}/{file.path}" for file in files if file.rows > ROWS_PER_GROUP]
+    large = [file for file in matching(files, {column: values}) if file.rows > ROWS_PER_GROUP]
+    filesystem, root = data_folder(workspace.storage, log.uri, large)
     sought = pa.array(values, arrow_type(schema.select((column,)).columns[0].type))
-    pages = pages_to_read(filesystem, large, column, sought)
+    pages = pages_to_read(filesystem, [f"{root}/{file.path}" for file in large], column, sought)
     return pages is not None and pages <= len(large) + _PAGES_PER_KEY * len(values)
 
 

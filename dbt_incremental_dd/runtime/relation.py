@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
+from typing import Protocol
 
 from pyspark.errors import AnalysisException
 
@@ -27,7 +28,8 @@ from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.runtime.relation_sql import SHAPES, Shape, shape_of, sum_sql, updates_sql
 from dbt_incremental_dd.runtime.shown import Shown, keep_shown, links_of, mark_of, shown_by
 from dbt_incremental_dd.runtime.swap import table_aside
-from dbt_incremental_dd.storage.links import follow, forget, link_all, shows
+from dbt_incremental_dd.storage import links
+from dbt_incremental_dd.storage.copies import Copies
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log, total_rows
 
@@ -65,8 +67,8 @@ def is_published(place: CollectionStore, relation: str, log: Log, schema: Schema
         return False
     if SHAPES.index(shape_of(log.files)) > SHAPES.index(shown.shape):
         return False
-    if shown.folder:
-        return shows(f"{links_of(place)}/{shown.folder}", log.files)
+    if shown.folder and place.storage.is_local:
+        return links.shows(f"{links_of(place)}/{shown.folder}", log.files)
     return shown.files == _digest(*sorted(file.path for file in log.files))
 
 
@@ -147,12 +149,12 @@ def _publish(
     shape = _shown_as(place, log.files)
     folder = _follow(place, log, shown, shape)
     if folder is None:
-        folder = link_all(links_of(place), log.uri, log.files) if place.storage.is_local and log.files else 0
-    named = "" if folder else _digest(*sorted(file.path for file in log.files))
+        folder = _links(place).link_all(links_of(place), log.uri, log.files) if log.files else 0
+    named = "" if folder and place.storage.is_local else _digest(*sorted(file.path for file in log.files))
     now = Shown(shape, folder, mark_of(place, folder), columns=columns, files=named, description=description)
     if shown == now:
         return
-    has_moved = shown is None or (shown.folder, shown.files) != (now.folder, now.files)
+    has_moved = shown is None or shown.folder != folder or (not folder and shown.files != named)
     updates = updates_sql(log, log.files, schema, f"{links_of(place)}/{folder}" if folder else None)
     if has_moved:
         _replace(catalog, changes_relation(relation), updates, can_alter=shown is not None)
@@ -163,7 +165,8 @@ def _publish(
         with table_aside(catalog, relation) if shown is None else nullcontext():
             _replace(catalog, relation, sql, can_alter=can_alter, head=description.head(schema))
     keep_shown(place, now)
-    forget(links_of(place), (now.folder, shown.folder if shown else 0))
+    if has_moved or place.storage.is_local:
+        _links(place).forget(links_of(place), (folder, shown.folder if shown else 0))
 
 
 def _are_there(catalog: Catalog, relation: str) -> bool:
@@ -179,7 +182,21 @@ def _follow(place: CollectionStore, log: Log, shown: Shown | None, shape: Shape)
     that need another way of summing come into a new folder."""
     if shown is None or not shown.folder or not log.files or SHAPES.index(shape) > SHAPES.index(shown.shape):
         return None
-    return shown.folder if follow(f"{links_of(place)}/{shown.folder}", log.uri, log.files) else None
+    return shown.folder if _links(place).follow(f"{links_of(place)}/{shown.folder}", log.uri, log.files) else None
+
+
+class _Links(Protocol):
+    """Hard links, or copies in an object store."""
+
+    def follow(self, folder: str, root: str, files: Iterable[DataFile]) -> bool: ...
+
+    def link_all(self, folders: str, root: str, files: Iterable[DataFile]) -> int: ...
+
+    def forget(self, folders: str, kept: Iterable[int]) -> None: ...
+
+
+def _links(place: CollectionStore) -> _Links:
+    return links if place.storage.is_local else Copies(place.storage.options)
 
 
 def _replace(catalog: Catalog, relation: str, sql: str, *, can_alter: bool, head: str = "") -> None:

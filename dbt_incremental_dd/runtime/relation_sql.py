@@ -59,7 +59,7 @@ def updates_sql(log: Log, files: Sequence[DataFile], schema: Schema, folder: str
     """A query for the updates of some of the log's files, or of all those linked in a folder."""
     if not files:
         return f"SELECT * FROM ({no_rows_sql(Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN)))})"
-    paths = _escaped(folder) if folder else _glob(spark_uri(log.uri), files)
+    paths = _escaped(spark_uri(folder)) if folder else _glob(spark_uri(log.uri), files)
     return f"SELECT {_columns(schema)}, {TIME}, {DIFF} FROM parquet.{quote_name(paths)}"
 
 

@@ -39,7 +39,7 @@ class RunContext:
         storage.require_writable()
         self.session = session
         self.catalog = Catalog(session)
-        self.storage = storage
+        self.storage = storage.for_run()
         self.invocation = invocation
         self.report = report
         self.time = _target(storage, target_time)
@@ -47,7 +47,7 @@ class RunContext:
         """What its sources have in common."""
         self.found = FoundRows()
         """What its intakes and models have found by key."""
-        self.inputs = Beginnings(storage)
+        self.inputs = Beginnings(self.storage)
         """Where collections were when this run came upon them."""
         self._taken_in: dict[str, _Once] = {}
         self._holds: Holds | None = None

@@ -64,7 +64,7 @@ def shown_by(place: CollectionStore) -> Shown | None:
 
 def mark_of(place: CollectionStore, folder: int) -> int:
     """The mark of a folder of links, 0 for none."""
-    return made(f"{links_of(place)}/{folder}") if folder else 0
+    return made(f"{links_of(place)}/{folder}") if folder and place.storage.is_local else 0
 
 
 def _told(place: CollectionStore) -> Shown | None:

@@ -16,7 +16,8 @@ from dbt_incremental_dd.core.failpoints import reached
 
 STILL_READ = 600.0
 """Seconds for which a folder stays after its last change."""
-_MARK = ".made"
+MARK = ".made"
+"""A file in each folder, which readers do not see."""
 
 
 def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
@@ -25,7 +26,7 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
 
     ``folder`` and ``root`` are paths of a local disk.
     """
-    by_name = {_name(file): file for file in files}
+    by_name = {name_of(file): file for file in files}
     try:
         there = _links_in(folder)
         new = by_name.keys() - there
@@ -43,7 +44,7 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
 def shows(folder: str, files: Iterable[DataFile]) -> bool:
     """Whether the folder shows these files and no others."""
     try:
-        return _links_in(folder) == {_name(file) for file in files}
+        return _links_in(folder) == {name_of(file) for file in files}
     except OSError:
         return False
 
@@ -51,7 +52,7 @@ def shows(folder: str, files: Iterable[DataFile]) -> bool:
 def made(folder: str) -> int:
     """When the folder's mark was written, in ns since 1970 by the disk's clock; 0 if there is no mark."""
     try:
-        return os.stat(f"{folder}/{_MARK}").st_ctime_ns
+        return os.stat(f"{folder}/{MARK}").st_ctime_ns
     except OSError:
         return 0
 
@@ -67,8 +68,8 @@ def link_all(folders: str, root: str, files: Iterable[DataFile]) -> int:
     reached("links: folder made")
     try:
         for file in files:
-            os.link(f"{root}/{file.path}", f"{folders}/{number}/{_name(file)}")
-        with open(f"{folders}/{number}/{_MARK}", "x"):
+            os.link(f"{root}/{file.path}", f"{folders}/{number}/{name_of(file)}")
+        with open(f"{folders}/{number}/{MARK}", "x"):
             pass
     except OSError:
         shutil.rmtree(f"{folders}/{number}", ignore_errors=True)
@@ -94,8 +95,9 @@ def _numbers(folders: str) -> set[int]:
 
 
 def _links_in(folder: str) -> set[str]:
-    return {name for name in os.listdir(folder) if name != _MARK}
+    return {name for name in os.listdir(folder) if name != MARK}
 
 
-def _name(file: DataFile) -> str:
+def name_of(file: DataFile) -> str:
+    """What the file is called in such a folder."""
     return file.path.replace("/", "-")

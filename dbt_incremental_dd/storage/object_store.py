@@ -16,6 +16,7 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.errors import ConfigError
 
 _S3 = ("s3", "s3a")
+_GCS = ("gs",)
 _KEY, _SECRET, _TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
 _ENDPOINT, _REGION = "AWS_ENDPOINT_URL", "AWS_REGION"
 _OTHER_NAMES = {"AWS_ENDPOINT": _ENDPOINT, "AWS_DEFAULT_REGION": _REGION, "AWS_TOKEN": _TOKEN}
@@ -35,7 +36,7 @@ def filesystem_of(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem
         return pafs.LocalFileSystem(), uri
     parts = urlsplit(uri)
     if parts.scheme in _S3:
-        return _s3(tuple(sorted(_canonical(options).items()))), f"{parts.netloc}{parts.path}".rstrip("/")
+        return _s3(tuple(sorted(_of_s3(options).items()))), f"{parts.netloc}{parts.path}".rstrip("/")
     filesystem, path = pafs.FileSystem.from_uri(uri)
     return filesystem, path
 
@@ -55,7 +56,7 @@ def hadoop_settings(root: str, options: Mapping[str, str]) -> dict[str, str]:
     """Hadoop's settings that correspond to the options."""
     if not is_remote(root) or urlsplit(root).scheme not in _S3:
         return {}
-    settings = _canonical(options)
+    settings = _of_s3(options)
     endpoint = settings.get(_ENDPOINT)
     found = {
         "fs.s3a.endpoint": endpoint,
@@ -71,14 +72,23 @@ def hadoop_settings(root: str, options: Mapping[str, str]) -> dict[str, str]:
 
 def require_safe(root: str, options: Mapping[str, str]) -> None:
     """Raises ConfigError if the options allow concurrent commits to overwrite each other."""
-    if is_remote(root) and _is_true(_canonical(options).get(_UNSAFE)):
+    if is_remote(root) and _is_true(_of_s3(options).get(_UNSAFE)):
         raise ConfigError(
             f"{_UNSAFE} lets two runs overwrite each other's commits",
             "Leave it out of storage_options and the environment: commits are conditional writes, which need no lock.",
         )
 
 
-def _canonical(options: Mapping[str, str]) -> dict[str, str]:
+def canonical(uri: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options for a URI under canonical names, completed by environment variables of its store."""
+    scheme = urlsplit(uri).scheme
+    if scheme in _S3:
+        return _of_s3(options)
+    prefix = "GOOGLE_" if scheme in _GCS else "AZURE_"
+    return {**{name: value for name, value in os.environ.items() if name.startswith(prefix)}, **options}
+
+
+def _of_s3(options: Mapping[str, str]) -> dict[str, str]:
     """The options under canonical names, completed by environment variables."""
     found: dict[str, str] = {}
     for source in (os.environ, options):

@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.trace.arrow import nullable, parquet_dataset
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.damage import damaged, require_readable
+from dbt_incremental_dd.trace.data_folder import data_folder
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log
@@ -63,7 +64,7 @@ def _updates_schema(place: CollectionStore, log: Log) -> pa.Schema:
 
 def _updates(place: CollectionStore, log: Log, files: tuple[DataFile, ...], after: Time, up_to: Time) -> pa.Table:
     """The files' updates in the interval. A column that a file lacks is NULL."""
-    filesystem, root = place.storage.filesystem(log.uri)
+    filesystem, root = data_folder(place.storage, log.uri, files)
     columns = _updates_schema(place, log)
     inside = (pc.field(TIME) > after) & (pc.field(TIME) <= up_to)
     tables = []

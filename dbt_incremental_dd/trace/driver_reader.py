@@ -17,6 +17,7 @@ from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.parquet.page_reader import probe_pages
 from dbt_incremental_dd.parquet.probe import probe
 from dbt_incremental_dd.trace.arrow import among, file_type, parquet_dataset
+from dbt_incremental_dd.trace.data_folder import data_folder
 from dbt_incremental_dd.trace.file_cache import FileCache
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Storage
@@ -48,7 +49,7 @@ def read_files(
     ``keys`` filters by values of these columns; row groups without any are not read. Raises OSError for a file that is
     not as it was written, as far as ``require_intact`` checks.
     """
-    filesystem, root = storage.filesystem(uri)
+    filesystem, root = data_folder(storage, uri, files)
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
     by_path = {f"{root}/{file.path}": file for file in files}
     tables, others = probe_pages(filesystem, list(by_path), columns, keys or {})

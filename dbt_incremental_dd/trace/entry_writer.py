@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from deltalake import CommitProperties
 from deltalake.transaction import AddAction, RemoveAction
 
 from dbt_incremental_dd.storage.exclusive import create
+from dbt_incremental_dd.storage.object_store import is_remote
+from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.trace.entries import entry_path
 from dbt_incremental_dd.version import version
 
@@ -26,6 +29,7 @@ def entry_lines(actions: Sequence[AddAction | RemoveAction], properties: CommitP
             "operation": "WRITE",
             "operationParameters": {"mode": "Append", "partitionBy": "[]"},
             "engineInfo": f"dbt-incremental-dd:{version}",
+            "txnId": str(uuid.uuid4()),
             **(properties.custom_metadata or {}),
         }
     }
@@ -56,11 +60,15 @@ def _removed(action: RemoveAction) -> dict[str, Any]:
     }
 
 
-def write_entry(uri: str, number: int, lines: Iterable[dict[str, Any]]) -> bool:
-    """Writes entry ``number`` of a log on a local disk. False if there is one already, or if the disk cannot create
-    files so."""
-    text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+def write_entry(uri: str, number: int, lines: Iterable[dict[str, Any]], options: Mapping[str, str]) -> str | None:
+    """Writes entry ``number`` of a log. Returns its entity tag, empty on a local disk; None if there is one already, or
+    if the disk cannot create files so. Raises OSError where an object store does not tell what has become of it."""
+    data = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines).encode()
+    path = entry_path(uri, number)
+    if is_remote(uri):
+        objects, name = objects_of(path, options)
+        return objects.create(name, data)
     try:
-        return create(entry_path(uri, number), text.encode())
+        return "" if create(path, data) else None
     except OSError:
-        return False
+        return None

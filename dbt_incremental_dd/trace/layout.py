@@ -22,8 +22,11 @@ import os
 import re
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from pyarrow import fs as pafs
@@ -34,10 +37,12 @@ from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.storage import durable
+from dbt_incremental_dd.storage.mirror import Mirror, mirror_of
 from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder, require_safe
-from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.storage.objects import objects_of
+from dbt_incremental_dd.storage.uploads import later
+from dbt_incremental_dd.trace.log import ARRANGEMENT, Log
 
-_ARRANGEMENT = "by."
 DEFAULT_ROOT = ".dbt_incremental_dd"
 """The state root of a project that configures none."""
 
@@ -68,6 +73,10 @@ class Storage:
     """Contains credentials, so it is excluded from ``repr``."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     """Limits of what is brought from there to the driver."""
+    checked: set[str] | None = field(default=None, compare=False, repr=False)
+    """Within a run on object storage: the logs that it has looked at. It does not ask again what others commit."""
+    ahead: dict[str, bytes | None] = field(default_factory=dict, compare=False, repr=False)
+    """Small files that were read before they were asked for, by their URI; None: there is none. Each counts once."""
 
     def collection(self, name: str) -> CollectionStore:
         """The store of the collection called ``name`` (``schema.identifier``, case-insensitive)."""
@@ -89,35 +98,95 @@ class Storage:
         """Whether the root is on a local disk, where files can be renamed."""
         return not is_remote(self.root)
 
+    def for_run(self) -> Storage:
+        """The same for one run. In object storage it asks at once for what former runs of this process have asked for
+        one by one."""
+        if self.is_local:
+            return self
+        checked: set[str] = set()
+        ahead: dict[str, bytes | None] = {}
+        made = replace(self, checked=checked, ahead=ahead)
+
+        def read(uri: str) -> None:
+            with suppress(OSError):  # whoever needs it asks again
+                try:
+                    ahead[uri] = self.read_bytes(uri)
+                except FileNotFoundError:
+                    ahead[uri] = None
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            files = [uri for uri in _SMALL if uri.startswith(f"{self.root}/")][-_MOST_AHEAD:]
+            reading = [pool.submit(read, uri) for uri in files]
+            logs = Log.known(self.root, _MOST_AHEAD)
+            reading += [pool.submit(Log.look_again, uri, self.options, checked) for uri in logs]
+            for one in reading:
+                one.result()
+        return made
+
     def scratch(self, label: str) -> str:
         """A new path for a running job's files."""
         return f"{self.root}/scratch/{label}-{os.getpid()}-{time.time_ns()}"
 
+    @property
+    def mirror(self) -> Mirror | None:
+        """The copies of data files in object storage; None on a local disk, or where there are to be none."""
+        if self.is_local or not self.thresholds.copied_bytes:
+            return None
+        return mirror_of(self.root, tuple(sorted(self.options.items())), self.thresholds.copied_bytes)
+
+    def read_bytes(self, uri: str) -> bytes:
+        """A small file under the root. Raises FileNotFoundError if it does not exist."""
+        if not self.is_local:
+            objects, path = objects_of(uri, self.options)
+            return objects.read(path)
+        with open(uri, "rb") as file:
+            return file.read()
+
+    def read_unchanging(self, uri: str) -> bytes:
+        """The same of a file that is never written again: of an object store it is read once in this process."""
+        if self.is_local:
+            return self.read_bytes(uri)
+        data = _UNCHANGING.get(uri)
+        if data is None:
+            data = self.read_bytes(uri)
+            _keep_unchanging(uri, data)
+        return data
+
     def read_small(self, path: str) -> str | None:
         """The text of a small file under the root; None if it does not exist."""
-        filesystem, full = self.filesystem(f"{self.root}/{path}")
+        uri = f"{self.root}/{path}"
+        if uri in self.ahead:
+            found = self.ahead.pop(uri)
+            return None if found is None else found.decode()
+        if not self.is_local:
+            _SMALL.pop(uri, None)
+            _SMALL[uri] = None
         try:
-            with filesystem.open_input_stream(full) as stream:
-                return bytes(stream.read()).decode()
+            return self.read_bytes(uri).decode()
         except FileNotFoundError:
             return None
 
     def write_small(self, path: str, text: str) -> None:
         """Replaces a small file under the root atomically."""
+        if not self.is_local:  # an object becomes visible when it is complete
+            self.ahead.pop(f"{self.root}/{path}", None)
+            objects, name = objects_of(f"{self.root}/{path}", self.options)
+            objects.write(name, text.encode())
+            reached("small file: written")
+            reached("small file: replaced")
+            return
         filesystem, full = self.filesystem(f"{self.root}/{path}")
         folder, name = full.rsplit("/", 1)
         make_folder(filesystem, folder)
-        # An object becomes visible when it is complete.
-        made = f"{folder}/.{name}-{uuid.uuid4().hex}" if self.is_local else full
+        made = f"{folder}/.{name}-{uuid.uuid4().hex}"
         with filesystem.open_output_stream(made) as out:
             out.write(text.encode())
         reached("small file: written")
-        if made != full:
-            if durable.enabled:
-                durable.sync_file(made)
-            filesystem.move(made, full)
-            if durable.enabled:
-                durable.sync_folder(folder)
+        if durable.enabled:
+            durable.sync_file(made)
+        filesystem.move(made, full)
+        if durable.enabled:
+            durable.sync_folder(folder)
         reached("small file: replaced")
 
     def remove(self, uri: str) -> None:
@@ -183,11 +252,11 @@ class CollectionStore:
 
     def log(self) -> Log | None:
         """The newest version of its log; None if it has never been stored. Raises StateError if it is damaged."""
-        return Log.load(self.name, self.trace_uri, self.storage.options)
+        return Log.load(self.name, self.trace_uri, self.storage.options, self.storage.checked)
 
     def log_at(self, version: int) -> Log:
         """An earlier version of its log. Raises StateError if it is gone."""
-        return Log.load_version(self.name, self.trace_uri, version, self.storage.options)
+        return Log.load_version(self.name, self.trace_uri, version, self.storage.options, self.storage.checked)
 
     def create(self, schema: Schema) -> Log:
         """Its log, created empty if there is none. ``schema`` includes ``dd_time`` and ``dd_diff``."""
@@ -204,7 +273,7 @@ class CollectionStore:
     def arrangement(self, column: str) -> CollectionStore:
         """The store of its arrangement by a column."""
         mark = hashlib.sha256(column.encode()).hexdigest()[:12]
-        return self.inner(f"{_ARRANGEMENT}{re.sub('[^a-z0-9_]', '', column.lower())[:40]}.{mark}")
+        return self.inner(f"{ARRANGEMENT}{re.sub('[^a-z0-9_]', '', column.lower())[:40]}.{mark}")
 
     def arrangements(self) -> tuple[CollectionStore, ...]:
         """The stores of all arrangements that it has, by name."""
@@ -218,10 +287,9 @@ class CollectionStore:
         another format."""
         if number is None:
             return None
-        filesystem, path = self.storage.filesystem(f"{self.uri}/manifests/{number}.json")
+        path = f"{self.uri}/manifests/{number}.json"
         try:
-            with filesystem.open_input_stream(path) as stream:
-                entries = json.loads(stream.read())
+            entries = json.loads(self.storage.read_unchanging(path))
             manifest = Manifest.from_json(entries)
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise StateError(
@@ -239,18 +307,38 @@ class CollectionStore:
         """Stores a manifest and returns its number. It takes effect when a commit names it."""
         number = time.time_ns()
         reached("manifest: before")
-        filesystem, path = self.storage.filesystem(f"{self.uri}/manifests")
-        make_folder(filesystem, path)
-        with filesystem.open_output_stream(f"{path}/{number}.json") as out:
-            out.write(json.dumps(manifest.to_json(), sort_keys=True).encode())
-        durable.note(f"{self.uri}/manifests/{number}.json")
+        path, text = f"{self.uri}/manifests/{number}.json", json.dumps(manifest.to_json(), sort_keys=True)
+        if self.storage.is_local:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(text.encode())
+            durable.note(path)
+        else:
+            objects, name = objects_of(path, self.storage.options)
+            later(path, lambda: objects.write(name, text.encode()))
+            _keep_unchanging(path, text.encode())
         reached("manifest: written")
         return number
 
 
+_SMALL: dict[str, None] = {}
+"""The URIs of small files in object storage that this process has read, the latest last."""
+_MOST_AHEAD = 500
+"""Logs, and small files, that a run asks for at once."""
+_AT_ONCE = 32
+_UNCHANGING: OrderedDict[str, bytes] = OrderedDict()
+_MOST_UNCHANGING = 2_000
+
+
+def _keep_unchanging(uri: str, data: bytes) -> None:
+    _UNCHANGING[uri] = data
+    while len(_UNCHANGING) > _MOST_UNCHANGING:
+        _UNCHANGING.popitem(last=False)
+
+
 def is_arrangement(node: str) -> bool:
     """Whether a folder among a collection's states is an arrangement's. Former versions stored them for each model."""
-    return node.startswith(_ARRANGEMENT)
+    return node.startswith(ARRANGEMENT)
 
 
 @dataclass(frozen=True)

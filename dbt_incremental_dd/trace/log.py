@@ -7,10 +7,13 @@ frontier, the second gets CommitConflict: compare-and-swap.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
@@ -18,13 +21,15 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import create_table_with_add_actions
 
 from dbt_incremental_dd.core.data_file import DataFile
-from dbt_incremental_dd.core.errors import CommitConflict, StateError
+from dbt_incremental_dd.core.errors import CommitConflict, DifferentialError, StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
-from dbt_incremental_dd.storage import durable
+from dbt_incremental_dd.parquet.page_index import SUFFIX
+from dbt_incremental_dd.storage import durable, uploads
 from dbt_incremental_dd.storage.object_store import is_remote
+from dbt_incremental_dd.storage.uploads import later
 from dbt_incremental_dd.trace import entries
 from dbt_incremental_dd.trace.actions import in_order, live_files
 from dbt_incremental_dd.trace.commit import (
@@ -46,6 +51,9 @@ from dbt_incremental_dd.trace.tiers import mergeable
 _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
 
 
+_LOG = logging.getLogger(__name__)
+INNER, ARRANGEMENT = "inner", "by."
+"""The folder of a collection's states, and how the names of those begin that are arrangements."""
 _CHECKPOINT = 50
 """Commits between two checkpoints."""
 _SETTINGS = {
@@ -99,9 +107,14 @@ class Log:
         return Log(name, uri, version=version, schema=schema, files=files, moved=moved, options=options, table=table)
 
     @staticmethod
-    def load(name: str, uri: str, storage_options: Mapping[str, str] | None = None) -> Log | None:
-        """The log's newest version; None if there is no such trace. Raises StateError if it is damaged."""
-        known = _KNOWN.newest(uri, storage_options or {})
+    def load(
+        name: str, uri: str, storage_options: Mapping[str, str] | None = None, checked: set[str] | None = None
+    ) -> Log | None:
+        """The log's newest version; None if there is no such trace. Raises StateError if it is damaged.
+
+        ``checked``: the logs of which others' commits are of no interest any more; it is added to them.
+        """
+        known = _KNOWN.newest(uri, storage_options or {}, checked)
         if known is not None and known.name == name:
             return known
         mark = entries.marked(uri)
@@ -118,13 +131,31 @@ class Log:
         entries.require_marked(name, uri, log.version, log.frontiers.last, mark)
         entries.require_whole(name, uri, log.version)
         _KNOWN.remember(uri, storage_options or {}, log.version, log)
+        if checked is not None:
+            checked.add(uri)
         return log
 
     @staticmethod
-    def load_version(name: str, uri: str, version: int, storage_options: Mapping[str, str] | None = None) -> Log:
-        """A version of the log. Raises StateError if its entries are gone."""
-        known = _KNOWN.newest(uri, storage_options or {})
-        if known is not None and known.name == name and known.version == version:
+    def known(root: str, most: int) -> list[str]:
+        """The URIs of logs under a root that this process has read: of many the latest."""
+        return _KNOWN.under(root, most)
+
+    @staticmethod
+    def look_again(uri: str, storage_options: Mapping[str, str], checked: set[str]) -> None:
+        """Notes in ``checked`` whether the log is still as this process has read it."""
+        _KNOWN.newest(uri, storage_options, checked)
+
+    @staticmethod
+    def load_version(
+        name: str,
+        uri: str,
+        version: int,
+        storage_options: Mapping[str, str] | None = None,
+        checked: set[str] | None = None,
+    ) -> Log:
+        """A version of the log. Raises StateError if its entries are gone. ``checked``: as in ``load``."""
+        known = _KNOWN.at(uri, storage_options or {}, version, checked)
+        if known is not None and known.name == name:
             return known
         try:
             table = DeltaTable(uri, version=version, storage_options=dict(storage_options or {}))
@@ -190,20 +221,46 @@ class Log:
         if wider is not None:
             return wider.commit(commit)
         actions = actions_of(commit, schema)
-        durable.note(*(f"{self.uri}/{file.path}" for file in commit.add))
+        durable.note(*(f"{self.uri}/{file.path}{suffix}" for file in commit.add for suffix in ("", SUFFIX)))
         self._settle()
         reached("commit: before")
-        table = None if self._write(commit, actions) else self._write_by_delta_rs(commit, schema, actions)
+        if self._is_inner and is_remote(self.uri) and not commit.replace_all:
+            return self._write_later(commit, actions)
+        tag = self._write(commit, actions)
+        table = self._write_by_delta_rs(commit, schema, actions) if tag is None else None
         reached("commit: done")
-        return self._after(commit, table)
+        return self._after(commit, table, tag)
 
-    def _write(self, commit: Commit, actions: Sequence[Action]) -> bool:
-        """Writes the entry without delta-rs, which takes thirty times as long. False if that is not possible: on an
-        object store, after another writer's commit, or where a new schema or a checkpoint comes with it."""
+    @property
+    def _is_inner(self) -> bool:
+        """Whether it is an operator's state, of which a version counts once a commit of the collection names it."""
+        folder, name = os.path.split(self.uri)
+        return os.path.basename(folder) == INNER and not name.startswith(ARRANGEMENT)
+
+    def _write_later(self, commit: Commit, actions: Sequence[Action]) -> Log:
+        """The log after a commit that the collection's own commit waits for."""
+        made = self._made(commit, None)
+
+        def write() -> None:
+            tag = self._write(commit, actions)
+            if tag is None:
+                raise self._conflict(made.version)
+            made._remember(tag)
+
+        later(entries.entry_path(self.uri, made.version), write)
+        return made
+
+    def _write(self, commit: Commit, actions: Sequence[Action]) -> str | None:
+        """Writes the entry without delta-rs, which takes thirty times as long, and returns its entity tag. None if that
+        is not possible: after another writer's commit, or where a new schema or a checkpoint comes with it."""
         number = self.version + 1
-        if commit.replace_all or is_remote(self.uri) or (number + 1) % _CHECKPOINT == 0:
-            return False
-        return write_entry(self.uri, number, entry_lines(actions, properties(commit, actions)))
+        if commit.replace_all or (not is_remote(self.uri) and (number + 1) % _CHECKPOINT == 0):
+            return None
+        lines = entry_lines(actions, properties(commit, actions))
+        try:
+            return write_entry(self.uri, number, lines, self._options or {})
+        except OSError as error:
+            raise StateError(f"{self.name} at {self.uri} cannot be written: {error}", "Run again.") from error
 
     def _write_by_delta_rs(self, commit: Commit, schema: Schema, actions: Sequence[Action]) -> DeltaTable:
         """Commits on top of other writers' commits, if these do not conflict. The table is not updated yet."""
@@ -227,6 +284,7 @@ class Log:
     def _open(self) -> DeltaTable:
         """The table at this version, even if there are later ones."""
         if self._table is None:
+            uploads.settle(self.uri)
             try:
                 self._table = DeltaTable(self.uri, version=self.version, storage_options=dict(self._options or {}))
             except (DeltaError, OSError) as error:
@@ -252,6 +310,7 @@ class Log:
         if not new:
             return None
         wanted = {field.name: field for field in DeltaSchema.from_json(schema.to_json()).fields}
+        uploads.settle(self.uri)
         table = DeltaTable(self.uri, version=self.version, storage_options=dict(self._options or {}))
         reached("columns: before")
         try:
@@ -264,31 +323,48 @@ class Log:
             raise self._conflict(made.version)
         return made
 
-    def _after(self, commit: Commit, table: DeltaTable | None) -> Log:
+    def _after(self, commit: Commit, table: DeltaTable | None, tag: str | None = None) -> Log:
         """The log after a commit that was just made, and after those of others that came before it. ``table``: the one
-        that delta-rs made it on, if it did."""
+        that delta-rs made it on, if it did; ``tag``: else the entity tag of its entry."""
         if table is not None:
             try:
                 table.update_incremental()
             except (DeltaError, OSError) as error:
                 raise StateError(f"{self.name} is gone from {self.uri}: {error}", "Check `state_root`.") from error
         if table is None or int(table.version()) == self.version + 1:
-            gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
-            made = Log(
-                self.name,
-                self.uri,
-                version=self.version + 1,
-                schema=self.schema if table is None else Schema.from_json(table.schema().to_json()),
-                files=in_order((*(file for file in self.files if file.path not in gone), *commit.add)),
-                moved={**self._moved, **{one.app_id: one.version for one in transactions(commit)}},
-                options=self._options,
-                table=table,
-            )
+            made = self._made(commit, table)
         else:
             made = Log._of(self.name, self.uri, table, self._options)
         made._settle(self.version + self._is_settled)
-        _KNOWN.remember(self.uri, self._options or {}, made.version, made)
+        made._remember(tag)
         return made
+
+    def _made(self, commit: Commit, table: DeltaTable | None) -> Log:
+        """The log of the next version."""
+        gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
+        return Log(
+            self.name,
+            self.uri,
+            version=self.version + 1,
+            schema=self.schema if table is None else Schema.from_json(table.schema().to_json()),
+            files=in_order((*(file for file in self.files if file.path not in gone), *commit.add)),
+            moved={**self._moved, **{one.app_id: one.version for one in transactions(commit)}},
+            options=self._options,
+            table=table,
+        )
+
+    def _remember(self, tag: str | None) -> None:
+        """For whoever asks for it next. ``tag``: of its entry, where delta-rs has not written it."""
+        _KNOWN.remember(self.uri, self._options or {}, self.version, self, tag)
+        if tag and (self.version + 1) % _checkpoint(self.uri) == 0:
+            _in_background().submit(self._try_checkpoint)
+
+    def _try_checkpoint(self) -> None:
+        """In object storage a checkpoint takes many requests, for which no run waits. The log is right without it."""
+        try:
+            self.checkpoint()
+        except (DeltaError, OSError, DifferentialError) as error:
+            _LOG.warning("no checkpoint of %s at %s: %s", self.name, self.uri, error)
 
     def _settle(self, since: int | None = None) -> None:
         """Syncs what a commit needs and, with ``since``, the entries from that version on. Inner traces' entries are
@@ -296,19 +372,25 @@ class Log:
         if since is not None:
             durable.note(*(entries.entry_path(self.uri, number) for number in range(since, self.version + 1)))
             durable.note(*entries.checkpoint_paths(self.uri, self.version))
-        if os.path.basename(os.path.dirname(self.uri)) == "inner":
+        folder = os.path.dirname(self.uri)
+        if os.path.basename(folder) == INNER:
+            if not self._is_inner:
+                uploads.settle(self.uri)
             self._is_settled = since is not None or self._is_settled
             return
         try:
+            uploads.settle(folder)
             durable.settle()
             if since is not None:
                 self._is_settled = True
                 entries.mark(self.uri, self.version, self.frontiers.last)
         except OSError as error:
-            what = f"{self.name} at {self.uri} cannot be written to the disk: {error}"
-            raise StateError(what, "Check the disk. Run again.") from error
+            where = "" if is_remote(self.uri) else " to the disk"
+            what = f"{self.name} at {self.uri} cannot be written{where}: {error}"
+            raise StateError(what, f"Check the {'store' if is_remote(self.uri) else 'disk'}. Run again.") from error
 
     def _conflict(self, reason: object) -> CommitConflict:
+        _KNOWN.forget(self.uri)
         return CommitConflict(
             f"another writer moved {self.name} first ({reason})",
             "Nothing of this commit is visible. Run again; do not run one model from two places at once.",
@@ -326,9 +408,23 @@ class Log:
 _KNOWN: Known[Log] = Known()
 
 
+@cache
+def _in_background() -> ThreadPoolExecutor:
+    """Python waits for it at its end."""
+    return ThreadPoolExecutor(2, "checkpoint")
+
+
+if hasattr(os, "register_at_fork"):  # on Windows there is no fork
+    os.register_at_fork(after_in_child=_in_background.cache_clear)
+
+
 def _settings(uri: str) -> dict[str, str]:
-    # Reading an entry since the last checkpoint takes several requests in object storage.
-    return {**_SETTINGS, "delta.checkpointInterval": "10"} if is_remote(uri) else _SETTINGS
+    return {**_SETTINGS, "delta.checkpointInterval": str(_checkpoint(uri))}
+
+
+def _checkpoint(uri: str) -> int:
+    """Commits between two checkpoints. Reading an entry since the last one takes several requests in object storage."""
+    return 10 if is_remote(uri) else _CHECKPOINT
 
 
 def _transaction(table: DeltaTable, name: str) -> int | None:

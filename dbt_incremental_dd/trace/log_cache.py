@@ -13,7 +13,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote
+from dbt_incremental_dd.storage.object_store import is_remote
+from dbt_incremental_dd.storage.objects import objects_of
 
 T = TypeVar("T")
 _MOST = 2_000
@@ -34,23 +35,51 @@ class Known(Generic[T]):
         self._known: OrderedDict[str, _Known[T]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def newest(self, folder: str, options: Mapping[str, str]) -> T | None:
-        """The value read of the log if it is current; otherwise None."""
+    def newest(self, folder: str, options: Mapping[str, str], checked: set[str] | None = None) -> T | None:
+        """The value read of the log if it is current; otherwise None. ``checked``: the logs that need not be looked at
+        again; it is added to them."""
         with self._lock:
             known = self._known.get(folder)
-        if known is None:
-            return None
+        if known is None or (checked is not None and folder in checked):
+            return None if known is None else known.value
         try:
             if _identity(_commit(folder, known.version), options) != known.commit:
                 return None
-            return known.value if _identity(_commit(folder, known.version + 1), options) is None else None
+            if _identity(_commit(folder, known.version + 1), options) is not None:
+                return None
         except OSError:  # unknown, so it is read again
             return None
+        if checked is not None:
+            checked.add(folder)
+        return known.value
 
-    def remember(self, folder: str, options: Mapping[str, str], version: int, value: T) -> None:
-        """Caches the value read of the log's ``version``."""
+    def at(self, folder: str, options: Mapping[str, str], version: int, checked: set[str] | None = None) -> T | None:
+        """The value read of the log's ``version``, whether or not there is a later one; None if it is not known."""
+        with self._lock:
+            known = self._known.get(folder)
+        if known is None or known.version != version:
+            return None
+        if checked is not None and folder in checked:
+            return known.value
         try:
-            commit = _identity(_commit(folder, version), options)
+            return known.value if _identity(_commit(folder, version), options) == known.commit else None
+        except OSError:
+            return None
+
+    def under(self, root: str, most: int) -> list[str]:
+        """The folders of known logs under a root: of many the latest."""
+        with self._lock:
+            return [folder for folder in self._known if folder.startswith(f"{root}/")][-most:]
+
+    def forget(self, folder: str) -> None:
+        """The next one to ask reads the log."""
+        with self._lock:
+            self._known.pop(folder, None)
+
+    def remember(self, folder: str, options: Mapping[str, str], version: int, value: T, tag: str | None = None) -> None:
+        """Caches the value read of the log's ``version``. ``tag``: its commit's entity tag, where it is known."""
+        try:
+            commit = tag or _identity(_commit(folder, version), options)
         except OSError:
             return
         if not commit:
@@ -81,6 +110,5 @@ def _node(found: os.stat_result) -> Hashable:
 
 def _tag(path: str, options: Mapping[str, str]) -> Hashable:
     """An object's entity tag, with one request."""
-    filesystem, name = filesystem_of(path, options)
-    with filesystem.open_input_file(name) as file:
-        return str((file.metadata() or {}).get("ETag", ""))
+    objects, name = objects_of(path, options)
+    return objects.tag(name)

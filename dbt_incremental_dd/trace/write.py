@@ -68,7 +68,8 @@ def write_arrow(
     retracts_all: bool = False,
 ) -> DataFile:
     """Writes a small table on the driver to one file, without a Spark job. ``retracts_all``: as in DataFile."""
-    filesystem, root = storage.filesystem(uri)
+    mirror = storage.mirror
+    filesystem, root = (pafs.LocalFileSystem(), mirror.new_folder(uri)) if mirror else storage.filesystem(uri)
     make_folder(filesystem, f"{root}/data")
     path = f"data/{RETRACTS_ALL if retracts_all else ''}{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
@@ -80,10 +81,13 @@ def write_arrow(
     with filesystem.open_output_stream(f"{root}/{path}") as out:
         pq.write_table(table, out, row_group_size=ROWS_PER_GROUP, metadata_collector=footers, **_WRITTEN, **how)
         size = out.tell()
-    if storage.is_local:
+    if storage.is_local or mirror:
         path = os.path.relpath(name_by_checksum(f"{root}/{path}"), root)
     reached("file: written")
-    return _described(filesystem, root, path, footer=footers[0], size=size, bounded=bounded, is_paged=is_large)
+    made = _described(filesystem, root, path, footer=footers[0], size=size, bounded=bounded, is_paged=is_large)
+    if mirror:
+        mirror.written(uri, path)
+    return made
 
 
 def _paged(table: pa.Table) -> dict[str, Any]:

@@ -377,7 +377,7 @@ def test_a_query_under_way_adds_up_files_that_are_named(
 ) -> None:
     """Without links, as on object storage: a view's text that was read before a commit, and what it names after it,
     give the rows of before or those of after."""
-    monkeypatch.setattr(relation, "link_all", lambda *_: 0)
+    monkeypatch.setattr(relation.links, "link_all", lambda *_: 0)
     world = World(spark, tmp_path, {"t": Table("k INT")})
     world.model("m", "SELECT k FROM {t}")
     name = f"{world.schema}.m"

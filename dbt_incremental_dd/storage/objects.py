@@ -1,0 +1,160 @@
+"""Objects of a store, each read or written whole by one request: S3, GCS and Azure by ``obstore``, with the names of
+options that delta-rs has, which uses the same library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from dbt_incremental_dd.storage.object_store import canonical
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_CLIENT = (
+    *("allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only", "pool_idle_timeout"),
+    *("pool_max_idle_per_host", "proxy_url", "proxy_ca_certificate", "proxy_excludes", "timeout", "user_agent"),
+)
+"""Options of the connections, whatever the store."""
+_ATTEMPTS = 3
+"""Of creating an object, where nobody answers what has become of it."""
+
+
+@dataclass(frozen=True)
+class Objects:
+    """One bucket. Paths are within it. All methods raise OSError where the store refuses, or does not answer for long;
+    FileNotFoundError for an object that is not there."""
+
+    store: ObjectStore
+    name: str
+
+    def read(self, path: str) -> bytes:
+        """The object's bytes."""
+        return self._read(path)[0]
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replaces the object."""
+        import obstore
+
+        with self._told(path):
+            obstore.put(self.store, path, data)
+
+    def tag(self, path: str) -> str:
+        """The object's entity tag."""
+        import obstore
+
+        with self._told(path):
+            return obstore.head(self.store, path)["e_tag"] or ""
+
+    def create(self, path: str, data: bytes) -> str | None:
+        """Creates the object, whose entity tag it returns; None where there is another one.
+
+        No two writers may create the same bytes: where an answer was lost, an object of these bytes is this one.
+        """
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, BaseError
+
+        failed: Exception = OSError()
+        for _ in range(_ATTEMPTS):
+            try:
+                return obstore.put(self.store, path, data, mode="create", use_multipart=False)["e_tag"] or ""
+            except AlreadyExistsError:
+                found, tag = self._read(path)
+                return tag if found == data else None
+            except (BaseError, ValueError) as error:
+                failed = error
+            try:
+                found, tag = self._read(path)
+            except FileNotFoundError:
+                continue
+            return tag if found == data else None
+        raise OSError(f"{self.name}/{path}: {_reason(failed)}") from failed
+
+    def copy(self, source: str, target: str) -> None:
+        """Makes ``target`` an object of the same bytes, which do not leave the store."""
+        import obstore
+
+        with self._told(source):
+            obstore.copy(self.store, source, target)
+
+    def below(self, folder: str) -> dict[str, float]:
+        """The objects below a folder: their paths within it, and when they were written (s since 1970)."""
+        import obstore
+
+        with self._told(folder):
+            found = [one for chunk in obstore.list(self.store, prefix=folder) for one in chunk]
+        return {one["path"].removeprefix(f"{folder}/"): one["last_modified"].timestamp() for one in found}
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Removes the objects that are there."""
+        import obstore
+
+        with self._told(paths[0]):
+            obstore.delete(self.store, paths)
+
+    def _read(self, path: str) -> tuple[bytes, str]:
+        import obstore
+
+        with self._told(path):
+            found = obstore.get(self.store, path)
+            return found.bytes().to_bytes(), found.meta["e_tag"] or ""
+
+    @contextmanager
+    def _told(self, path: str) -> Iterator[None]:
+        """The library's errors as OSError."""
+        from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise PermissionError(f"{self.name}/{path}: {_reason(error)}") from error
+        except (BaseError, ValueError) as error:
+            raise OSError(f"{self.name}/{path}: {_reason(error)}") from error
+
+
+def objects_of(uri: str, options: Mapping[str, str]) -> tuple[Objects, str]:
+    """The bucket of a URI, and the path within it."""
+    parts = urlsplit(uri)
+    return _bucket(f"{parts.scheme}://{parts.netloc}", tuple(sorted(canonical(uri, options).items()))), parts.path[1:]
+
+
+@lru_cache(maxsize=16)
+def _bucket(uri: str, options: tuple[tuple[str, str], ...]) -> Objects:
+    """One for all uses of the same options, because it keeps connections."""
+    from obstore.store import from_url
+
+    settings, client = {}, {}
+    for name, value in options:
+        plain = re.sub("^(aws|google|azure)_", "", name.lower())
+        if plain in _CLIENT:
+            client[plain] = value
+        elif _is_known(uri, name):
+            settings[name] = value
+    return Objects(from_url(uri, config=settings, client_options=client), uri)  # type: ignore[call-overload]
+
+
+def _is_known(uri: str, name: str) -> bool:
+    """Whether it is a setting of the store, and none of Spark's, or of the environment's for another program."""
+    from obstore.exceptions import UnknownConfigurationKeyError
+    from obstore.store import from_url
+
+    prefix = name.split("_")[0]
+    unknown = f"{prefix}_is_this_known"
+    try:  # a name that is not known ends it, before anything is made
+        from_url(uri, config={name: "", unknown: ""})  # type: ignore[call-overload]
+    except UnknownConfigurationKeyError as error:
+        return unknown.lower() in str(error).lower()
+    return True
+
+
+def _reason(error: Exception) -> str:
+    """The library's message without its source, which follows."""
+    return str(error).split("\n\nDebug source")[0]

@@ -1,0 +1,48 @@
+"""Objects on their way to a store: written side by side, and awaited by the commit that makes them visible.
+
+As on a disk what was written is synced once, by the commit that names it (``durable``), so it is here: all that belongs
+to a collection is below its folder, and its commit awaits that.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+
+_AT_ONCE = 16
+_pending: dict[str, Future[None]] = {}
+_noting = threading.Lock()
+
+
+def later(uri: str, write: Callable[[], None]) -> None:
+    """Writes the object in the background. Nobody may read it before ``settle`` has returned."""
+    future = _pool().submit(write)
+    with _noting:
+        _pending[uri] = future
+
+
+def settle(folder: str) -> None:
+    """Waits for all objects below a folder. Raises what their writing has raised."""
+    with _noting:
+        mine = [_pending.pop(uri) for uri in list(_pending) if uri.startswith(f"{folder}/")]
+    failed = [error for error in (future.exception() for future in mine) if error is not None]
+    if failed:
+        raise failed[0]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_AT_ONCE, "upload")
+
+
+def _forget() -> None:
+    """A forked process has none of the threads."""
+    _pool.cache_clear()
+    _pending.clear()
+
+
+if hasattr(os, "register_at_fork"):  # on Windows there is no fork
+    os.register_at_fork(after_in_child=_forget)
