@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import secrets
 import threading
@@ -25,6 +26,7 @@ from functools import cache, lru_cache
 from dbt_incremental_dd.storage.objects import Objects, objects_of
 from dbt_incremental_dd.storage.uploads import later
 
+_LOG = logging.getLogger(__name__)
 _AT_ONCE = 16
 """Objects that are fetched concurrently."""
 _IN_USE = 600.0
@@ -153,10 +155,16 @@ def _copies(folder: str) -> list[tuple[float, int, str]]:
 
 
 @lru_cache(maxsize=16)
-def mirror_of(root: str, options: tuple[tuple[str, str], ...], most_bytes: int) -> Mirror:
-    """The one of a root in this process."""
+def mirror_of(root: str, options: tuple[tuple[str, str], ...], most_bytes: int) -> Mirror | None:
+    """The one of a root in this process; None where this user may not write its folder."""
     objects, prefix = objects_of(root, dict(options))
-    return Mirror(root, objects, prefix, most_bytes)
+    made = Mirror(root, objects, prefix, most_bytes)
+    try:
+        made.new_folder(root)
+    except OSError as error:
+        _LOG.warning("nothing of %s is copied to this machine: %s; set DBT_DD_CACHE to another folder", root, error)
+        return None
+    return made
 
 
 @cache

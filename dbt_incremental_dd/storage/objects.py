@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from dbt_incremental_dd.storage.object_store import canonical
@@ -22,6 +22,7 @@ _CLIENT = (
     *("pool_max_idle_per_host", "proxy_url", "proxy_ca_certificate", "proxy_excludes", "timeout", "user_agent"),
 )
 """Options of the connections, whatever the store."""
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
 _ATTEMPTS = 3
 """Of creating an object, where nobody answers what has become of it."""
 
@@ -138,7 +139,22 @@ def _bucket(uri: str, options: tuple[tuple[str, str], ...]) -> Objects:
             client[plain] = value
         elif _is_known(uri, name):
             settings[name] = value
-    return Objects(from_url(uri, config=settings, client_options=client), uri)  # type: ignore[call-overload]
+    more = {} if any(name.upper() in _KEYS for name in settings) else _profile(uri)
+    return Objects(from_url(uri, config=settings, client_options=client, **more), uri)  # type: ignore[call-overload]
+
+
+def _profile(uri: str) -> dict[str, Any]:
+    """For S3 the credentials of AWS's own files, by boto3, where it is installed and finds some. What is left to the
+    library are those of the environment, of a machine, a container or a web identity."""
+    if not uri.startswith("s3"):
+        return {}
+    try:
+        from boto3 import Session
+        from obstore.auth.boto3 import Boto3CredentialProvider
+    except ImportError:
+        return {}
+    session = Session()
+    return {"credential_provider": Boto3CredentialProvider(session)} if session.get_credentials() else {}
 
 
 def _is_known(uri: str, name: str) -> bool:

@@ -18,15 +18,15 @@ _LARGEST_SHARE = 2
 
 def data_folder(storage: Storage, uri: str, files: Sequence[DataFile]) -> tuple[pafs.FileSystem, str]:
     """The file system, and the folder of the trace at ``uri`` there, in which these files are. Those in object storage
-    are copied first, where they have not been; if they are too large, it is the object storage.
-
-    Raises OSError for a file that is missing, or not as large as it was written.
-    """
+    are copied first, where they have not been; if they are too large, or cannot be copied, it is the object storage."""
     mirror = storage.mirror
     if mirror is None or sum(file.bytes for file in files) * _LARGEST_SHARE > mirror.most_bytes:
         return storage.filesystem(uri)
     local, folder = pafs.LocalFileSystem(), mirror.folder_of(uri)
-    fetched = set(mirror.fetch(uri, [(file.path, file.bytes) for file in files]))
+    try:
+        fetched = set(mirror.fetch(uri, [(file.path, file.bytes) for file in files]))
+    except OSError:  # this disk's, or the store's, which tells it again
+        return storage.filesystem(uri)
     for file in files:
         if file.path in fetched and file.rows > ROWS_PER_GROUP:
             path = f"{folder}/{file.path}"

@@ -42,6 +42,7 @@ from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, ma
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.storage.uploads import later
 from dbt_incremental_dd.trace.log import ARRANGEMENT, Log
+from dbt_incremental_dd.trace.log_cache import Checked
 
 DEFAULT_ROOT = ".dbt_incremental_dd"
 """The state root of a project that configures none."""
@@ -73,8 +74,8 @@ class Storage:
     """Contains credentials, so it is excluded from ``repr``."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     """Limits of what is brought from there to the driver."""
-    checked: set[str] | None = field(default=None, compare=False, repr=False)
-    """Within a run on object storage: the logs that it has looked at. It does not ask again what others commit."""
+    checked: Checked | None = field(default=None, compare=False, repr=False)
+    """Within a run on object storage: the logs that it has looked at."""
     ahead: dict[str, bytes | None] = field(default_factory=dict, compare=False, repr=False)
     """Small files that were read before they were asked for, by their URI; None: there is none. Each counts once."""
 
@@ -103,7 +104,7 @@ class Storage:
         one by one."""
         if self.is_local:
             return self
-        checked: set[str] = set()
+        checked = Checked()
         ahead: dict[str, bytes | None] = {}
         made = replace(self, checked=checked, ahead=ahead)
 

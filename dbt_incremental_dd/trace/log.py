@@ -45,7 +45,7 @@ from dbt_incremental_dd.trace.commit import (
 )
 from dbt_incremental_dd.trace.entry_writer import entry_lines, write_entry
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.log_cache import Known
+from dbt_incremental_dd.trace.log_cache import Checked, Known
 from dbt_incremental_dd.trace.tiers import mergeable
 
 _REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
@@ -108,11 +108,11 @@ class Log:
 
     @staticmethod
     def load(
-        name: str, uri: str, storage_options: Mapping[str, str] | None = None, checked: set[str] | None = None
+        name: str, uri: str, storage_options: Mapping[str, str] | None = None, checked: Checked | None = None
     ) -> Log | None:
         """The log's newest version; None if there is no such trace. Raises StateError if it is damaged.
 
-        ``checked``: the logs of which others' commits are of no interest any more; it is added to them.
+        ``checked``: a log that was looked at moments ago is taken to be as it was.
         """
         known = _KNOWN.newest(uri, storage_options or {}, checked)
         if known is not None and known.name == name:
@@ -141,7 +141,7 @@ class Log:
         return _KNOWN.under(root, most)
 
     @staticmethod
-    def look_again(uri: str, storage_options: Mapping[str, str], checked: set[str]) -> None:
+    def look_again(uri: str, storage_options: Mapping[str, str], checked: Checked) -> None:
         """Notes in ``checked`` whether the log is still as this process has read it."""
         _KNOWN.newest(uri, storage_options, checked)
 
@@ -151,7 +151,7 @@ class Log:
         uri: str,
         version: int,
         storage_options: Mapping[str, str] | None = None,
-        checked: set[str] | None = None,
+        checked: Checked | None = None,
     ) -> Log:
         """A version of the log. Raises StateError if its entries are gone. ``checked``: as in ``load``."""
         known = _KNOWN.at(uri, storage_options or {}, version, checked)

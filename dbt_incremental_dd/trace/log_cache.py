@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.storage.objects import objects_of
 
 T = TypeVar("T")
+_MOMENTS = 2.0
+"""Seconds."""
 _MOST = 2_000
 """Maximum number of logs in the cache."""
 
@@ -28,6 +31,21 @@ class _Known(Generic[T]):
     commit: Hashable
 
 
+class Checked:
+    """When one run looked at which log (the folder of its table). Thread-safe."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, float] = {}
+
+    def add(self, folder: str) -> None:
+        """The log is current, or was just committed to."""
+        self._at[folder] = time.monotonic()
+
+    def has(self, folder: str) -> bool:
+        """Whether that was moments ago: as long as a commit may take, so that others' commits conflict as they do."""
+        return time.monotonic() - self._at.get(folder, -_MOMENTS) < _MOMENTS
+
+
 class Known(Generic[T]):
     """The last value read of each log, by the folder of its table. Thread-safe."""
 
@@ -35,12 +53,12 @@ class Known(Generic[T]):
         self._known: OrderedDict[str, _Known[T]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def newest(self, folder: str, options: Mapping[str, str], checked: set[str] | None = None) -> T | None:
-        """The value read of the log if it is current; otherwise None. ``checked``: the logs that need not be looked at
-        again; it is added to them."""
+    def newest(self, folder: str, options: Mapping[str, str], checked: Checked | None = None) -> T | None:
+        """The value read of the log if it is current; otherwise None. ``checked``: it is taken to be current where it
+        was moments ago."""
         with self._lock:
             known = self._known.get(folder)
-        if known is None or (checked is not None and folder in checked):
+        if known is None or (checked is not None and checked.has(folder)):
             return None if known is None else known.value
         try:
             if _identity(_commit(folder, known.version), options) != known.commit:
@@ -53,13 +71,13 @@ class Known(Generic[T]):
             checked.add(folder)
         return known.value
 
-    def at(self, folder: str, options: Mapping[str, str], version: int, checked: set[str] | None = None) -> T | None:
+    def at(self, folder: str, options: Mapping[str, str], version: int, checked: Checked | None = None) -> T | None:
         """The value read of the log's ``version``, whether or not there is a later one; None if it is not known."""
         with self._lock:
             known = self._known.get(folder)
         if known is None or known.version != version:
             return None
-        if checked is not None and folder in checked:
+        if checked is not None and checked.has(folder):
             return known.value
         try:
             return known.value if _identity(_commit(folder, version), options) == known.commit else None

@@ -69,7 +69,24 @@ def write_arrow(
 ) -> DataFile:
     """Writes a small table on the driver to one file, without a Spark job. ``retracts_all``: as in DataFile."""
     mirror = storage.mirror
-    filesystem, root = (pafs.LocalFileSystem(), mirror.new_folder(uri)) if mirror else storage.filesystem(uri)
+    if mirror is not None:
+        with suppress(OSError):  # this disk is full: the store is not
+            local, folder = pafs.LocalFileSystem(), mirror.new_folder(uri)
+            written = _written(local, folder, table, schema, bounded, retracts_all=retracts_all)
+            mirror.written(uri, written.path)
+            return written
+    return _written(*storage.filesystem(uri), table, schema, bounded, retracts_all=retracts_all)
+
+
+def _written(
+    filesystem: pafs.FileSystem,
+    root: str,
+    table: pa.Table,
+    schema: Schema,
+    bounded: Sequence[str],
+    *,
+    retracts_all: bool,
+) -> DataFile:
     make_folder(filesystem, f"{root}/data")
     path = f"data/{RETRACTS_ALL if retracts_all else ''}{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
@@ -81,13 +98,10 @@ def write_arrow(
     with filesystem.open_output_stream(f"{root}/{path}") as out:
         pq.write_table(table, out, row_group_size=ROWS_PER_GROUP, metadata_collector=footers, **_WRITTEN, **how)
         size = out.tell()
-    if storage.is_local or mirror:
+    if isinstance(filesystem, pafs.LocalFileSystem):
         path = os.path.relpath(name_by_checksum(f"{root}/{path}"), root)
     reached("file: written")
-    made = _described(filesystem, root, path, footer=footers[0], size=size, bounded=bounded, is_paged=is_large)
-    if mirror:
-        mirror.written(uri, path)
-    return made
+    return _described(filesystem, root, path, footer=footers[0], size=size, bounded=bounded, is_paged=is_large)
 
 
 def _paged(table: pa.Table) -> dict[str, Any]:

@@ -193,3 +193,13 @@ def test_large_outputs_are_not_copied(objects: Objects, monkeypatch: pytest.Monk
     monkeypatch.setattr(copies, "objects_of", lambda uri, options: (objects, uri.removeprefix("mem://bucket/")))
     monkeypatch.setattr(copies, "_MOST_BYTES", 3)
     assert Copies({}).link_all(f"{ROOT}/collections/m.kept/live", TRACE, [file_of("data/a.parquet", b"rows")]) == 0
+
+
+def test_a_folder_that_cannot_be_made_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("DBT_DD_CACHE", f"{tmp_path}/file/cache")
+    monkeypatch.setattr(mirror, "objects_of", lambda uri, options: (Objects(MemoryStore(), "mem://bucket"), "state"))
+    assert mirror.mirror_of("mem://bucket/other", (), 1 << 20) is None
+    assert "set DBT_DD_CACHE" in caplog.text
