@@ -5,7 +5,7 @@
     <state_root>/collections/<name>/manifests/<n>.json the manifest that a commit names by n
     <state_root>/collections/<name>/inner/<node>/      Delta table: an operator's arrangement or accumulators
     <state_root>/collections/<name>/inner/by.<column>.<mark>/   Delta table: its updates, arranged by another column
-    <state_root>/collections/<name>/live/<n>/          hard links to the trace's files, which the relations read
+    <state_root>/collections/<name>/live/<n>/          links to the trace's files, or copies, which the relations read
     <state_root>/collections/<name>/plan-<key>.json    a model's compiled plan, signed with the key of that id
     <state_root>/collections/<name>/shown.json         how the relations show the trace
     <state_root>/locks/<name>                          locked by the process that writes the collection
