@@ -36,7 +36,7 @@ from dbt_incremental_dd.trace.layout import Storage
 SQL = "select region, count(*) as orders, sum(amount) as amount from floor.orders group by region"
 PARTS = {
     "plan": ("dbt_incremental_dd.runtime.model.compile_cached",),
-    "logs": ("dbt_incremental_dd.trace.log.Log.load",),
+    "logs": ("dbt_incremental_dd.trace.log_loader.load",),
     "commit": ("dbt_incremental_dd.trace.log.Log.commit",),
     "read": ("dbt_incremental_dd.relation.stored.read_files", "dbt_incremental_dd.render.inner.read_files"),
     "write": ("dbt_incremental_dd.relation.stored.write_arrow",),

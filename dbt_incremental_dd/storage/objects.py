@@ -37,7 +37,7 @@ class Objects:
 
     def read(self, path: str) -> bytes:
         """The object's bytes."""
-        return self._read(path)[0]
+        return self.read_tagged(path)[0]
 
     def write(self, path: str, data: bytes) -> None:
         """Replaces the object."""
@@ -66,12 +66,12 @@ class Objects:
             try:
                 return obstore.put(self.store, path, data, mode="create", use_multipart=False)["e_tag"] or ""
             except AlreadyExistsError:
-                found, tag = self._read(path)
+                found, tag = self.read_tagged(path)
                 return tag if found == data else None
             except (BaseError, ValueError) as error:
                 failed = error
             try:
-                found, tag = self._read(path)
+                found, tag = self.read_tagged(path)
             except FileNotFoundError:
                 continue
             return tag if found == data else None
@@ -99,7 +99,8 @@ class Objects:
         with self._told(paths[0]):
             obstore.delete(self.store, paths)
 
-    def _read(self, path: str) -> tuple[bytes, str]:
+    def read_tagged(self, path: str) -> tuple[bytes, str]:
+        """The object's bytes, and its entity tag."""
         import obstore
 
         with self._told(path):

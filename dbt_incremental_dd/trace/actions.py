@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from deltalake.transaction import AddAction
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
+from dbt_incremental_dd.core.types import DATE
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 
 
@@ -33,7 +35,7 @@ def add_action(file: DataFile, schema: Schema, *, changes_data: bool, now: int) 
     lows: dict[str, Any] = {TIME: file.first, DIFF: file.min_diff}
     highs: dict[str, Any] = {TIME: file.last, DIFF: file.max_diff}
     for name, (low, high) in file.bounds.items():
-        lows[name], highs[name] = _json_bound(low), _json_bound(high)
+        lows[name], highs[name] = json_bound(low), json_bound(high)
     stats = {"numRecords": file.rows, "minValues": lows, "maxValues": highs, "nullCount": dict.fromkeys(lows, 0)}
     return AddAction(
         path=file.path,
@@ -45,13 +47,49 @@ def add_action(file: DataFile, schema: Schema, *, changes_data: bool, now: int) 
     )
 
 
-def _json_bound(value: Any) -> Any:
+def json_bound(value: Any) -> Any:
+    """A bound as entries have it."""
     return value if isinstance(value, int | str) else value.isoformat()
 
 
 _OWN_PATH = re.compile(r"(?!\.\.?(/|$))[\w.=~-]+(/(?!\.\.?(/|$))[\w.=~-]+)*", re.ASCII)
 """Paths that a trace's own files may have: below its folder, and without characters that readers take for patterns or
 URLs."""
+
+
+def typed_bounds(bounds: Mapping[str, Sequence[Any]], schema: Schema) -> dict[str, tuple[Any, Any]]:
+    """Bounds as entries have them, by the types of their columns."""
+    found = {}
+    for column in schema:
+        if column.name in bounds and column.type in BOUNDED_TYPES:
+            low, high = bounds[column.name]
+            is_date = column.type == DATE
+            found[column.name] = (_date(low), _date(high)) if is_date else (low, high)
+    return found
+
+
+def _date(text: str) -> datetime.date:
+    return datetime.date.fromisoformat(text)
+
+
+def data_file_of(add: Mapping[str, Any], schema: Schema) -> DataFile:
+    """The file of an entry's action. Raises ValueError or KeyError for one that is not a trace's own."""
+    path = str(add["path"])
+    if not _OWN_PATH.fullmatch(path):
+        raise ValueError(f"it names {path!r}, which is no file of its own")
+    stats = json.loads(add["stats"])
+    lows, highs = stats["minValues"], stats["maxValues"]
+    bounds = {name: (low, highs[name]) for name, low in lows.items() if name not in (TIME, DIFF)}
+    return DataFile(
+        path=path,
+        rows=stats["numRecords"],
+        bytes=add["size"],
+        first=lows[TIME],
+        last=highs[TIME],
+        min_diff=lows[DIFF],
+        max_diff=highs[DIFF],
+        bounds=typed_bounds(bounds, schema),
+    )
 
 
 def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:

@@ -22,10 +22,7 @@ import os
 import re
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
@@ -36,13 +33,15 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
-from dbt_incremental_dd.storage import durable
+from dbt_incremental_dd.storage import checked_file, durable
 from dbt_incremental_dd.storage.mirror import Mirror, mirror_of
 from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder, require_safe
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.storage.uploads import later
+from dbt_incremental_dd.trace import log_loader
 from dbt_incremental_dd.trace.log import ARRANGEMENT, Log
 from dbt_incremental_dd.trace.log_cache import Checked
+from dbt_incremental_dd.trace.look_ahead import Asked, asked_below
 
 DEFAULT_ROOT = ".dbt_incremental_dd"
 """The state root of a project that configures none."""
@@ -100,29 +99,32 @@ class Storage:
         return not is_remote(self.root)
 
     def for_run(self) -> Storage:
-        """The same for one run. In object storage it asks at once for what former runs of this process have asked for
-        one by one."""
-        if self.is_local:
+        """The same for one run. In object storage it asks at once for what former runs have asked for one by one."""
+        asked = self._asked
+        if asked is None:
             return self
         checked = Checked()
-        ahead: dict[str, bytes | None] = {}
-        made = replace(self, checked=checked, ahead=ahead)
 
-        def read(uri: str) -> None:
-            with suppress(OSError):  # whoever needs it asks again
-                try:
-                    ahead[uri] = self.read_bytes(uri)
-                except FileNotFoundError:
-                    ahead[uri] = None
+        def load(name: str, uri: str) -> None:
+            log_loader.load(name, uri, self.options, checked, self.copies_of(uri))
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            files = [uri for uri in _SMALL if uri.startswith(f"{self.root}/")][-_MOST_AHEAD:]
-            reading = [pool.submit(read, uri) for uri in files]
-            logs = Log.known(self.root, _MOST_AHEAD)
-            reading += [pool.submit(Log.look_again, uri, self.options, checked) for uri in logs]
-            for one in reading:
-                one.result()
-        return made
+        return replace(self, checked=checked, ahead=asked.again(load, self.read_bytes))
+
+    @property
+    def _asked(self) -> Asked | None:
+        mirror = self.mirror
+        return None if mirror is None else asked_below(f"{mirror.folder_of(self.root)}/asked.json")
+
+    def note_log(self, uri: str, name: str) -> None:
+        """A run asks for the log."""
+        asked = self._asked
+        if asked is not None:
+            asked.log(uri, name)
+
+    def copies_of(self, uri: str) -> str | None:
+        """The folder of this machine that has copies of a folder in object storage; None if there is none."""
+        mirror = self.mirror
+        return None if mirror is None else mirror.folder_of(uri)
 
     def scratch(self, label: str) -> str:
         """A new path for a running job's files."""
@@ -144,13 +146,14 @@ class Storage:
             return file.read()
 
     def read_unchanging(self, uri: str) -> bytes:
-        """The same of a file that is never written again: of an object store it is read once in this process."""
-        if self.is_local:
+        """The same of a file that is never written again: of an object store it is read once by this machine."""
+        copy = self.copies_of(uri)
+        if copy is None:
             return self.read_bytes(uri)
-        data = _UNCHANGING.get(uri)
+        data = checked_file.read(copy)
         if data is None:
             data = self.read_bytes(uri)
-            _keep_unchanging(uri, data)
+            checked_file.write(copy, data)
         return data
 
     def read_small(self, path: str) -> str | None:
@@ -159,9 +162,9 @@ class Storage:
         if uri in self.ahead:
             found = self.ahead.pop(uri)
             return None if found is None else found.decode()
-        if not self.is_local:
-            _SMALL.pop(uri, None)
-            _SMALL[uri] = None
+        asked = self._asked
+        if asked is not None:
+            asked.file(uri)
         try:
             return self.read_bytes(uri).decode()
         except FileNotFoundError:
@@ -253,15 +256,23 @@ class CollectionStore:
 
     def log(self) -> Log | None:
         """The newest version of its log; None if it has never been stored. Raises StateError if it is damaged."""
-        return Log.load(self.name, self.trace_uri, self.storage.options, self.storage.checked)
+        storage, uri = self.storage, self.trace_uri
+        storage.note_log(uri, self.name)
+        return log_loader.load(self.name, uri, storage.options, storage.checked, storage.copies_of(uri))
 
     def log_at(self, version: int) -> Log:
         """An earlier version of its log. Raises StateError if it is gone."""
-        return Log.load_version(self.name, self.trace_uri, version, self.storage.options, self.storage.checked)
+        storage, uri = self.storage, self.trace_uri
+        storage.note_log(uri, self.name)
+        copies = storage.copies_of(uri)
+        return log_loader.load_version(self.name, uri, version, storage.options, storage.checked, copies)
 
     def create(self, schema: Schema) -> Log:
         """Its log, created empty if there is none. ``schema`` includes ``dd_time`` and ``dd_diff``."""
-        return self.log() or Log.create(self.name, self.trace_uri, schema, self.storage.options)
+        uri = self.trace_uri
+        return self.log() or log_loader.create(
+            self.name, uri, schema, self.storage.options, self.storage.copies_of(uri)
+        )
 
     def remove(self) -> None:
         """Deletes everything stored of it."""
@@ -317,24 +328,11 @@ class CollectionStore:
         else:
             objects, name = objects_of(path, self.storage.options)
             later(path, lambda: objects.write(name, text.encode()))
-            _keep_unchanging(path, text.encode())
+            copy = self.storage.copies_of(path)
+            if copy is not None:
+                checked_file.write(copy, text.encode())
         reached("manifest: written")
         return number
-
-
-_SMALL: dict[str, None] = {}
-"""The URIs of small files in object storage that this process has read, the latest last."""
-_MOST_AHEAD = 500
-"""Logs, and small files, that a run asks for at once."""
-_AT_ONCE = 32
-_UNCHANGING: OrderedDict[str, bytes] = OrderedDict()
-_MOST_UNCHANGING = 2_000
-
-
-def _keep_unchanging(uri: str, data: bytes) -> None:
-    _UNCHANGING[uri] = data
-    while len(_UNCHANGING) > _MOST_UNCHANGING:
-        _UNCHANGING.popitem(last=False)
 
 
 def is_arrangement(node: str) -> bool:

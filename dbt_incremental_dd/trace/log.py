@@ -11,14 +11,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import create_table_with_add_actions
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import CommitConflict, DifferentialError, StateError
@@ -43,24 +42,18 @@ from dbt_incremental_dd.trace.commit import (
     properties,
     transactions,
 )
+from dbt_incremental_dd.trace.entry_reader import Entry
 from dbt_incremental_dd.trace.entry_writer import entry_lines, write_entry
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.log_cache import Checked, Known
+from dbt_incremental_dd.trace.log_cache import Known
+from dbt_incremental_dd.trace.log_snapshot import Snapshot, write_snapshot
 from dbt_incremental_dd.trace.tiers import mergeable
-
-_REBUILD = "Rebuild it with `dbt run --full-refresh --select` and its name."
-
 
 _LOG = logging.getLogger(__name__)
 INNER, ARRANGEMENT = "inner", "by."
 """The folder of a collection's states, and how the names of those begin that are arrangements."""
 _CHECKPOINT = 50
 """Commits between two checkpoints."""
-_SETTINGS = {
-    "delta.checkpointInterval": str(_CHECKPOINT),
-    # Bounds of all columns, because reads need those of `dd_time`, which is among the last.
-    "delta.dataSkippingNumIndexedCols": "-1",
-}
 
 
 class Log:
@@ -76,12 +69,15 @@ class Log:
         files: tuple[DataFile, ...],
         moved: Mapping[str, int | None],
         options: Mapping[str, str] | None = None,
+        copies: str | None = None,
         table: DeltaTable | None = None,
     ) -> None:
-        """``moved``: the versions of its transactions; ``table``: the table at this version, if it is open."""
+        """``moved``: the versions of its transactions; ``table``: the table at this version, if it is open. ``copies``:
+        of a log in object storage the folder of this machine where what is known of it is noted."""
         self.name = name
         self.uri = uri
         self._options = options
+        self._copies = copies
         self._table = table
         self._lock = threading.Lock()
         self.version = version
@@ -99,98 +95,22 @@ class Log:
         """All live files, oldest updates first."""
 
     @staticmethod
-    def _of(name: str, uri: str, table: DeltaTable, options: Mapping[str, str] | None) -> Log:
+    def of(name: str, uri: str, table: DeltaTable, options: Mapping[str, str] | None, copies: str | None = None) -> Log:
         """The log as a table has it."""
         schema = Schema.from_json(table.schema().to_json())
         moved = {name: _transaction(table, name) for name in TRANSACTIONS}
         files, version = live_files(table, schema), int(table.version())
-        return Log(name, uri, version=version, schema=schema, files=files, moved=moved, options=options, table=table)
-
-    @staticmethod
-    def load(
-        name: str, uri: str, storage_options: Mapping[str, str] | None = None, checked: Checked | None = None
-    ) -> Log | None:
-        """The log's newest version; None if there is no such trace. Raises StateError if it is damaged.
-
-        ``checked``: a log that was looked at moments ago is taken to be as it was.
-        """
-        known = _KNOWN.newest(uri, storage_options or {}, checked)
-        if known is not None and known.name == name:
-            return known
-        mark = entries.marked(uri)
-        try:
-            log = Log._of(name, uri, DeltaTable(uri, storage_options=dict(storage_options or {})), storage_options)
-        except TableNotFoundError:
-            entries.require_marked(name, uri, -1, BEGINNING, mark)
-            return None
-        except (DeltaError, OSError, ValueError) as error:
-            raise StateError(
-                f"the log of {name} at {uri} cannot be read: {error}",
-                _REBUILD,
-            ) from error
-        entries.require_marked(name, uri, log.version, log.frontiers.last, mark)
-        entries.require_whole(name, uri, log.version)
-        _KNOWN.remember(uri, storage_options or {}, log.version, log)
-        if checked is not None:
-            checked.add(uri)
-        return log
-
-    @staticmethod
-    def known(root: str, most: int) -> list[str]:
-        """The URIs of logs under a root that this process has read: of many the latest."""
-        return _KNOWN.under(root, most)
-
-    @staticmethod
-    def look_again(uri: str, storage_options: Mapping[str, str], checked: Checked) -> None:
-        """Notes in ``checked`` whether the log is still as this process has read it."""
-        _KNOWN.newest(uri, storage_options, checked)
-
-    @staticmethod
-    def load_version(
-        name: str,
-        uri: str,
-        version: int,
-        storage_options: Mapping[str, str] | None = None,
-        checked: Checked | None = None,
-    ) -> Log:
-        """A version of the log. Raises StateError if its entries are gone. ``checked``: as in ``load``."""
-        known = _KNOWN.at(uri, storage_options or {}, version, checked)
-        if known is not None and known.name == name:
-            return known
-        try:
-            table = DeltaTable(uri, version=version, storage_options=dict(storage_options or {}))
-            entries.require_whole(name, uri, version)
-            return Log._of(name, uri, table, storage_options)
-        except (DeltaError, OSError, ValueError) as error:
-            raise StateError(f"version {version} of {name} is gone from {uri}: {error}", _REBUILD) from error
-
-    @staticmethod
-    def create(name: str, uri: str, schema: Schema, storage_options: Mapping[str, str] | None = None) -> Log:
-        """Creates an empty trace of ``schema`` (which includes ``dd_time`` and the diff columns). Returns the existing
-        log if another writer came first. Raises StateError if it cannot be written."""
-        reached("log: before")
-        try:
-            create_table_with_add_actions(
-                uri,
-                DeltaSchema.from_json(schema.to_json()),
-                [],
-                configuration=_settings(uri),
-                storage_options=dict(storage_options or {}),
-                commit_properties=properties(Commit(upper=0, since=0)),
-            )
-        except (DeltaError, OSError) as error:
-            existing = Log.load(name, uri, storage_options)
-            if existing is not None:
-                return existing
-            raise StateError(
-                f"{name} cannot be stored at {uri}: {error}", "Check that `state_root` exists and can be written."
-            ) from error
-        reached("log: created")
-        made = Log.load(name, uri, storage_options)
-        if made is None:
-            raise StateError(f"{name} was stored at {uri} but cannot be found there", "Check `state_root`.")
-        made._settle(made.version)
-        return made
+        return Log(
+            name,
+            uri,
+            version=version,
+            schema=schema,
+            files=files,
+            moved=moved,
+            options=options,
+            copies=copies,
+            table=table,
+        )
 
     def summands(self, t: Time, first: Time | None = None) -> tuple[DataFile, ...]:
         """The files whose updates up to ``t`` add up to the contents as of ``t``, without those of which everything has
@@ -222,7 +142,7 @@ class Log:
             return wider.commit(commit)
         actions = actions_of(commit, schema)
         durable.note(*(f"{self.uri}/{file.path}{suffix}" for file in commit.add for suffix in ("", SUFFIX)))
-        self._settle()
+        self.settle()
         reached("commit: before")
         if self._is_inner and is_remote(self.uri) and not commit.replace_all:
             return self._write_later(commit, actions)
@@ -245,7 +165,7 @@ class Log:
             tag = self._write(commit, actions)
             if tag is None:
                 raise self._conflict(made.version)
-            made._remember(tag)
+            made.remember(tag)
 
         later(entries.entry_path(self.uri, made.version), write)
         return made
@@ -334,29 +254,49 @@ class Log:
         if table is None or int(table.version()) == self.version + 1:
             made = self._made(commit, table)
         else:
-            made = Log._of(self.name, self.uri, table, self._options)
-        made._settle(self.version + self._is_settled)
-        made._remember(tag)
+            made = Log.of(self.name, self.uri, table, self._options, self._copies)
+        made.settle(self.version + self._is_settled)
+        made.remember(tag)
         return made
 
     def _made(self, commit: Commit, table: DeltaTable | None) -> Log:
         """The log of the next version."""
         gone = {file.path for file in (self.files if commit.replace_all else commit.remove)}
+        schema = self.schema if table is None else Schema.from_json(table.schema().to_json())
+        moved = {one.app_id: one.version for one in transactions(commit)}
+        return self._next(commit.add, gone, moved, schema, table)
+
+    def _next(
+        self,
+        added: Sequence[DataFile],
+        removed: Set[str],
+        moved: Mapping[str, int],
+        schema: Schema,
+        table: DeltaTable | None = None,
+    ) -> Log:
         return Log(
             self.name,
             self.uri,
             version=self.version + 1,
-            schema=self.schema if table is None else Schema.from_json(table.schema().to_json()),
-            files=in_order((*(file for file in self.files if file.path not in gone), *commit.add)),
-            moved={**self._moved, **{one.app_id: one.version for one in transactions(commit)}},
+            schema=schema,
+            files=in_order((*(file for file in self.files if file.path not in removed), *added)),
+            moved={**self._moved, **{name: version for name, version in moved.items() if name in TRANSACTIONS}},
             options=self._options,
+            copies=self._copies,
             table=table,
         )
 
-    def _remember(self, tag: str | None) -> None:
+    def after(self, entry: Entry) -> Log:
+        """The log with the next entry, which somebody has written."""
+        return self._next(entry.added, entry.removed, entry.moved, self.schema)
+
+    def remember(self, tag: str | None) -> None:
         """For whoever asks for it next. ``tag``: of its entry, where delta-rs has not written it."""
-        _KNOWN.remember(self.uri, self._options or {}, self.version, self, tag)
-        if tag and (self.version + 1) % _checkpoint(self.uri) == 0:
+        commit = KNOWN.remember(self.uri, self._options or {}, self.version, self, tag)
+        if self._copies is not None and isinstance(commit, str):
+            known = Snapshot(self.name, self.uri, self.version, commit, self.schema, self._moved, self.files)
+            _in_background().submit(write_snapshot, self._copies, known)
+        if tag and (self.version + 1) % checkpoint_interval(self.uri) == 0:
             _in_background().submit(self._try_checkpoint)
 
     def _try_checkpoint(self) -> None:
@@ -366,7 +306,7 @@ class Log:
         except (DeltaError, OSError, DifferentialError) as error:
             _LOG.warning("no checkpoint of %s at %s: %s", self.name, self.uri, error)
 
-    def _settle(self, since: int | None = None) -> None:
+    def settle(self, since: int | None = None) -> None:
         """Syncs what a commit needs and, with ``since``, the entries from that version on. Inner traces' entries are
         synced by the next commit of their collection."""
         if since is not None:
@@ -390,7 +330,7 @@ class Log:
             raise StateError(what, f"Check the {'store' if is_remote(self.uri) else 'disk'}. Run again.") from error
 
     def _conflict(self, reason: object) -> CommitConflict:
-        _KNOWN.forget(self.uri)
+        KNOWN.forget(self.uri)
         return CommitConflict(
             f"another writer moved {self.name} first ({reason})",
             "Nothing of this commit is visible. Run again; do not run one model from two places at once.",
@@ -401,11 +341,12 @@ class Log:
         reached("checkpoint: before")
         with self._lock:
             self._open().create_checkpoint()
-        self._settle(self.version)
+        self.settle(self.version)
         reached("checkpoint: written")
 
 
-_KNOWN: Known[Log] = Known()
+KNOWN: Known[Log] = Known()
+"""The logs that this process has read."""
 
 
 @cache
@@ -418,11 +359,7 @@ if hasattr(os, "register_at_fork"):  # on Windows there is no fork
     os.register_at_fork(after_in_child=_in_background.cache_clear)
 
 
-def _settings(uri: str) -> dict[str, str]:
-    return {**_SETTINGS, "delta.checkpointInterval": str(_checkpoint(uri))}
-
-
-def _checkpoint(uri: str) -> int:
+def checkpoint_interval(uri: str) -> int:
     """Commits between two checkpoints. Reading an entry since the last one takes several requests in object storage."""
     return 10 if is_remote(uri) else _CHECKPOINT
 

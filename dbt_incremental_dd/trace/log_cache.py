@@ -84,29 +84,34 @@ class Known(Generic[T]):
         except OSError:
             return None
 
-    def under(self, root: str, most: int) -> list[str]:
-        """The folders of known logs under a root: of many the latest."""
+    def latest(self, folder: str) -> T | None:
+        """The value read of the log, whether or not it is current."""
         with self._lock:
-            return [folder for folder in self._known if folder.startswith(f"{root}/")][-most:]
+            known = self._known.get(folder)
+        return None if known is None else known.value
 
     def forget(self, folder: str) -> None:
         """The next one to ask reads the log."""
         with self._lock:
             self._known.pop(folder, None)
 
-    def remember(self, folder: str, options: Mapping[str, str], version: int, value: T, tag: str | None = None) -> None:
-        """Caches the value read of the log's ``version``. ``tag``: its commit's entity tag, where it is known."""
+    def remember(
+        self, folder: str, options: Mapping[str, str], version: int, value: T, tag: str | None = None
+    ) -> Hashable | None:
+        """Caches the value read of the log's ``version``. ``tag``: its commit's entity tag, where it is known. Returns
+        what tells this commit from another one; None if it is gone."""
         try:
             commit = tag or _identity(_commit(folder, version), options)
         except OSError:
-            return
+            return None
         if not commit:
-            return
+            return None
         with self._lock:
             self._known[folder] = _Known(value, version, commit)
             self._known.move_to_end(folder)
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
+        return commit
 
 
 def _commit(folder: str, version: int) -> str:

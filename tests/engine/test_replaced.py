@@ -15,7 +15,8 @@ from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
 from dbt_incremental_dd.trace.commit import Commit
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.log_loader import load, total_rows
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -174,4 +175,4 @@ def test_a_build_from_nothing_forgets_it(world: World) -> None:
     emptied = log.commit(Commit(replace_all=True, schema=log.schema, upper=5, since=0))
     assert emptied.summands(base) == ()
     again = emptied.commit(Commit(add=files, upper=base + 2))
-    assert again.summands(base + 1) == files == Log.load(place.name, place.trace_uri).summands(base)  # type: ignore[union-attr]
+    assert again.summands(base + 1) == files == load(place.name, place.trace_uri).summands(base)  # type: ignore[union-attr]
