@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.cold.pairs import PROJECTS, pair
 
-_DBT = str(Path(sys.executable).parent / "dbt")
+DBT = str(Path(sys.executable).parent / "dbt")
 
 
 def main() -> int:
@@ -38,19 +38,19 @@ def _project(name: str, rounds: int, duckdb: str) -> bool:
         both = pair(name, Path(made))
         ours, theirs = both.ours, both.theirs
         if (ours / "seeds").exists():
-            _run(_DBT, ours, "seed")
-            _run(duckdb, theirs, "seed")
-        first, first_built = _run(_DBT, ours, "run"), _run(duckdb, theirs, "run")
+            run(DBT, ours, "seed")
+            run(duckdb, theirs, "seed")
+        first, first_built = run(DBT, ours, "run"), run(duckdb, theirs, "run")
         both.change(1)
-        _run(_DBT, ours, "run")  # what is asked of Spark once is asked now
+        run(DBT, ours, "run")  # what is asked of Spark once is asked now
         nothing, change, built = [], [], []
         for round in range(2, rounds + 2):
-            nothing.append(_run(_DBT, ours, "run", java=False))
-            built.append(_run(duckdb, theirs, "run"))
+            nothing.append(run(DBT, ours, "run", java=False))
+            built.append(run(duckdb, theirs, "run"))
             both.change(round)
-            change.append(_run(_DBT, ours, "run", java=False))
-            built.append(_run(duckdb, theirs, "run"))
-        exact = _is_exact(ours)
+            change.append(run(DBT, ours, "run", java=False))
+            built.append(run(duckdb, theirs, "run"))
+        exact = is_exact(ours)
         a, b, c = (statistics.median(times) for times in (nothing, change, built))
         ratios = f"{first / first_built:.1f} {a / c:.2f} {b / c:.2f}"
         times = f"{first:>10.1f} {first_built:>10.1f} {a:>10.2f} {b:>10.2f} {c:>10.2f}"
@@ -58,8 +58,8 @@ def _project(name: str, rounds: int, duckdb: str) -> bool:
         return exact
 
 
-def _run(dbt: str, folder: Path, command: str, *, java: bool = True) -> float:
-    """Its seconds. Raises RuntimeError where it fails."""
+def run(dbt: str, folder: Path, command: str, *, java: bool = True) -> float:
+    """Seconds of a run of dbt. Raises RuntimeError where it fails."""
     environment = {**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # either would compile all of its modules in each run
     if not java:
@@ -73,8 +73,9 @@ def _run(dbt: str, folder: Path, command: str, *, java: bool = True) -> float:
     return seconds
 
 
-def _is_exact(folder: Path) -> bool:
-    call = [f"{_DBT}-dd", "--project-dir", str(folder), "verify"]
+def is_exact(folder: Path) -> bool:
+    """Whether every model has the rows of Spark's batch answer."""
+    call = [f"{DBT}-dd", "--project-dir", str(folder), "verify"]
     return subprocess.run(call, capture_output=True).returncode == 0
 
 
