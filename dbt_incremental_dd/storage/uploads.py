@@ -27,8 +27,11 @@ def later(uri: str, write: Callable[[], None]) -> None:
 def settle(folder: str) -> None:
     """Waits for all objects below a folder. Raises what their writing has raised."""
     with _noting:
-        mine = [_pending.pop(uri) for uri in list(_pending) if uri.startswith(f"{folder}/")]
-    failed = [error for error in (future.exception() for future in mine) if error is not None]
+        mine = {uri: future for uri, future in _pending.items() if uri.startswith(f"{folder}/")}
+    failed = [error for error in (future.exception() for future in mine.values()) if error is not None]
+    with _noting:  # not before: a folder within this one may be waited for by another thread
+        for uri in mine:
+            _pending.pop(uri, None)
     if failed:
         raise failed[0]
 
