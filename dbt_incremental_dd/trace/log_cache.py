@@ -90,6 +90,11 @@ class Known(Generic[T]):
             known = self._known.get(folder)
         return None if known is None else known.value
 
+    def clear(self) -> None:
+        """Nothing is known, as in a new process."""
+        with self._lock:
+            self._known.clear()
+
     def forget(self, folder: str) -> None:
         """The next one to ask reads the log."""
         with self._lock:

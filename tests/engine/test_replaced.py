@@ -15,8 +15,8 @@ from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
 from dbt_incremental_dd.trace.commit import Commit
-from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.log_loader import load, total_rows
+from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.log_loader import load
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:

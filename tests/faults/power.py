@@ -30,7 +30,6 @@ from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.trace import log
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log_cache import Known
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +102,7 @@ class Machine:
 
     def run(self) -> None:
         """As `dbt run`, in a process of its own."""
-        log._KNOWN = Known()
+        log.KNOWN.clear()
         checksum._checked.cache_clear()
         page_index.open_pages.cache_clear()
         connections._database.cache_clear()

@@ -16,8 +16,6 @@ from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.trace import log as logs
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
-from dbt_incremental_dd.trace.log import Log
-from dbt_incremental_dd.trace.log_cache import Known
 from dbt_incremental_dd.trace.write import write_arrow
 
 SCHEMA = Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN))
@@ -62,12 +60,12 @@ DAMAGE: dict[str, tuple[int, Callable[[Path], None]]] = {
 
 @pytest.mark.parametrize("process", ["the same", "another"])
 @pytest.mark.parametrize("case", DAMAGE)
-def test_a_damaged_log_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, process: str) -> None:
+def test_a_damaged_log_is_refused(tmp_path: Path, case: str, process: str) -> None:
     place = built(tmp_path)
     version, damage = DAMAGE[case]
     damage(entry(place, version))
     if process == "another":
-        monkeypatch.setattr(logs, "_KNOWN", Known[Log]())
+        logs.KNOWN.clear()
     elif version < 3:
         return  # what was read is the log
     with pytest.raises(StateError, match=r"m\.x") as caught:
@@ -98,18 +96,18 @@ def test_an_older_version_that_is_empty_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", [Commit(), Commit(upper=99), Commit(replace_all=True, upper=3, schema=SCHEMA)])
-def test_what_is_whole_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Commit) -> None:
+def test_what_is_whole_is_taken(tmp_path: Path, action: Commit) -> None:
     """Merged files, frontiers alone, new columns, checkpoints; a run that was killed before it left its mark."""
     place = built(tmp_path, 60)
     log = place.log()
     assert log is not None
     merged = Commit(add=commit(place, 60).add, remove=log.files[:2], changes_data=False)
     log = log.commit(merged).commit(Commit(schema=Schema((*SCHEMA, Column("j", LONG))))).commit(action)
-    monkeypatch.setattr(logs, "_KNOWN", Known[Log]())
+    logs.KNOWN.clear()
     found = place.log()
     assert found is not None and found.version == log.version
     Path(f"{place.trace_uri}/newest").write_text("")
-    monkeypatch.setattr(logs, "_KNOWN", Known[Log]())
+    logs.KNOWN.clear()
     assert place.log() is not None
 
 
