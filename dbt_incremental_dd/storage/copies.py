@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.failpoints import reached
-from dbt_incremental_dd.storage.links import MARK, STILL_READ, name_of
+from dbt_incremental_dd.storage.links import MARK, STILL_READ, name_of, to_add
 from dbt_incremental_dd.storage.objects import objects_of
 
 _MOST_BYTES = 1 << 30
@@ -30,16 +30,16 @@ class Copies:
         """Makes the folder show the files under ``root``. Returns False, and changes nothing, if that takes more than
         one new copy."""
         objects, path = objects_of(folder, self.options)
-        by_name = {name_of(file): file for file in files}
+        _, source = objects_of(root, self.options)
         try:
             there = objects.below(path).keys() - {MARK}
-            new = by_name.keys() - there
-            if not there or there - by_name.keys() or len(new) > 1:
-                return False
-            for name in new:
+            new = to_add(there, files) if there else None
+            for file in new or ():
                 reached("links: before one more")
-                objects.copy(f"{objects_of(root, self.options)[1]}/{by_name[name].path}", f"{path}/{name}")
+                objects.copy(f"{source}/{file.path}", f"{path}/{name_of(file)}")
         except OSError:
+            return False
+        if new is None:
             return False
         reached("links: followed")
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.failpoints import reached
@@ -26,19 +26,24 @@ def follow(folder: str, root: str, files: Iterable[DataFile]) -> bool:
 
     ``folder`` and ``root`` are paths of a local disk.
     """
-    by_name = {name_of(file): file for file in files}
     try:
-        there = _links_in(folder)
-        new = by_name.keys() - there
-        if there - by_name.keys() or len(new) > 1:
-            return False
-        for name in new:
+        new = to_add(_links_in(folder), files)
+        for file in new or ():
             reached("links: before one more")
-            os.link(f"{root}/{by_name[name].path}", f"{folder}/{name}")
+            os.link(f"{root}/{file.path}", f"{folder}/{name_of(file)}")
     except OSError:
+        return False
+    if new is None:
         return False
     reached("links: followed")
     return True
+
+
+def to_add(there: Set[str], files: Iterable[DataFile]) -> list[DataFile] | None:
+    """Which of the files are to be added to a folder of these names, at most one; None if that is not enough."""
+    by_name = {name_of(file): file for file in files}
+    new = [file for name, file in by_name.items() if name not in there]
+    return None if there - by_name.keys() or len(new) > 1 else new
 
 
 def shows(folder: str, files: Iterable[DataFile]) -> bool:

@@ -133,25 +133,27 @@ class Mirror:
             self._new_bytes = 0
         copies = sorted(_copies(self.folder))
         total, latest = sum(bytes for _, bytes, _ in copies) + size, time.time() - _IN_USE
-        for used, bytes, path in copies:
+        for used, bytes, paths in copies:
             if total <= self.most_bytes or used > latest:
                 return
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-            self._used.pop(path, None)
+            for path in paths:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                self._used.pop(path, None)
             total -= bytes
 
 
-def _copies(folder: str) -> list[tuple[float, int, str]]:
-    """When each file was last used, its bytes and path."""
-    found = []
+def _copies(folder: str) -> list[tuple[float, int, list[str]]]:
+    """When each data file was last used, its bytes and path, with what was made of it: the index of its pages."""
+    found: dict[str, tuple[float, int, list[str]]] = {}
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
                 path = f"{parent}/{name}"
-                stat = os.stat(path)
-                found.append((stat.st_mtime, stat.st_size, path))
-    return found
+                stat, stem = os.stat(path), path.partition(".parquet")[0]
+                used, size, paths = found.get(stem, (0.0, 0, []))
+                found[stem] = max(used, stat.st_mtime), size + stat.st_size, [*paths, path]
+    return list(found.values())
 
 
 @lru_cache(maxsize=16)

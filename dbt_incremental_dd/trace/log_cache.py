@@ -38,11 +38,11 @@ class Checked:
         self._at: dict[str, float] = {}
 
     def add(self, folder: str) -> None:
-        """The log is current, or was just committed to."""
+        """The log is current."""
         self._at[folder] = time.monotonic()
 
     def has(self, folder: str) -> bool:
-        """Whether that was moments ago: as long as a commit may take, so that others' commits conflict as they do."""
+        """Whether it was looked at moments ago. What others have committed since makes our commit conflict."""
         return time.monotonic() - self._at.get(folder, -_MOMENTS) < _MOMENTS
 
 

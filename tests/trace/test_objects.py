@@ -163,6 +163,21 @@ def test_the_least_used_copies_go(objects: Objects, tmp_path: Path, monkeypatch:
     assert sorted(path.name for path in folder.iterdir()) == ["4", "5"]
 
 
+def test_the_index_of_a_file_s_pages_stays_and_goes_with_it(objects: Objects, tmp_path: Path) -> None:
+    """It is not noted as used by itself."""
+    for name in ("a", "b", "c"):
+        objects.write(f"state/collections/m.kept/trace/{name}.1.parquet", b"x" * 10)
+        folder = Path(Mirror(ROOT, objects, "state", 50, str(tmp_path)).new_folder(TRACE))
+        (folder / f"{name}.1.parquet.pages").write_bytes(b"x" * 5)
+        os.utime(folder / f"{name}.1.parquet.pages", (1, 1))
+    found = Mirror(ROOT, objects, "state", 50, str(tmp_path))
+    found.fetch(TRACE, [("a.1.parquet", 10), ("b.1.parquet", 10)])
+    os.utime(folder / "a.1.parquet", (1, 1))
+    Mirror(ROOT, objects, "state", 30, str(tmp_path)).fetch(TRACE, [("c.1.parquet", 10)])
+    left = ["b.1.parquet", "b.1.parquet.pages", "c.1.parquet"]
+    assert sorted(path.name for path in folder.iterdir()) == left
+
+
 def test_copies_in_the_store_follow_a_log(
     objects: Objects, monkeypatch: pytest.MonkeyPatch, answers: Counter[str]
 ) -> None:
