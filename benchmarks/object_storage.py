@@ -90,6 +90,7 @@ class _Side:
             run.source(spec)
         for model in self._models:
             run.model(model)
+        run.finish()
         return time.monotonic() - started
 
     def wrong(self) -> list[str]:

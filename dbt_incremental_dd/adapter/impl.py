@@ -342,6 +342,17 @@ class DifferentialAdapter(SparkAdapter):
     def _storage(self) -> Any:
         return storage_of(self.config.credentials, project_dir(self.config))
 
+    def cleanup_connections(self) -> None:
+        """At the end of an invocation: what is on its way to object storage arrives, or dbt tells that it has not."""
+        super().cleanup_connections()
+        with _LOCK:
+            runs = list(_RUNS.values())
+        for run in runs:
+            try:
+                run.finish()
+            except DifferentialError as error:
+                raise _told(error) from error
+
     def _run(self, dd_time: Any) -> Run:
         """The invocation's run; those of former invocations are dropped."""
         storage = self._storage()

@@ -60,6 +60,8 @@ def run_model(run: RunContext, request: ModelRequest) -> Outcome:
 
 def _run(run: RunContext, request: ModelRequest) -> Outcome:
     given = resolve(run, request)
+    for item in given:  # no model may be ahead of its inputs, whatever happens
+        item.log.await_entry()
     with writing(run.storage.collection(request.name), run.report):
         return _write(run, request, given)
 
@@ -124,8 +126,11 @@ def _skip(
     is_other = manifest != current.manifest
     if t1 > current.last or is_other:
         reached("skip: before")
-        number = current.place.write_manifest(manifest) if is_other else None
-        log = log.commit(Commit(upper=t1 + 1 if t1 > current.last else None, manifest=number))
+        if is_other:
+            number = current.place.write_manifest(manifest)
+            log = log.commit(Commit(upper=t1 + 1 if t1 > current.last else None, manifest=number))
+        else:
+            log = log.advance(t1 + 1)
     description = request.config.description
     is_shown = is_published(current.place, request.relation, log, schema, description)
     if not is_shown or not run.catalog.has_view(request.relation):

@@ -159,12 +159,13 @@ def _publish(
     if has_moved:
         _replace(catalog, changes_relation(relation), updates, can_alter=shown is not None)
     names_files = bool(folder) or shape != "sums"
-    if shown is None or (shown.shape, shown.description) != (shape, description) or (has_moved and names_files):
+    is_other = shown is None or (shown.shape, shown.description) != (shape, description)
+    if is_other or (has_moved and names_files):
         sql = sum_sql(f"({updates})" if names_files else changes_relation(relation), schema, shape)
         can_alter = shown is not None and shown.description == description and not description.has_columns(schema)
         with table_aside(catalog, relation) if shown is None else nullcontext():
             _replace(catalog, relation, sql, can_alter=can_alter, head=description.head(schema))
-    keep_shown(place, now)
+    keep_shown(place, now, is_right_without=not has_moved and not is_other)
     if has_moved or place.storage.is_local:
         _links(place).forget(links_of(place), (folder, shown.folder if shown else 0))
 

@@ -17,6 +17,7 @@ from dbt_incremental_dd.runtime.source_relation import follow_source, needs_rela
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.sources.poll import RunScope
+from dbt_incremental_dd.storage import uploads
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.holds import Holds, holds_of_models
 from dbt_incremental_dd.trace.layout import Storage
@@ -36,13 +37,17 @@ class RunContext:
     def __init__(
         self, session: LazySession, storage: Storage, invocation: str, target_time: Time | None, report: Report
     ) -> None:
-        storage.require_writable()
+        if storage.is_local:  # in object storage, writing the run's time shows it
+            storage.require_writable()
         self.session = session
         self.catalog = Catalog(session)
         self.storage = storage.for_run()
         self.invocation = invocation
         self.report = report
-        self.time = _target(storage, target_time)
+        try:
+            self.time = _target(self.storage, target_time)
+        except OSError as error:
+            raise storage.not_writable(error) from error
         self.scope = RunScope()
         """What its sources have in common."""
         self.found = FoundRows()
@@ -81,6 +86,11 @@ class RunContext:
             if self._holds is None:
                 self._holds = holds_of_models(self.storage)
             return self._holds
+
+    def finish(self) -> None:
+        """Waits for what is still on its way to the state root. Raises DifferentialError or OSError if it does not get
+        there."""
+        uploads.settle(self.storage.root)
 
     def note(self, t: Time) -> None:
         """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""

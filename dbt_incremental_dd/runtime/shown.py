@@ -45,9 +45,10 @@ def forget_published(place: CollectionStore) -> None:
     place.storage.write_small(_SHOWN.format(place.folder), "")
 
 
-def keep_shown(place: CollectionStore, shown: Shown) -> None:
-    """Notes it for later runs."""
-    place.storage.write_small(_SHOWN.format(place.folder), json.dumps(asdict(shown)))
+def keep_shown(place: CollectionStore, shown: Shown, *, is_right_without: bool = False) -> None:
+    """Notes it for later runs. ``is_right_without``: what was noted before tells the same relations."""
+    write = place.storage.write_small_later if is_right_without else place.storage.write_small
+    write(_SHOWN.format(place.folder), json.dumps(asdict(shown)))
 
 
 def links_of(place: CollectionStore) -> str:

@@ -186,7 +186,7 @@ class _Intaking:
         if result is None:
             assert self._log is not None
             reached("source: nothing new")
-            log = self._log.commit(Commit(upper=self._t + 1))
+            log = self._log.advance(self._t + 1)
             return Intake(self._spec.name, log, visible_schema(self._stored, log), 0)
         what = f"taking in source {self._spec.name}"
         reached("source: arrived")

@@ -18,6 +18,9 @@ from dbt_incremental_dd.storage.objects import objects_of
 
 _MOST_BYTES = 1 << 30
 _AT_ONCE = 16
+_SEEN: dict[str, frozenset[str]] = {}
+"""The names in folders that this process has made show their traces."""
+_MOST_SEEN = 2_000
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,10 @@ class Copies:
         one new copy."""
         objects, path = objects_of(folder, self.options)
         _, source = objects_of(root, self.options)
+        there = _SEEN.pop(folder, None)  # kept again below: names are never used twice, so an old list does no harm
         try:
-            there = objects.below(path).keys() - {MARK}
+            if there is None:
+                there = frozenset(objects.below(path).keys() - {MARK})
             new = to_add(there, files) if there else None
             for file in new or ():
                 reached("links: before one more")
@@ -41,6 +46,9 @@ class Copies:
             return False
         if new is None:
             return False
+        if len(_SEEN) >= _MOST_SEEN:
+            _SEEN.clear()
+        _SEEN[folder] = there | {name_of(file) for file in new}
         reached("links: followed")
         return True
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -92,12 +92,28 @@ class Objects:
             found = [one for chunk in obstore.list(self.store, prefix=folder) for one in chunk]
         return {one["path"].removeprefix(f"{folder}/"): one["last_modified"].timestamp() for one in found}
 
+    def after(self, folder: str, offset: str) -> dict[str, str]:
+        """The objects below a folder whose paths come after ``offset``: these paths, and their entity tags. One request
+        for each thousand of them."""
+        import obstore
+
+        with self._told(folder):
+            found = [one for chunk in obstore.list(self.store, prefix=folder, offset=offset) for one in chunk]
+        return {one["path"]: one["e_tag"] or "" for one in found}
+
     def delete(self, paths: Sequence[str]) -> None:
         """Removes the objects that are there."""
         import obstore
 
         with self._told(paths[0]):
-            obstore.delete(self.store, paths)
+            try:
+                obstore.delete(self.store, paths)
+                return
+            except FileNotFoundError:  # not all stores take it for granted that one may be gone
+                pass
+            for path in paths:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self.store, path)
 
     def read_tagged(self, path: str) -> tuple[bytes, str]:
         """The object's bytes, and its entity tag."""

@@ -25,9 +25,9 @@ def later(uri: str, write: Callable[[], None]) -> None:
 
 
 def settle(folder: str) -> None:
-    """Waits for all objects below a folder. Raises what their writing has raised."""
+    """Waits for all objects below a folder, or for the object of that URI. Raises what their writing has raised."""
     with _noting:
-        mine = {uri: future for uri, future in _pending.items() if uri.startswith(f"{folder}/")}
+        mine = {uri: future for uri, future in _pending.items() if uri == folder or uri.startswith(f"{folder}/")}
     failed = [error for error in (future.exception() for future in mine.values()) if error is not None]
     with _noting:  # not before: a folder within this one may be waited for by another thread
         for uri in mine:

@@ -32,9 +32,14 @@ class Mark:
     last: Time
 
 
+def entries_of(uri: str) -> str:
+    """The folder of the commits' entries."""
+    return f"{uri}/_delta_log"
+
+
 def entry_path(uri: str, version: int) -> str:
     """The path of a commit's entry."""
-    return f"{uri}/_delta_log/{version:020d}.json"
+    return f"{entries_of(uri)}/{version:020d}.json"
 
 
 def checkpoint_paths(uri: str, version: int) -> tuple[str, ...]:

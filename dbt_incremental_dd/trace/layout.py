@@ -23,25 +23,25 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.errors import DifferentialError, StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
-from dbt_incremental_dd.storage import checked_file, durable
+from dbt_incremental_dd.storage import checked_file, durable, uploads
 from dbt_incremental_dd.storage.mirror import Mirror, mirror_of
 from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder, require_safe
 from dbt_incremental_dd.storage.objects import objects_of
-from dbt_incremental_dd.storage.uploads import later
 from dbt_incremental_dd.trace import log_loader
 from dbt_incremental_dd.trace.log import ARRANGEMENT, Log
 from dbt_incremental_dd.trace.log_cache import Checked
-from dbt_incremental_dd.trace.look_ahead import Asked, asked_below
+from dbt_incremental_dd.trace.look_ahead import Ahead, Asked, asked_below
 
 DEFAULT_ROOT = ".dbt_incremental_dd"
 """The state root of a project that configures none."""
@@ -75,8 +75,8 @@ class Storage:
     """Limits of what is brought from there to the driver."""
     checked: Checked | None = field(default=None, compare=False, repr=False)
     """Within a run on object storage: the logs that it has looked at."""
-    ahead: dict[str, bytes | None] = field(default_factory=dict, compare=False, repr=False)
-    """Small files that were read before they were asked for, by their URI; None: there is none. Each counts once."""
+    ahead: Ahead = field(default_factory=Ahead, compare=False, repr=False)
+    """Within a run on object storage: what it has asked for at once, as it began."""
 
     def collection(self, name: str) -> CollectionStore:
         """The store of the collection called ``name`` (``schema.identifier``, case-insensitive)."""
@@ -84,9 +84,7 @@ class Storage:
 
     def collections(self) -> tuple[CollectionStore, ...]:
         """The stores of all collections, by name."""
-        filesystem, path = self.filesystem(f"{self.root}/collections")
-        selector = pafs.FileSelector(path, allow_not_found=True)
-        found = [_name_of(info.base_name) for info in filesystem.get_file_info(selector)]
+        found = map(_name_of, self._names_in(f"{self.root}/collections"))
         return tuple(CollectionStore(self, name) for name in sorted(found))
 
     def filesystem(self, uri: str) -> tuple[pafs.FileSystem, str]:
@@ -103,12 +101,28 @@ class Storage:
         asked = self._asked
         if asked is None:
             return self
+        with suppress(OSError, DifferentialError):  # of another run, which has told it
+            uploads.settle(self.root)
         checked = Checked()
 
-        def load(name: str, uri: str) -> None:
-            log_loader.load(name, uri, self.options, checked, self.copies_of(uri))
+        def load(name: str, uri: str) -> Log | None:
+            return log_loader.load(name, uri, self.options, checked, self.copies_of(uri))
 
-        return replace(self, checked=checked, ahead=asked.again(load, self.read_bytes))
+        return replace(self, checked=checked, ahead=asked.again(load, self.read_bytes, self._names_in))
+
+    def names_in(self, uri: str) -> tuple[str, ...]:
+        """The names of the files and folders in a folder; none if there is no such folder."""
+        found = self.ahead.folders.get(uri)
+        if found is not None:
+            return found
+        asked = self._asked
+        if asked is not None:
+            asked.folder(uri)
+        return self._names_in(uri)
+
+    def _names_in(self, uri: str) -> tuple[str, ...]:
+        filesystem, path = self.filesystem(uri)
+        return tuple(one.base_name for one in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)))
 
     @property
     def _asked(self) -> Asked | None:
@@ -159,9 +173,10 @@ class Storage:
     def read_small(self, path: str) -> str | None:
         """The text of a small file under the root; None if it does not exist."""
         uri = f"{self.root}/{path}"
-        if uri in self.ahead:
-            found = self.ahead.pop(uri)
+        if uri in self.ahead.files:
+            found = self.ahead.files.pop(uri)
             return None if found is None else found.decode()
+        uploads.settle(uri)
         asked = self._asked
         if asked is not None:
             asked.file(uri)
@@ -173,9 +188,8 @@ class Storage:
     def write_small(self, path: str, text: str) -> None:
         """Replaces a small file under the root atomically."""
         if not self.is_local:  # an object becomes visible when it is complete
-            self.ahead.pop(f"{self.root}/{path}", None)
-            objects, name = objects_of(f"{self.root}/{path}", self.options)
-            objects.write(name, text.encode())
+            self.write_small_later(path, text)
+            uploads.settle(f"{self.root}/{path}")
             reached("small file: written")
             reached("small file: replaced")
             return
@@ -193,10 +207,23 @@ class Storage:
             durable.sync_folder(folder)
         reached("small file: replaced")
 
+    def write_small_later(self, path: str, text: str) -> None:
+        """The same; into object storage it is awaited by whoever reads the file, by the next commit of the collection
+        that it belongs to, and at the end of the run."""
+        if self.is_local:
+            self.write_small(path, text)
+            return
+        uri = f"{self.root}/{path}"
+        uploads.settle(uri)
+        self.ahead.files.pop(uri, None)
+        objects, name = objects_of(uri, self.options)
+        uploads.later(uri, lambda: objects.write(name, text.encode()))
+
     def remove(self, uri: str) -> None:
         """Deletes a folder; does nothing if it is gone. Atomic on a local disk: a process that is killed meanwhile
         leaves scratch files, which vacuum removes."""
         filesystem, path = self.filesystem(uri)
+        self.ahead.folders.pop(os.path.dirname(uri), None)
         if filesystem.get_file_info(path).type == pafs.FileType.Directory:
             reached("folder: before removal")
             if self.is_local and not uri.startswith(f"{self.root}/scratch/"):
@@ -225,11 +252,15 @@ class Storage:
             if self.is_local:
                 filesystem.delete_file(probe)
         except OSError as error:
-            raise StateError(
-                f"state_root {self.root} cannot be written: {error}",
-                "Give a folder that this user may write, as `state_root` in the profile; for object storage also "
-                "`storage_options`.",
-            ) from error
+            raise self.not_writable(error) from error
+
+    def not_writable(self, error: OSError) -> StateError:
+        """What tells that nothing can be written under the root."""
+        return StateError(
+            f"state_root {self.root} cannot be written: {error}",
+            "Give a folder that this user may write, as `state_root` in the profile; for object storage also "
+            "`storage_options`.",
+        )
 
 
 @dataclass(frozen=True)
@@ -269,10 +300,11 @@ class CollectionStore:
 
     def create(self, schema: Schema) -> Log:
         """Its log, created empty if there is none. ``schema`` includes ``dd_time`` and ``dd_diff``."""
-        uri = self.trace_uri
-        return self.log() or log_loader.create(
-            self.name, uri, schema, self.storage.options, self.storage.copies_of(uri)
-        )
+        uri, found = self.trace_uri, self.log()
+        if found is not None:
+            return found
+        self.storage.ahead.folders.pop(os.path.dirname(self.uri), None)
+        return log_loader.create(self.name, uri, schema, self.storage.options, self.storage.copies_of(uri))
 
     def remove(self) -> None:
         """Deletes everything stored of it."""
@@ -289,9 +321,7 @@ class CollectionStore:
 
     def arrangements(self) -> tuple[CollectionStore, ...]:
         """The stores of all arrangements that it has, by name."""
-        filesystem, path = self.storage.filesystem(f"{self.uri}/inner")
-        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
-        names = sorted(info.base_name for info in found)
+        names = sorted(self.storage.names_in(f"{self.uri}/inner"))
         return tuple(self.inner(name) for name in names if is_arrangement(name))
 
     def read_manifest(self, number: int | None) -> Manifest | None:
@@ -327,7 +357,7 @@ class CollectionStore:
             durable.note(path)
         else:
             objects, name = objects_of(path, self.storage.options)
-            later(path, lambda: objects.write(name, text.encode()))
+            uploads.later(path, lambda: objects.write(name, text.encode()))
             copy = self.storage.copies_of(path)
             if copy is not None:
                 checked_file.write(copy, text.encode())

@@ -128,12 +128,21 @@ class Log:
         kept = max(self.frontiers.since, self._base(self.frontiers.last))
         return mergeable(file for file in self.files if file.first > kept)
 
+    def advance(self, upper: Time) -> Log:
+        """The log as it is, final up to ``upper``. In object storage the commit is on its way: whatever builds on it
+        has to wait for it (``await_entry``), and so does whoever loads the log."""
+        return self._commit(Commit(upper=upper), is_awaited=True)
+
     def commit(self, commit: Commit) -> Log:
         """Commits on top of this version, and returns the new log. Raises CommitConflict if another writer came first,
         StateError if it cannot be written.
 
         ``upper`` never goes back (FrontierError), except by ``replace_all``.
         """
+        return self._commit(commit, is_awaited=self._is_inner and not commit.replace_all)
+
+    def _commit(self, commit: Commit, *, is_awaited: bool) -> Log:
+        """``is_awaited``: later, an operator's state by the collection's own commit."""
         schema = commit.schema or self.schema
         if commit.upper is not None and not commit.replace_all:
             self.frontiers.require_advance(commit.upper, self.name)
@@ -144,7 +153,7 @@ class Log:
         durable.note(*(f"{self.uri}/{file.path}{suffix}" for file in commit.add for suffix in ("", SUFFIX)))
         self.settle()
         reached("commit: before")
-        if self._is_inner and is_remote(self.uri) and not commit.replace_all:
+        if is_awaited and is_remote(self.uri):
             return self._write_later(commit, actions)
         tag = self._write(commit, actions)
         table = self._write_by_delta_rs(commit, schema, actions) if tag is None else None
@@ -157,8 +166,13 @@ class Log:
         folder, name = os.path.split(self.uri)
         return os.path.basename(folder) == INNER and not name.startswith(ARRANGEMENT)
 
+    def await_entry(self) -> None:
+        """Waits until this version is in the store. What builds on it commits after it. Raises CommitConflict or
+        StateError if it did not get there."""
+        uploads.settle(entries.entries_of(self.uri))
+
     def _write_later(self, commit: Commit, actions: Sequence[Action]) -> Log:
-        """The log after a commit that the collection's own commit waits for."""
+        """The log after a commit that somebody waits for later."""
         made = self._made(commit, None)
 
         def write() -> None:

@@ -61,9 +61,7 @@ class Known(Generic[T]):
         if known is None or (checked is not None and checked.has(folder)):
             return None if known is None else known.value
         try:
-            if _identity(_commit(folder, known.version), options) != known.commit:
-                return None
-            if _identity(_commit(folder, known.version + 1), options) is not None:
+            if not _is_newest(folder, known.version, known.commit, options):
                 return None
         except OSError:  # unknown, so it is read again
             return None
@@ -117,6 +115,20 @@ class Known(Generic[T]):
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
         return commit
+
+
+def _is_newest(folder: str, version: int, commit: Hashable, options: Mapping[str, str]) -> bool:
+    """Whether the log ends with this commit. Of an object store one list tells it."""
+    if is_remote(folder):
+        objects, log = objects_of(f"{folder}/_delta_log", options)
+        found = objects.after(log, f"{log}/{version:020d}")
+        if f"{log}/{version + 1:020d}.json" in found:
+            return False
+        if found.get(f"{log}/{version:020d}.json") == commit:
+            return True  # otherwise this store's lists may have other tags
+    elif _identity(_commit(folder, version + 1), options) is not None:
+        return False
+    return _identity(_commit(folder, version), options) == commit
 
 
 def _commit(folder: str, version: int) -> str:

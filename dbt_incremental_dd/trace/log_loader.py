@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING
+from dbt_incremental_dd.storage import uploads
 from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.trace import entries
@@ -42,6 +43,7 @@ def load(
 
     ``checked``: a log that was looked at moments ago is taken to be as it was. ``copies``: as for ``Log``.
     """
+    uploads.settle(entries.entries_of(uri))
     known = KNOWN.newest(uri, storage_options or {}, checked)
     if known is None and is_remote(uri):
         known = _caught_up(name, uri, storage_options or {}, copies)
@@ -78,6 +80,7 @@ def load_version(
     copies: str | None = None,
 ) -> Log:
     """A version of the log. Raises StateError if its entries are gone. ``checked``, ``copies``: as in ``load``."""
+    uploads.settle(entries.entries_of(uri))
     if copies is not None and KNOWN.latest(uri) is None:
         _noted(uri, storage_options, copies)
     known = KNOWN.at(uri, storage_options or {}, version, checked)

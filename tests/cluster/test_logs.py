@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
+from dbt_incremental_dd.core.errors import CommitConflict
 from dbt_incremental_dd.trace import log_loader
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import KNOWN, Log
@@ -59,7 +61,8 @@ def test_others_commits_are_read_entry_by_entry(stored: Stored, proxy: SlowProxy
     found = stored.place.log()
     requests = [(method, path.rsplit("/", 1)[-1]) for method, path, _ in proxy.take()]
     assert {method for method, _ in requests} <= {"GET", "HEAD"}
-    assert not [path for _, path in requests if not path.endswith(".json")], "no list, no checkpoint"
+    others = [path for _, path in requests if not path.endswith(".json")]
+    assert len(others) == 1 and "start-after" in others[0], "one list of what is new, no checkpoint"
     KNOWN.forget(stored.place.trace_uri)
     assert parts(found) == parts(log_loader.load("m.kept", stored.place.trace_uri, stored.place.storage.options))
 
@@ -91,11 +94,36 @@ def test_a_log_that_was_made_anew_is_another(stored: Stored) -> None:
 def test_a_run_asks_for_all_at_once(stored: Stored, proxy: SlowProxy) -> None:
     stored.place.storage.write_small("collections/m.kept/shown.json", "{}")
     stored.place.storage.read_small("collections/m.kept/shown.json")
+    assert stored.place.arrangements() == ()
     storage = stored.place.storage.for_run()
     proxy.take()
     place = storage.collection("m.kept")
     assert parts(place.log()) == parts(stored.place.log())
     assert storage.read_small("collections/m.kept/shown.json") == "{}"
-    assert len(proxy.take()) == 2, "those of the other storage"
+    assert place.arrangements() == ()
+    assert len(proxy.take()) == 1, "that of the other storage"
+    log = place.log()
+    assert log is not None
+    place.arrangement("k").create(log.schema)
+    assert place.arrangements() == (place.arrangement("k"),)
     stored.place.storage.write_small("collections/m.kept/shown.json", "[]")
     assert storage.read_small("collections/m.kept/shown.json") == "[]"
+
+
+def test_a_frontier_is_on_its_way_and_awaited_by_whoever_needs_it(stored: Stored, proxy: SlowProxy) -> None:
+    log = stored.place.log()
+    assert log is not None
+    proxy.delay = 0.3
+    started = time.monotonic()
+    assert log.advance(40).frontiers.upper == 40
+    assert time.monotonic() - started < 0.2
+    proxy.delay = 0.0
+    found = stored.place.log()
+    assert found is not None and found.frontiers.upper == 40
+    another_process(stored, 50, 51)
+    late = found.advance(60)
+    with pytest.raises(CommitConflict):
+        late.await_entry()
+    late.await_entry()
+    log = stored.place.log()
+    assert log is not None and log.frontiers.upper == 51, "what was not stored is not known"

@@ -190,6 +190,9 @@ def test_copies_in_the_store_follow_a_log(
     assert made.follow(f"{live}/1", TRACE, files[:2])
     before = answers.copy()
     assert made.follow(f"{live}/1", TRACE, files[:2])
+    assert answers == before, "this process knows what is there"
+    copies._SEEN.clear()
+    assert made.follow(f"{live}/1", TRACE, files[:2])
     assert answers - before == {"list": 1}
     assert not made.follow(f"{live}/1", TRACE, files[1:]), "one goes"
     assert not made.follow(f"{live}/7", TRACE, files[:1]), "it is not there"
