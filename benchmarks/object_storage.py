@@ -166,7 +166,7 @@ def _kind(path: str) -> str:
 
 
 def _hadoop(options: dict[str, str]) -> dict[str, str]:
-    from dbt_incremental_dd.storage.object_store import hadoop_settings
+    from dbt_incremental_dd.storage.uris import hadoop_settings
 
     return {f"spark.hadoop.{name}": value for name, value in hadoop_settings("s3://state", options).items()}
 

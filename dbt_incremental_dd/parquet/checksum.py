@@ -18,7 +18,7 @@ from functools import lru_cache
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.storage.object_store import is_remote
+from dbt_incremental_dd.storage.uris import is_remote
 
 _NAMED = re.compile(r"\.([0-9a-f]{8})\.parquet$")
 CHECKED_BYTES = 64 << 20

@@ -17,7 +17,7 @@ from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.spark_engine import SparkEngine
-from dbt_incremental_dd.storage.object_store import spark_uri
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct

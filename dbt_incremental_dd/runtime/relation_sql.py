@@ -9,7 +9,7 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.sql_types import sql_type
-from dbt_incremental_dd.storage.object_store import spark_uri
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage

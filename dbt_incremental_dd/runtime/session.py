@@ -26,7 +26,7 @@ from dbt_incremental_dd.runtime.publication import publish_due
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
 from dbt_incremental_dd.runtime.settings import REQUIRED, is_under_root, local_folder, own_metastore, session_settings
 from dbt_incremental_dd.runtime.user_spark import UserSpark, user_spark
-from dbt_incremental_dd.storage.object_store import MISSING_CLASS, hadoop_settings, spark_uri
+from dbt_incremental_dd.storage.uris import hadoop_settings, missing_package, spark_uri
 from dbt_incremental_dd.trace.layout import open_storage
 
 if TYPE_CHECKING:
@@ -206,10 +206,12 @@ def _require_reached(spark: SparkSession, root: str) -> None:
     try:
         spark.read.parquet(spark_uri(f"{root}/scratch/nothing-is-here"))
     except Exception as error:
-        if MISSING_CLASS in str(error):
+        missing = missing_package(root, str(error))
+        if missing is not None:
+            name, package = missing
             raise StateError(
-                f"Spark cannot reach state_root {root}: {MISSING_CLASS} is not on its class path",
-                "Set spark.jars.packages to org.apache.hadoop:hadoop-aws:<the version of Spark's hadoop-client> among "
+                f"Spark cannot reach state_root {root}: {name} is not on its class path",
+                f"Set spark.jars.packages to {package}:<the version of Spark's hadoop-client> among "
                 "the profile's server_side_parameters, or on the Spark Connect server.",
             ) from error
         if not isinstance(error, AnalysisException) and is_foreign(error):

@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.relation.lazy_session import TIME_ZONE
 from dbt_incremental_dd.runtime.time_zone import default_time_zone
 from dbt_incremental_dd.runtime.user_spark import UserSpark
-from dbt_incremental_dd.storage.object_store import is_remote, spark_uri
+from dbt_incremental_dd.storage.uris import is_remote, spark_uri
 
 REQUIRED = {
     # dbt-spark sets it for every statement, whatever else is set.

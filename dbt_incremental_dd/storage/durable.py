@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
-from dbt_incremental_dd.storage.object_store import is_remote
+from dbt_incremental_dd.storage.uris import is_remote
 
 _AT_ONCE = 8
 _DEEPEST = 7

@@ -5,14 +5,14 @@ options that delta-rs has, which uses the same library.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from dbt_incremental_dd.storage.object_store import canonical
+from dbt_incremental_dd.storage.uris import canonical
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -51,7 +51,7 @@ class Objects:
         import obstore
 
         with self._told(path):
-            return obstore.head(self.store, path)["e_tag"] or ""
+            return _plain(obstore.head(self.store, path)["e_tag"])
 
     def create(self, path: str, data: bytes) -> str | None:
         """Creates the object, whose entity tag it returns; None where there is another one.
@@ -64,7 +64,7 @@ class Objects:
         failed: Exception = OSError()
         for _ in range(_ATTEMPTS):
             try:
-                return obstore.put(self.store, path, data, mode="create", use_multipart=False)["e_tag"] or ""
+                return _plain(obstore.put(self.store, path, data, mode="create", use_multipart=False)["e_tag"])
             except AlreadyExistsError:
                 found, tag = self.read_tagged(path)
                 return tag if found == data else None
@@ -99,12 +99,14 @@ class Objects:
 
         with self._told(folder):
             found = [one for chunk in obstore.list(self.store, prefix=folder, offset=offset) for one in chunk]
-        return {one["path"]: one["e_tag"] or "" for one in found}
+        return {one["path"]: _plain(one["e_tag"]) for one in found}
 
     def delete(self, paths: Sequence[str]) -> None:
         """Removes the objects that are there."""
         import obstore
 
+        if not paths:
+            return
         with self._told(paths[0]):
             try:
                 obstore.delete(self.store, paths)
@@ -121,7 +123,7 @@ class Objects:
 
         with self._told(path):
             found = obstore.get(self.store, path)
-            return found.bytes().to_bytes(), found.meta["e_tag"] or ""
+            return found.bytes().to_bytes(), _plain(found.meta["e_tag"])
 
     @contextmanager
     def _told(self, path: str) -> Iterator[None]:
@@ -149,6 +151,13 @@ def _bucket(uri: str, options: tuple[tuple[str, str], ...]) -> Objects:
     """One for all uses of the same options, because it keeps connections."""
     from obstore.store import from_url
 
+    settings, client = settings_of(uri, options)
+    more = {} if any(name.upper() in _KEYS for name in settings) else _profile(uri)
+    return Objects(from_url(uri, config=settings, client_options=client, **more), uri)  # type: ignore[call-overload]
+
+
+def settings_of(uri: str, options: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """Those of the options that obstore knows: the store's, and its connections'."""
     settings, client = {}, {}
     for name, value in options:
         plain = re.sub("^(aws|google|azure)_", "", name.lower())
@@ -156,8 +165,7 @@ def _bucket(uri: str, options: tuple[tuple[str, str], ...]) -> Objects:
             client[plain] = value
         elif _is_known(uri, name):
             settings[name] = value
-    more = {} if any(name.upper() in _KEYS for name in settings) else _profile(uri)
-    return Objects(from_url(uri, config=settings, client_options=client, **more), uri)  # type: ignore[call-overload]
+    return settings, client
 
 
 def _profile(uri: str) -> dict[str, Any]:
@@ -186,6 +194,11 @@ def _is_known(uri: str, name: str) -> bool:
     except UnknownConfigurationKeyError as error:
         return unknown.lower() in str(error).lower()
     return True
+
+
+def _plain(tag: str | None) -> str:
+    """Some stores quote an entity tag in one answer, and not in another."""
+    return (tag or "").strip('"')
 
 
 def _reason(error: Exception) -> str:

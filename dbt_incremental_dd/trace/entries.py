@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.time import Time, format_time
-from dbt_incremental_dd.storage.object_store import is_remote
+from dbt_incremental_dd.storage.uris import is_remote
 
 TRANSACTIONS, LINES = "dd:transactions", "dd:lines"
 """Keys in an entry's commitInfo: its number of transactions, and its number of lines unless delta-rs adds some."""

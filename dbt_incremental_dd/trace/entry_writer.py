@@ -15,8 +15,8 @@ from deltalake import CommitProperties
 from deltalake.transaction import AddAction, RemoveAction
 
 from dbt_incremental_dd.storage.exclusive import create
-from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.storage.objects import objects_of
+from dbt_incremental_dd.storage.uris import is_remote
 from dbt_incremental_dd.trace.entries import entry_path
 from dbt_incremental_dd.version import version
 

@@ -35,9 +35,10 @@ from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.storage import checked_file, durable, uploads
+from dbt_incremental_dd.storage.filesystems import filesystem_of, make_folder
 from dbt_incremental_dd.storage.mirror import Mirror, mirror_of
-from dbt_incremental_dd.storage.object_store import filesystem_of, is_remote, make_folder, require_safe
 from dbt_incremental_dd.storage.objects import objects_of
+from dbt_incremental_dd.storage.uris import is_remote, require_safe
 from dbt_incremental_dd.trace import log_loader
 from dbt_incremental_dd.trace.log import ARRANGEMENT, Log
 from dbt_incremental_dd.trace.log_cache import Checked
@@ -222,11 +223,15 @@ class Storage:
     def remove(self, uri: str) -> None:
         """Deletes a folder; does nothing if it is gone. Atomic on a local disk: a process that is killed meanwhile
         leaves scratch files, which vacuum removes."""
+        if not self.is_local:
+            self.ahead.folders.pop(os.path.dirname(uri), None)
+            objects, folder = objects_of(uri, self.options)
+            objects.delete([f"{folder}/{name}" for name in objects.below(folder)])
+            return
         filesystem, path = self.filesystem(uri)
-        self.ahead.folders.pop(os.path.dirname(uri), None)
         if filesystem.get_file_info(path).type == pafs.FileType.Directory:
             reached("folder: before removal")
-            if self.is_local and not uri.startswith(f"{self.root}/scratch/"):
+            if not uri.startswith(f"{self.root}/scratch/"):
                 path = self._moved_away(filesystem, path)
                 reached("folder: moved away")
             filesystem.delete_dir(path)

@@ -27,8 +27,8 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.storage import durable, uploads
-from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.storage.uploads import later
+from dbt_incremental_dd.storage.uris import is_remote
 from dbt_incremental_dd.trace import entries
 from dbt_incremental_dd.trace.actions import in_order, live_files
 from dbt_incremental_dd.trace.commit import (

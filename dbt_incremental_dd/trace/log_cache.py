@@ -14,8 +14,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.storage.objects import objects_of
+from dbt_incremental_dd.storage.uris import is_remote
 
 T = TypeVar("T")
 _MOMENTS = 2.0

@@ -14,8 +14,8 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING
 from dbt_incremental_dd.storage import uploads
-from dbt_incremental_dd.storage.object_store import is_remote
 from dbt_incremental_dd.storage.objects import objects_of
+from dbt_incremental_dd.storage.uris import is_remote
 from dbt_incremental_dd.trace import entries
 from dbt_incremental_dd.trace.commit import Commit, properties
 from dbt_incremental_dd.trace.entry_reader import read_entry

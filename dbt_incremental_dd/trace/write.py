@@ -25,7 +25,8 @@ from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.parquet.checksum import name_by_checksum
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.parquet.page_index_writer import write_pages
-from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
+from dbt_incremental_dd.storage.filesystems import make_folder
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
 

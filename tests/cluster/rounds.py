@@ -36,7 +36,7 @@ def main(folder: Path, project: str, rounds: int, size: int) -> None:
 
 def _upload(folder: Path, target: str) -> None:
     """Files that the store does not have, or has otherwise."""
-    from dbt_incremental_dd.storage.object_store import filesystem_of
+    from dbt_incremental_dd.storage.filesystems import filesystem_of
 
     store, root = filesystem_of(target, {})
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

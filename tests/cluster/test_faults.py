@@ -9,7 +9,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.trace.layout import Storage
-from tests.servers.s3 import S3
+from tests.cluster.conftest import Store
 from tests.servers.slow_proxy import FAULTS, SlowProxy, slowed
 from tests.subscribe.stored import Stored, rows_of
 
@@ -18,13 +18,13 @@ ROUNDS = 200
 
 
 @pytest.fixture
-def proxy(s3: S3) -> Iterator[SlowProxy]:
-    with slowed(s3.endpoint) as found:
+def proxy(store: Store) -> Iterator[SlowProxy]:
+    with slowed(store.endpoint) as found:
         yield found
 
 
-def test_commits_over_a_bad_line(s3: S3, proxy: SlowProxy) -> None:
-    made = Stored(f"{s3.root}/faults", {**s3.options, "AWS_ENDPOINT_URL": proxy.endpoint})
+def test_commits_over_a_bad_line(store: Store, proxy: SlowProxy) -> None:
+    made = Stored(f"{store.root}/faults", store.through(proxy.endpoint))
     made.commit({1: Counter({(0, "a"): 1})}, 2)
     rows = Counter({(0, "a"): 1})
     proxy.faults = 0.1
@@ -42,7 +42,7 @@ def test_commits_over_a_bad_line(s3: S3, proxy: SlowProxy) -> None:
         rows.update(change)
     proxy.faults = 0.0
     assert all(proxy.failed[fault] for fault in FAULTS), proxy.failed
-    found = Storage(made.place.storage.root, s3.options).collection(made.place.name).log()
+    found = Storage(made.place.storage.root, store.options).collection(made.place.name).log()
     assert found is not None
     assert len({file.path for file in found.files}) == len(found.files)
     assert rows_of(made.collection.as_of()) == +rows

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 import pytest
 
@@ -15,7 +16,7 @@ from dbt_incremental_dd.core.errors import CommitConflict
 from dbt_incremental_dd.trace import log_loader
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import KNOWN, Log
-from tests.servers.s3 import S3
+from tests.cluster.conftest import Store
 from tests.servers.slow_proxy import SlowProxy, slowed
 from tests.subscribe.stored import Stored
 
@@ -32,14 +33,14 @@ for t in range(int(sys.argv[3]), int(sys.argv[4])):
 
 
 @pytest.fixture
-def proxy(s3: S3) -> Iterator[SlowProxy]:
-    with slowed(s3.endpoint) as found:
+def proxy(store: Store) -> Iterator[SlowProxy]:
+    with slowed(store.endpoint) as found:
         yield found
 
 
 @pytest.fixture
-def stored(s3: S3, proxy: SlowProxy, request: pytest.FixtureRequest) -> Stored:
-    made = Stored(f"{s3.root}/{request.node.name}", {**s3.options, "AWS_ENDPOINT_URL": proxy.endpoint})
+def stored(store: Store, proxy: SlowProxy, request: pytest.FixtureRequest) -> Stored:
+    made = Stored(f"{store.root}/{request.node.originalname}", store.through(proxy.endpoint))
     made.commit({10: Counter({(1, "a"): 1, (2, "b"): 3})}, 11)
     return made
 
@@ -59,10 +60,10 @@ def test_others_commits_are_read_entry_by_entry(stored: Stored, proxy: SlowProxy
     another_process(stored, 20, 23)
     proxy.take()
     found = stored.place.log()
-    requests = [(method, path.rsplit("/", 1)[-1]) for method, path, _ in proxy.take()]
+    requests = [(method, unquote(path).rsplit("/", 1)[-1]) for method, path, _ in proxy.take()]
     assert {method for method, _ in requests} <= {"GET", "HEAD"}
     others = [path for _, path in requests if not path.endswith(".json")]
-    assert len(others) == 1 and "start-after" in others[0], "one list of what is new, no checkpoint"
+    assert len(others) == 1 and "checkpoint" not in others[0], "one list of what is new"
     KNOWN.forget(stored.place.trace_uri)
     assert parts(found) == parts(log_loader.load("m.kept", stored.place.trace_uri, stored.place.storage.options))
 

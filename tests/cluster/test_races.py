@@ -17,7 +17,7 @@ from dbt_incremental_dd.trace.arrow_reader import contents
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import write_arrow
-from tests.servers.s3 import S3
+from tests.cluster.conftest import Store
 
 pytestmark = pytest.mark.cluster
 
@@ -47,14 +47,14 @@ def _write(root: str, options: dict[str, str], writer: str, moment: Any, results
     results.put((writer, won, lost))
 
 
-def test_of_two_writers_one_comes_first_a_hundred_times(s3: S3) -> None:
-    root = f"{s3.root}/raced"
-    place = Storage(root, s3.options).collection("m.raced")
+def test_of_two_writers_one_comes_first_a_hundred_times(store: Store) -> None:
+    root = f"{store.root}/raced"
+    place = Storage(root, store.options).collection("m.raced")
     place.create(SCHEMA)
     processes = multiprocessing.get_context("spawn")
     moment, results = processes.Barrier(2), processes.Queue()
     writers = [
-        processes.Process(target=_write, args=(root, s3.options, name, moment, results)) for name in ("ann", "bob")
+        processes.Process(target=_write, args=(root, store.options, name, moment, results)) for name in ("ann", "bob")
     ]
     for writer in writers:
         writer.start()

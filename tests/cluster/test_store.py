@@ -24,22 +24,23 @@ from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.holds import held_by, hold, release
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.managed_frontier import declare, declared
-from tests.servers.s3 import S3
+from tests.cluster.conftest import Store
+from tests.servers.gcs import Gcs
 from tests.subscribe.stored import Stored, rows_of
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def stored(s3: S3, request: pytest.FixtureRequest) -> Stored:
-    made = Stored(f"{s3.root}/{request.node.name}", s3.options)
+def stored(store: Store, request: pytest.FixtureRequest) -> Stored:
+    made = Stored(f"{store.root}/{request.node.originalname}", store.options)
     made.commit({10: Counter({(1, "a"): 1, (2, "b"): 3})}, 11)
     made.commit({20: Counter({(2, "b"): -1, (3, None): 1})}, 31)
     return made
 
 
-def test_small_files(s3: S3) -> None:
-    storage = Storage(f"{s3.root}/small", s3.options)
+def test_small_files(store: Store) -> None:
+    storage = Storage(f"{store.root}/small", store.options)
     storage.require_writable()
     assert storage.read_small("a/b.json") is None
     for text in ("one", "another"):
@@ -49,9 +50,9 @@ def test_small_files(s3: S3) -> None:
     assert storage.read_small("a/b.json") is None
 
 
-def test_reading_following_and_asking(stored: Stored, s3: S3) -> None:
+def test_reading_following_and_asking(stored: Stored, store: Store) -> None:
     root = stored.place.storage.root
-    database = dbt_incremental_dd.open(root, storage_options=s3.options)
+    database = dbt_incremental_dd.open(root, storage_options=store.options)
     (status,) = database.status()
     assert (status.name, status.updates, status.upper) == ("m.kept", 4, 31)
     kept = database["m.kept"]
@@ -62,7 +63,7 @@ def test_reading_following_and_asking(stored: Stored, s3: S3) -> None:
     assert rows_of(next(batches).updates) == rows_of(kept.as_of())
     stored.commit({40: Counter({(4, "d"): 1})}, 41)
     assert rows_of(next(batches).updates) == Counter({(4, "d"): 1})
-    session = Session(QueryEngine(Storage(root, s3.options)))
+    session = Session(QueryEngine(Storage(root, store.options)))
     for sql, wanted in (("select count(*) from kept", 5), ("select k from m.kept where v = 'd'", 4)):
         found = [tuple(row.values()) for batch in session.select(sql).batches for row in batch.to_pylist()]
         assert found == [(wanted,)]
@@ -80,7 +81,7 @@ def test_what_readers_and_schedulers_say(stored: Stored) -> None:
     assert held_by(place, "r") is None
 
 
-def test_a_log_is_known_until_somebody_commits(stored: Stored, s3: S3) -> None:
+def test_a_log_is_known_until_somebody_commits(stored: Stored, store: Store) -> None:
     place = stored.place
     known = place.log()
     assert known is not None and place.log() is known
@@ -89,7 +90,7 @@ def test_a_log_is_known_until_somebody_commits(stored: Stored, s3: S3) -> None:
         "from dbt_incremental_dd.trace.commit import Commit; "
         "log = Storage(sys.argv[1], json.loads(sys.argv[2])).collection('m.kept').log(); log.commit(Commit(upper=99))"
     )
-    subprocess.run([sys.executable, "-c", code, place.storage.root, json.dumps(s3.options)], check=True)
+    subprocess.run([sys.executable, "-c", code, place.storage.root, json.dumps(store.options)], check=True)
     with pytest.raises(CommitConflict):
         known.commit(Commit(upper=60))
     log = place.log()
@@ -113,16 +114,18 @@ def test_many_commits_stay_cheap_to_read_and_are_vacuumed(stored: Stored) -> Non
     assert rows_of(stored.collection.as_of()) == before
 
 
-def test_a_store_that_refuses_is_named_without_its_credentials(s3: S3) -> None:
-    wrong = {**s3.options, "AWS_SECRET_ACCESS_KEY": "not-the-credential-of-it"}
+@pytest.mark.parametrize("store", ["s3", "azure_server"], indirect=True)
+def test_a_store_that_refuses_is_named_without_its_credentials(store: Store) -> None:
+    assert not isinstance(store, Gcs)
+    wrong, secret = store.refused()
     for act in (lambda storage: storage.require_writable(), lambda storage: storage.collection("m.t").log()):
         with pytest.raises((StateError, OSError)) as error:
-            act(Storage(f"{s3.root}/refused", wrong))
-        assert f"{s3.root}/refused" in str(error.value)
-        assert "not-the-credential" not in str(error.value)
+            act(Storage(f"{store.root}/refused", wrong))
+        assert f"{store.root}/refused" in str(error.value)
+        assert secret not in str(error.value)
 
 
-def test_tables_of_any_types_are_read_as_they_were_written(s3: S3, tmp_path: Path) -> None:
+def test_tables_of_any_types_are_read_as_they_were_written(store: Store, tmp_path: Path) -> None:
     from dbt_incremental_dd.trace.driver_reader import read_files
     from dbt_incremental_dd.trace.spark_reader import schema_of
     from dbt_incremental_dd.trace.write import write_arrow
@@ -132,7 +135,7 @@ def test_tables_of_any_types_are_read_as_they_were_written(s3: S3, tmp_path: Pat
 
     schema = schema_of(StructType([StructField("k", LongType()), StructField("v", StringType())]))
     found = []
-    for root, options in ((f"{s3.root}/typed", s3.options), (str(tmp_path), {})):
+    for root, options in ((f"{store.root}/typed", store.options), (str(tmp_path), {})):
         storage = Storage(root, options)
         file = write_arrow(storage, root, table, schema, ("k",))
         wanted = read_files(storage, root, (file,), schema, {"k": [3, 49_999]})
@@ -142,10 +145,10 @@ def test_tables_of_any_types_are_read_as_they_were_written(s3: S3, tmp_path: Pat
 
 
 def test_commands_and_sensors_take_the_options_of_the_environment(
-    stored: Stored, s3: S3, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    stored: Stored, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in s3.options.items():
-        monkeypatch.setenv(name, value)
+    for name, value in store.options.items():
+        monkeypatch.setenv(name.upper(), value)
     root = stored.place.storage.root
     assert main(["--state-root", root, "status", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["collection"] == "m.kept"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 CACHE = Path(__file__).parents[2] / ".jars"
 """What was fetched, for all tests of a checkout."""
@@ -32,6 +36,13 @@ def fetched(name: str, fetch: Callable[[Path], None]) -> Path:
             fetch(folder)
             (folder / "complete").touch()
     return folder
+
+
+def program(name: str, *folders: str) -> str:
+    """A program of this machine, on its path or in one of the folders. Skips the test where there is none."""
+    path = os.pathsep.join((os.environ.get("PATH", ""), *folders))
+    found = shutil.which(name, path=path)
+    return found or pytest.skip(f"{name} is not installed")
 
 
 def resolve(what: str, *arguments: str) -> None:

@@ -39,21 +39,35 @@ class S3:
     @property
     def options(self) -> dict[str, str]:
         """As in a profile's ``storage_options``."""
+        return self.through(self.endpoint)
+
+    def through(self, endpoint: str) -> dict[str, str]:
+        """The options that lead to a proxy."""
         return {
-            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ENDPOINT_URL": endpoint,
             "AWS_ACCESS_KEY_ID": self.key,
             "AWS_SECRET_ACCESS_KEY": self.secret,
             "AWS_REGION": "us-east-1",
             "AWS_ALLOW_HTTP": "true",
         }
 
+    def refused(self) -> tuple[dict[str, str], str]:
+        """Options that the server refuses, and what of them nobody may see."""
+        secret = "not-the-credential-of-it"
+        return {**self.options, "AWS_SECRET_ACCESS_KEY": secret}, secret
+
+
+def free_port() -> int:
+    """A port that nobody listens to."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
 
 @contextmanager
 def serving(folder: Path) -> Iterator[S3]:
     """The server, with its objects in the folder."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     found = S3(f"http://127.0.0.1:{port}", folder / "objects", folder / "s3proxy.log")
     (found.folder / found.bucket).mkdir(parents=True)
     settings = {
@@ -72,14 +86,15 @@ def serving(folder: Path) -> Iterator[S3]:
             [*command, "org.gaul.s3proxy.Main", "--properties", f"{folder}/s3proxy.conf"], stdout=log, stderr=log
         )
     try:
-        _wait(port, server, found.log)
+        wait_for(port, server, found.log)
         yield found
     finally:
         server.terminate()
         server.wait(30)
 
 
-def _wait(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+def wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Waits until the server listens. Fails if it has ended."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert server.poll() is None, f"the server ended:\n{log.read_text()}"

@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 Fault = Literal["503", "lost request", "lost answer", "cut"]
 FAULTS: tuple[Fault, ...] = ("503", "lost request", "lost answer", "cut")
 """Throttled; the connection ends before the server gets the request, or after it has done it; half an answer."""
+Answer = tuple[int, list[tuple[str, str]], bytes]
+"""The status, the headers, and the body."""
 _HOP = ("connection", "keep-alive", "transfer-encoding")
 
 
@@ -51,10 +53,12 @@ class SlowProxy:
 
 
 @contextmanager
-def slowed(endpoint: str, delay: float = 0.0, faults: float = 0.0) -> Iterator[SlowProxy]:
-    """A proxy before the server at ``endpoint``."""
+def slowed(
+    endpoint: str, delay: float = 0.0, faults: float = 0.0, handler: type[Handler] | None = None
+) -> Iterator[SlowProxy]:
+    """A proxy before the server at ``endpoint``. ``handler``: one that also translates."""
     target = urlsplit(endpoint).netloc
-    server = _Server(("127.0.0.1", 0), _Handler)
+    server = _Server(("127.0.0.1", 0), handler or Handler)
     server.proxy = SlowProxy(f"http://127.0.0.1:{server.server_address[1]}", delay, faults)
     server.target = target
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -75,10 +79,11 @@ class _Server(ThreadingHTTPServer):
         """A client that went away is no error."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1
     disable_nagle_algorithm = True
+    keeps_host = True
     server: _Server
     _upstream: http.client.HTTPConnection | None = None
 
@@ -111,18 +116,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(parts)
 
-    def _asked(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+    def _asked(self, body: bytes) -> Answer:
+        return self._ask(self.command, self.path, body)
+
+    def _ask(self, method: str, path: str, body: bytes) -> Answer:
+        """The server's answer to a request with this one's headers."""
         for is_last in (False, True):
             if self._upstream is None:
                 self._upstream = http.client.HTTPConnection(self.server.target, timeout=60)
                 self._upstream.connect()
                 self._upstream.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
-                self._upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+                self._upstream.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
                 for name, value in self.headers.items():
                     if name.lower() not in (*_HOP, "expect", "content-length"):
-                        self._upstream.putheader(name, value)
-                if body or self.command in ("PUT", "POST"):
+                        is_other = name.lower() == "host" and not self.keeps_host
+                        self._upstream.putheader(name, self.server.target if is_other else value)
+                if body or method in ("PUT", "POST"):
                     self._upstream.putheader("Content-Length", str(len(body)))
                 self._upstream.endheaders(body)
                 found = self._upstream.getresponse()

@@ -34,7 +34,7 @@ from dbt_incremental_dd.sources.paths import literal, poll_interval
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import in_spark, no_records
-from dbt_incremental_dd.storage.object_store import spark_uri
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import schema_of
 

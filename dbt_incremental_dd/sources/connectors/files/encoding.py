@@ -15,7 +15,7 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.options import option, without
-from dbt_incremental_dd.storage.object_store import make_folder
+from dbt_incremental_dd.storage.filesystems import make_folder
 from dbt_incremental_dd.trace.layout import Storage
 
 _BLOCK = 1 << 22

@@ -29,7 +29,7 @@ from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred
 from dbt_incremental_dd.sources.records import CORRUPT, FILE, on_driver, taken_rows
-from dbt_incremental_dd.storage.object_store import spark_uri
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.spark_reader import no_rows, quoted, struct
 

@@ -25,7 +25,8 @@ from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import FILE, in_spark, on_driver
-from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
+from dbt_incremental_dd.storage.filesystems import make_folder
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.layout import Storage
 
 _PREFIX = 4096

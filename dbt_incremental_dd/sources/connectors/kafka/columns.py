@@ -13,7 +13,8 @@ from dbt_incremental_dd.sources.connectors.kafka import avro
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, messages
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
 from dbt_incremental_dd.sources.record_schema import declared, inferred
-from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
+from dbt_incremental_dd.storage.filesystems import make_folder
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:

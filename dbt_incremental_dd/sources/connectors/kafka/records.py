@@ -21,7 +21,8 @@ from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.records import in_spark as records_in_spark
 from dbt_incremental_dd.sources.records import on_driver
-from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
+from dbt_incremental_dd.storage.filesystems import make_folder
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import no_rows, struct

@@ -27,7 +27,7 @@ from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancie
 from dbt_incremental_dd.sources.partitions import value_of
 from dbt_incremental_dd.sources.paths import literal
 from dbt_incremental_dd.sources.records import in_spark, no_records, on_driver
-from dbt_incremental_dd.storage.object_store import spark_uri
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import quoted, struct

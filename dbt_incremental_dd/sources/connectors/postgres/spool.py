@@ -17,7 +17,8 @@ from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresEr
 from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable
 from dbt_incremental_dd.sources.connectors.postgres.types import converted
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS, in_spark, on_driver
-from dbt_incremental_dd.storage.object_store import make_folder, spark_uri
+from dbt_incremental_dd.storage.filesystems import make_folder
+from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.arrow import file_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import struct
