@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,11 +64,16 @@ class World:
     """Tables and models under a state root; time is counted by steps."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, tables: dict[str, Table], thresholds: Thresholds | None = None
+        self,
+        spark: SparkSession,
+        folder: Path | Storage,
+        tables: dict[str, Table],
+        thresholds: Thresholds | None = None,
     ) -> None:
         self.spark = spark
         self.schema = f"w{next(_NUMBERS)}"
-        self.storage = Storage(str(folder), thresholds=thresholds or Thresholds())
+        stored = folder if isinstance(folder, Storage) else Storage(str(folder))
+        self.storage = replace(stored, thresholds=thresholds or Thresholds())
         self.tables = tables
         self.models: dict[str, str] = {}
         self.time = 1_000

@@ -17,15 +17,18 @@ _pending: dict[str, Future[None]] = {}
 _noting = threading.Lock()
 
 
-def later(uri: str, write: Callable[[], None]) -> None:
-    """Writes the object in the background. Nobody may read it before ``settle`` has returned."""
+def later(uri: str, write: Callable[[], None]) -> Future[None]:
+    """Writes the object in the background. Nobody may read it before ``settle`` has returned, or the result is there,
+    which raises what writing has raised."""
     future = _pool().submit(write)
     with _noting:
         _pending[uri] = future
+    return future
 
 
 def settle(folder: str) -> None:
-    """Waits for all objects below a folder, or for the object of that URI. Raises what their writing has raised."""
+    """Waits for all objects below a folder, or for the object of that URI. Raises what their writing has raised, once:
+    the next one finds nothing to wait for."""
     with _noting:
         mine = {uri: future for uri, future in _pending.items() if uri == folder or uri.startswith(f"{folder}/")}
     failed = [error for error in (future.exception() for future in mine.values()) if error is not None]

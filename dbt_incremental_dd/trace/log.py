@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
 from deltalake import DeltaTable
@@ -86,6 +86,8 @@ class Log:
         """All stored columns, ``dd_time`` and diffs included."""
         self._is_settled = False
         """Whether this process has synced its entry, or will do so with the collection's next commit."""
+        self._on_its_way: Future[None] | None = None
+        """Its entry, where this process has let it go to the store without waiting."""
         self._moved = moved
         self.frontiers = Frontiers(since=moved[SINCE] or 0, upper=moved[UPPER] or 0)
         """``since`` and ``upper`` as of this version."""
@@ -169,7 +171,8 @@ class Log:
     def await_entry(self) -> None:
         """Waits until this version is in the store. What builds on it commits after it. Raises CommitConflict or
         StateError if it did not get there."""
-        uploads.settle(entries.entries_of(self.uri))
+        if self._on_its_way is not None:
+            self._on_its_way.result()
 
     def _write_later(self, commit: Commit, actions: Sequence[Action]) -> Log:
         """The log after a commit that somebody waits for later."""
@@ -181,7 +184,7 @@ class Log:
                 raise self._conflict(made.version)
             made.remember(tag)
 
-        later(entries.entry_path(self.uri, made.version), write)
+        made._on_its_way = later(entries.entry_path(self.uri, made.version), write)
         return made
 
     def _write(self, commit: Commit, actions: Sequence[Action]) -> str | None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,11 +14,13 @@ import pytest
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.trace.layout import Storage
 from tests.cluster.conftest import Store
+from tests.servers.s3 import S3
 from tests.servers.slow_proxy import FAULTS, SlowProxy, slowed
 from tests.subscribe.stored import Stored, rows_of
 
 pytestmark = pytest.mark.cluster
 ROUNDS = 200
+RUNS = int(os.environ.get("DD_FAULTY_RUNS", "200"))
 
 
 @pytest.fixture
@@ -46,3 +52,13 @@ def test_commits_over_a_bad_line(store: Store, proxy: SlowProxy) -> None:
     assert found is not None
     assert len({file.path for file in found.files}) == len(found.files)
     assert rows_of(made.collection.as_of()) == +rows
+
+
+def test_runs_over_a_bad_line(s3: S3) -> None:
+    """Spark's answer of each model's SQL is compared every 20 runs, of which some have failed."""
+    options = {name: value for name, value in s3.options.items() if name != "AWS_ENDPOINT_URL"}
+    command = [sys.executable, "-m", "tests.cluster.faulty_runs", f"{s3.root}/runs", json.dumps(options)]
+    done = subprocess.run([*command, s3.endpoint, str(RUNS)], capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert all(told["faults"][fault] for fault in FAULTS), told
