@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,8 @@ def main() -> int:
         spark = open_session(str(folder / "state"), settings)
         spark.sql("CREATE DATABASE IF NOT EXISTS tpch")
         sides = {
-            "disk": _Side(spark, Storage(str(folder / "state")), folder, options.only),
-            "S3": _Side(spark, Storage(f"{s3.root}/state", remote), folder, options.only),
+            "disk": _Side(spark, Storage(str(folder / "state")), folder, options.only, options.threads),
+            "S3": _Side(spark, Storage(f"{s3.root}/state", remote), folder, options.only, options.threads),
         }
         results = _measured(sides, feed, proxy, options)
         wrong = [name for side in sides.values() for name in side.wrong()] if options.verify else []
@@ -67,6 +68,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--orders", type=int, default=150, help="changed in a round (default: 150)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each kind (default: 3)")
     parser.add_argument("--delay", type=float, nargs="+", default=[0, 30], help="ms for each request (default: 0 30)")
+    parser.add_argument("--threads", type=int, default=1, help="models at a time (default: 1)")
     parser.add_argument("--only", nargs="*", help="queries, such as q03")
     parser.add_argument("--verify", action="store_true", help="compare each model with Spark's batch answer at the end")
     add_options(parser, "object_storage")
@@ -76,8 +78,11 @@ def _arguments() -> argparse.Namespace:
 class _Side:
     """The models over one state root."""
 
-    def __init__(self, spark: SparkSession, storage: Storage, folder: Path, only: list[str] | None) -> None:
+    def __init__(
+        self, spark: SparkSession, storage: Storage, folder: Path, only: list[str] | None, threads: int
+    ) -> None:
         self._spark = spark
+        self._threads = threads
         self._storage = storage
         self._sources = sources(folder)
         self._models = rounds.requests("tpch", QUERIES, self._sources, only)
@@ -88,8 +93,8 @@ class _Side:
         run = Run(LazySession.of(self._spark), self._storage, "bench", None, lambda line: None)
         for spec in self._sources.values():
             run.source(spec)
-        for model in self._models:
-            run.model(model)
+        with ThreadPoolExecutor(self._threads) as pool:  # as many as dbt's `threads`
+            list(pool.map(run.model, self._models))
         run.finish()
         return time.monotonic() - started
 
@@ -104,7 +109,10 @@ def _measured(
 ) -> dict[str, Any]:
     for name, side in sides.items():
         print(f"first load, {name}: {side.run():.1f} s, {len(proxy.take())} requests", flush=True)
-    results: dict[str, Any] = {"scale": options.scale, "orders": options.orders, "runs": []}
+    results: dict[str, Any] = {
+        **{name: getattr(options, name) for name in ("scale", "orders", "threads")},
+        "runs": [],
+    }
     for kind in KINDS:
         _change(feed, kind, options.orders)
         for side in sides.values():  # what only the first run of its kind does is not counted
