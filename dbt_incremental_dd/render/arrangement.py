@@ -164,7 +164,7 @@ class Arrangement:
             return step()
         except (OSError, pa.ArrowException, StateError) as error:
             if not self._is_damaged():
-                raise
+                return step()  # another model has removed it meanwhile, or made it anew
             self.report(f"{self.place.name} is damaged, and made anew when it is needed: {error}")
             with writing(self.place, self.report):
                 self.place.remove()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from dbt_incremental_dd.core.manifest import ModelManifest, UsedArrangement
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.render import arranged
+from dbt_incremental_dd.render import arranged, arrangement
 from dbt_incremental_dd.render.arranged import is_sorted_by
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.explain import explain_model
@@ -197,6 +198,30 @@ def test_a_damaged_one_is_made_anew(spark: SparkSession, tmp_path: Path) -> None
             world.insert("c", [(10 * step + customer, "b")])
             world.step_exactly(step)
         assert total_rows(log_of(arrangement_of(world)).files) == 2_000
+
+
+@pytest.mark.parametrize("is_made", [False, True])
+def test_one_that_another_model_removes_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_made: bool
+) -> None:
+    world = arranged_world(spark, tmp_path)
+    place, read = arrangement_of(world), arrangement.read_files
+    copy = tmp_path / "copy"
+    shutil.copytree(place.uri, copy)
+
+    def removed(*given: Any) -> Any:
+        monkeypatch.setattr(arrangement, "read_files", read)
+        place.remove()
+        try:
+            return read(*given)
+        finally:
+            if is_made:
+                shutil.copytree(copy, place.uri)
+
+    monkeypatch.setattr(arrangement, "read_files", removed)
+    world.insert("c", [(3, "b")])
+    world.step_exactly(0)
+    assert arrangement.read_files is read
 
 
 def test_one_that_is_damaged_is_given_up_where_it_is_only_kept_up(spark: SparkSession, tmp_path: Path) -> None:
