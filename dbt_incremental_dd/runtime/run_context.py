@@ -88,9 +88,11 @@ class RunContext:
             return self._holds
 
     def finish(self) -> None:
-        """Waits for what is still on its way to the state root. Raises DifferentialError or OSError if it does not get
-        there."""
-        uploads.settle(self.storage.root)
+        """Waits for what is still on its way to the state root. Raises DifferentialError if it does not get there."""
+        try:
+            uploads.settle(self.storage.root)
+        except OSError as error:
+            raise self.storage.not_writable(error) from error
 
     def note(self, t: Time) -> None:
         """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""

@@ -47,16 +47,14 @@ class StateRoot:
 
     def names_in(self, uri: str) -> tuple[str, ...]:
         """The names of the files and folders in a folder; none if there is no such folder."""
-        found = self.ahead.folders.get(uri)
-        if found is not None:
-            return found
         asked = self.asked
         if asked is not None:
             asked.folder(uri)
-        return self.list_names(uri)
+        found = self.ahead.folders.get(uri)
+        return self.list_names(uri) if found is None else found
 
     def list_names(self, uri: str) -> tuple[str, ...]:
-        """The same, as the store has them now."""
+        """The same names, listed now."""
         filesystem, path = self.filesystem(uri)
         return tuple(one.base_name for one in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)))
 
@@ -110,13 +108,13 @@ class StateRoot:
     def read_small(self, path: str) -> str | None:
         """The text of a small file under the root; None if it does not exist."""
         uri = f"{self.root}/{path}"
+        asked = self.asked
+        if asked is not None:
+            asked.file(uri)
         if uri in self.ahead.files:
             found = self.ahead.files.pop(uri)
             return None if found is None else found.decode()
         uploads.settle(uri)
-        asked = self.asked
-        if asked is not None:
-            asked.file(uri)
         try:
             return self.read_bytes(uri).decode()
         except FileNotFoundError:
