@@ -120,21 +120,25 @@ def _measured(
         for delay in options.delay:
             seconds: dict[str, list[float]] = {name: [] for name in sides}
             requests: list[Counter[str]] = []
+            read: list[int] = []
             for _ in range(options.repeats):
                 _change(feed, kind, options.orders)
                 for name, side in sides.items():
-                    proxy.take()
+                    proxy.take(), proxy.take_bytes()
                     proxy.delay = delay / 1000 if name == "S3" else 0.0
                     seconds[name].append(side.run())
                     proxy.delay = 0.0
                     requests += [_counted(proxy)] if name == "S3" else []
+                    read += [proxy.take_bytes()] if name == "S3" else []
             told = {name: statistics.median(found) for name, found in seconds.items()}
             total = sum(requests, Counter[str]())
             each = {what: count / options.repeats for what, count in total.most_common()}
             results["runs"].append({"changed": kind, "delay": delay, "seconds": told, "requests": each})
+            results["runs"][-1]["bytes"] = statistics.mean(read)
             print(
                 f"{kind} changed, {delay:g} ms a request: disk {told['disk']:.2f} s, S3 {told['S3']:.2f} s, "
-                f"{told['S3'] / told['disk']:.2f} x; {sum(each.values()):.0f} requests",
+                f"{told['S3'] / told['disk']:.2f} x; {sum(each.values()):.0f} requests, "
+                f"{statistics.mean(read) / 1e6:.1f} MB read",
                 flush=True,
             )
             for what, count in each.items():

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex
 from dbt_incremental_dd.parquet.thrift import I64, STRUCT, Encoded, Fields, Items, Number, encode, with_longs
+from dbt_incremental_dd.storage.part_copy import PartCopy, Range, fetch_ranges
 
 Longs = npt.NDArray[np.int64]
 _MAGIC = b"PAR1"
@@ -35,6 +36,8 @@ class Pages:
     source: memoryview
     index: PageIndex
     pages: Longs
+    part: PartCopy | None = None
+    """Where the rest of the source may be fetched from, if it is a part of an object."""
 
     @cached_property
     def rows(self) -> Longs:
@@ -50,16 +53,25 @@ class Pages:
     def with_dictionaries(self) -> Pages:
         """The same pages, and before those of each row group their dictionary."""
         starts, firsts = self.groups
-        return Pages(self.path, self.source, self.index, np.insert(self.pages, firsts, starts))
+        return replace(self, pages=np.insert(self.pages, firsts, starts))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pages:
         """Some of them."""
-        return Pages(self.path, self.source, self.index, self.pages[chosen])
+        return replace(self, pages=self.pages[chosen])
 
     def has_dictionary(self, number: int) -> bool:
         """Whether a leaf column has a dictionary in any of their row groups."""
         starts, _ = self.groups
         return bool(self.index.has_dictionary(number)[starts].any())
+
+    def ranges(self, columns: Iterable[FileColumn]) -> Iterator[Range]:
+        """Where the columns' pages and their dictionaries are, if they have checksums."""
+        pages = self.with_dictionaries.pages
+        for number in (number for column in columns for number in column.numbers):
+            places, checksums = self.index.places(number), self.index.checksums(number)
+            if checksums is not None:
+                known = places[pages].tolist(), places[pages + 1].tolist(), checksums[pages].tolist()
+                yield from zip(*known, strict=True)
 
     def copies(self, number: int) -> tuple[list[memoryview], Longs]:
         """A leaf column's pages, and how many bytes each has. Raises OSError for one that is not as it was written."""
@@ -77,8 +89,10 @@ def decoded(parts: Sequence[Pages], columns: Sequence[FileColumn]) -> tuple[pa.T
     """The columns of all rows of the pages, in this order; and the bytes that were read. The files describe these
     columns alike.
 
-    Raises OSError, naming the file, for a page that is not as it was written.
+    What is not on this disk is fetched first. Raises OSError, naming the file, for a page that is not as it was
+    written.
     """
+    fetch_ranges((part.part, part.ranges(columns)) for part in parts if part.part is not None)
     plain: list[FileColumn] = []
     others: list[FileColumn] = []
     for column in columns:

@@ -147,6 +147,11 @@ class PageIndex:
         places = self.places(number)
         return places[1:] > places[:-1]
 
+    @property
+    def has_checksums(self) -> bool:
+        """Whether the pages' checksums were stored."""
+        return any(name.startswith("crc:") for name in self._batch.schema.names)
+
     def checksums(self, number: int) -> npt.NDArray[np.uint32] | None:
         """The checksums of a leaf column's pages, headers included; None if they were not stored."""
         if number not in self._checksums:

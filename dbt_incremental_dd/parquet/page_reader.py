@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from functools import reduce as fold
 from typing import Any
 
@@ -20,6 +21,8 @@ from pyarrow import fs as pafs
 from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.page_file import Longs, Pages, decoded, require_intact
 from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex, Values, comparable, open_pages
+from dbt_incremental_dd.storage import downloads
+from dbt_incremental_dd.storage.part_copy import Gap, PartCopy, cost
 
 _LOG = logging.getLogger(__name__)
 """Logs what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
@@ -36,20 +39,26 @@ _DUCKDB_US, _IMPORT_US, _SCANNED_US = 3_000.0, 100_000.0, 1.5
 """For DuckDB's query, for importing it, and for each page of the files, since it reads the keys' columns whole."""
 _VERIFIED_US = 3.0
 """For each column's page that is verified before DuckDB reads the files."""
+_FETCHED_US = 0.01
+"""For each byte that is fetched from object storage."""
 
 
 def probe_pages(
-    filesystem: pafs.FileSystem, paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
+    filesystem: pafs.FileSystem,
+    paths: Sequence[str],
+    columns: pa.Schema,
+    keys: Mapping[str, Sequence[Any]],
+    parts: Mapping[str, PartCopy] | None = None,
 ) -> tuple[list[pa.Table], list[str]]:
     """The matching rows of the files that have an index, and the paths of the others. A row matches if each key column
-    has one of its values.
+    has one of its values. ``parts``: of those files that are not on this disk, of which pages may be fetched.
 
     Raises OSError for a page that is not as it was written.
     """
     if not isinstance(filesystem, pafs.LocalFileSystem) or not keys:
         return [], list(paths)
     try:
-        return _probe(paths, columns, keys)
+        return _probe(paths, columns, keys, parts or {})
     except (pa.ArrowException, OSError, ValueError, LookupError) as error:
         if "checksum" in str(error).lower():
             raise
@@ -58,19 +67,20 @@ def probe_pages(
 
 
 def _probe(
-    paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
+    paths: Sequence[str], columns: pa.Schema, keys: Mapping[str, Sequence[Any]], parts: Mapping[str, PartCopy]
 ) -> tuple[list[pa.Table], list[str]]:
     others: list[str] = []
     alike: dict[tuple[str, ...], list[_Candidates]] = {}
     key_values = {name: pa.array(values, columns.field(name).type) for name, values in keys.items()}
     sought = {name: _sought(values) for name, values in key_values.items()}
-    found = {path: _candidate_pages(path, columns.names, sought) for path in paths}
+    found = {path: _candidate_pages(path, columns.names, sought, parts.get(path)) for path in paths}
     picked = [one for one in found.values() if one is not None and len(one.pages)]
     if _is_slower(picked):
         if _are_verified(picked):
-            for candidates in picked:
+            for candidates in (one for one in picked if one.part is None):
                 require_intact([candidates.mapped()], candidates.fields)
-        return [], list(paths)
+        return [], [path for path, one in found.items() if one is None or len(one.pages)]
+    downloads.all_of(one.part.read_whole for one in picked if one.part is not None and one.is_cheaper_whole)
     for path, one in found.items():
         if one is None:
             others.append(path)
@@ -82,7 +92,7 @@ def _probe(
 def _is_slower(candidates: Sequence[_Candidates]) -> bool:
     """Whether DuckDB is quicker, which reads whole chunks in several threads, but each of them once."""
     pages = sum(one.cost for one in candidates)
-    scan = _DUCKDB_US + _SCANNED_US * sum(one.total for one in candidates)
+    scan = _DUCKDB_US + sum(_SCANNED_US * one.total + one.fetching_whole for one in candidates)
     if _are_verified(candidates):
         scan += _VERIFIED_US * sum(one.columns_pages for one in candidates)
     return pages > scan + (0.0 if is_imported() else _IMPORT_US)
@@ -145,6 +155,7 @@ class _Candidates:
     index: PageIndex
     fields: tuple[FileColumn, ...]
     pages: Longs
+    part: PartCopy | None
 
     @property
     def total(self) -> int:
@@ -156,7 +167,23 @@ class _Candidates:
         """Of reading them (us)."""
         groups, _ = self.index.groups(self.pages)
         dictionaries = sum(int(np.count_nonzero(self.index.has_dictionary(n)[groups])) for n in self._numbers)
-        return _PAGE_US * self.columns_pages + _DICTIONARY_US * dictionaries
+        read = _PAGE_US * self.columns_pages + _DICTIONARY_US * dictionaries
+        return read + (self.fetching_whole if self.is_cheaper_whole else _FETCHED_US * cost(self._gaps))
+
+    @property
+    def is_cheaper_whole(self) -> bool:
+        """Whether the file takes no longer to fetch than its pages that are not there."""
+        return self.part is not None and self.part.is_cheaper_whole(self._gaps)
+
+    @property
+    def fetching_whole(self) -> float:
+        """What that takes (us)."""
+        return 0.0 if self.part is None else _FETCHED_US * cost([(0, self.part.size)])
+
+    @cached_property
+    def _gaps(self) -> Sequence[Gap]:
+        """What would have to be fetched."""
+        return () if self.part is None else self.part.gaps(self._of(self.part.view).ranges(self.fields))
 
     @property
     def columns_pages(self) -> int:
@@ -169,12 +196,18 @@ class _Candidates:
 
     def mapped(self) -> Pages:
         """With the file's bytes."""
+        if self.part is not None and not self.is_cheaper_whole:
+            return self._of(self.part.view)
         with open(self.path, "rb") as file:
-            source = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return Pages(self.path, source, self.index, self.pages)
+            return replace(self._of(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))), part=None)
+
+    def _of(self, source: memoryview) -> Pages:
+        return Pages(self.path, source, self.index, self.pages, self.part)
 
 
-def _candidate_pages(path: str, names: Sequence[str], sought: Mapping[str, Values | None]) -> _Candidates | None:
+def _candidate_pages(
+    path: str, names: Sequence[str], sought: Mapping[str, Values | None], part: PartCopy | None
+) -> _Candidates | None:
     """The pages to read; None if the file has no index, lacks a column, or would have to be read for the most part."""
     index = open_pages(path)
     name = None if index is None else next((name for name in sought if index.is_sorted_by(name)), None)
@@ -184,7 +217,10 @@ def _candidate_pages(path: str, names: Sequence[str], sought: Mapping[str, Value
     pages = _with_any(index, name, sought[name])
     if pages is None or None in fields:
         return None
-    found = _Candidates(path, index, tuple(field for field in fields if field), pages)
+    part = None if part is None or part.is_whole else part
+    if part is not None and not index.has_checksums:  # nobody knows which pages are there
+        return None
+    found = _Candidates(path, index, tuple(field for field in fields if field), pages, part)
     return None if len(pages) > _LARGEST_SHARE * found.total else found
 
 

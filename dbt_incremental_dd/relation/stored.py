@@ -17,8 +17,8 @@ from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.arrow import among, arrow_type, file_type, is_readable
-from dbt_incremental_dd.trace.data_folder import data_folder
-from dbt_incremental_dd.trace.driver_reader import find_rows, read_files
+from dbt_incremental_dd.trace.data_folder import page_folder
+from dbt_incremental_dd.trace.driver_reader import find_rows, read_files, searched_rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -41,7 +41,7 @@ def read(
     out. Raises OSError for a file that is not what was written.
     """
     count = total_rows(files)
-    if count <= most and is_readable(schema):
+    if is_readable(schema) and (count <= most or _are_few(workspace, uri, files, schema, most, values or {})):
         return Relation.of(workspace, read_files(workspace.storage, uri, files, schema, values), schema)
     frame = updates(workspace.spark, uri, files, schema)
     for name, wanted in (values or {}).items():
@@ -53,6 +53,18 @@ def read(
         else:
             frame = frame.where(column.between(wanted[0], wanted[-1]))
     return Relation(workspace, frame, count)
+
+
+def _are_few(
+    workspace: Workspace,
+    uri: str,
+    files: Sequence[DataFile],
+    schema: Schema,
+    most: int,
+    values: Mapping[str, Sequence[Any]],
+) -> bool:
+    """Whether no more rows than ``most``, which is not 0, are looked through for the values."""
+    return bool(most and values) and searched_rows(workspace.storage, uri, files, schema, values) <= most
 
 
 def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Relation:
@@ -107,7 +119,7 @@ def is_in_few_pages(
 ) -> bool:
     """Whether the rows of each value are side by side in the large ones of the files, as far as their pages tell."""
     large = [file for file in matching(files, {column: values}) if file.rows > ROWS_PER_GROUP]
-    filesystem, root = data_folder(workspace.storage, log.uri, large)
+    filesystem, root, _ = page_folder(workspace.storage, log.uri, large)
     sought = pa.array(values, arrow_type(schema.select((column,)).columns[0].type))
     pages = pages_to_read(filesystem, [f"{root}/{file.path}" for file in large], column, sought)
     return pages is not None and pages <= len(large) + _PAGES_PER_KEY * len(values)

@@ -2,8 +2,10 @@
 
 A data file never changes, and its name is never used again: a copy is right for ever. What the driver writes it copies
 first; what others have written it fetches once. So files are read as those of a local disk are: by pages, by DuckDB.
+Where a few pages are enough, only they are fetched.
 
     <folder>/<hash of the root>/collections/<name>/trace/data/<file>
+    <folder>/<hash of the root>/collections/<name>/trace/data/<file>.part   the pages of it that were fetched
 
 All processes of the machine share the folder. It is safe to delete. Copies that were not used for long go first, where
 all of them are larger than they may be.
@@ -18,20 +20,22 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache, partial
 
+from dbt_incremental_dd.storage import downloads
 from dbt_incremental_dd.storage.objects import Objects, objects_of
+from dbt_incremental_dd.storage.part_copy import SUFFIX as PART
+from dbt_incremental_dd.storage.part_copy import PartCopy
 from dbt_incremental_dd.storage.uploads import later
 
 _LOG = logging.getLogger(__name__)
-_AT_ONCE = 16
-"""Objects that are fetched concurrently."""
 _IN_USE = 600.0
 """Seconds after its last use during which a copy stays: another process may be reading it."""
-_PART = 16
+_BLOCK = 512
+"""Bytes, whatever the file system's are."""
+_SHARE = 16
 """What is new is looked at again once it is such a part of the limit."""
 
 
@@ -54,6 +58,8 @@ class Mirror:
     folder: str = field(default_factory=default_folder)
     _used: dict[str, float] = field(default_factory=dict)
     """When the use of a copy was last noted on the disk."""
+    _absent: set[str] = field(default_factory=set)
+    """Copies of small objects that were not there."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _new_bytes: int = -1
     """Since the last look at all copies; -1 before the first one."""
@@ -70,8 +76,39 @@ class Mirror:
         missing = [(path, size) for path, size in files if not self._use(f"{folder}/{path}", size)]
         if missing:
             self._make_room(sum(size for _, size in missing))
-            list(_pool().map(lambda file: self._fetch(uri, folder, *file), missing))
+            downloads.all_of(partial(self._fetch, uri, folder, *file) for file in missing)
         return [path for path, _ in missing]
+
+    def parts(self, uri: str, files: Mapping[str, int], beside: str) -> dict[str, PartCopy]:
+        """Those of the files below ``uri`` (their paths there, and bytes) of which parts may be fetched: they have no
+        copy, but an object beside them, whose name ends so. That is copied. Raises OSError."""
+        folder = self.folder_of(uri)
+        absent = [path for path, size in files.items() if not self._use(f"{folder}/{path}", size)]
+        downloads.all_of(partial(self._fetch_small, uri, f"{path}{beside}") for path in absent)
+        there = [path for path in absent if os.path.exists(f"{folder}/{path}{beside}")]
+        return {path: self._part(uri, folder, path, files[path]) for path in there}
+
+    def _part(self, uri: str, folder: str, path: str, size: int) -> PartCopy:
+        name = f"{self.prefix}{uri.removeprefix(self.root)}/{path}"
+        read_whole = partial(self._fetch, uri, folder, path, size)
+        return PartCopy(f"{folder}/{path}", size, partial(self._read_range, name), read_whole)
+
+    def _read_range(self, name: str, start: int, end: int) -> bytes:
+        self._make_room(end - start)
+        return self.objects.read_range(name, start, end)
+
+    def _fetch_small(self, uri: str, path: str) -> None:
+        """Makes a copy of an object that has none, if it is there."""
+        copy = f"{self.folder_of(uri)}/{path}"
+        if copy in self._absent or os.path.exists(copy):
+            return
+        try:
+            data = self.objects.read(f"{self.prefix}{uri.removeprefix(self.root)}/{path}")
+        except FileNotFoundError:
+            self._absent.add(copy)
+            return
+        self._make_room(len(data))
+        self._store(copy, data)
 
     def _use(self, copy: str, size: int) -> bool:
         """Notes that a copy is used; False if there is none."""
@@ -92,6 +129,11 @@ class Mirror:
         if len(data) != size:
             raise OSError(f"file {uri}/{path} has {len(data)} of its {size} bytes")
         copy = f"{folder}/{path}"
+        self._store(copy, data)
+        with contextlib.suppress(OSError):
+            os.unlink(f"{copy}{PART}")
+
+    def _store(self, copy: str, data: bytes) -> None:
         self._make(os.path.dirname(copy))
         part = f"{copy}.{secrets.token_hex(8)}"
         with open(part, "wb") as file:
@@ -128,7 +170,7 @@ class Mirror:
         with self._lock:
             is_first = self._new_bytes < 0
             self._new_bytes = max(self._new_bytes, 0) + size
-            if not is_first and self._new_bytes * _PART < self.most_bytes:
+            if not is_first and self._new_bytes * _SHARE < self.most_bytes:
                 return
             self._new_bytes = 0
         copies = sorted(_copies(self.folder))
@@ -144,7 +186,8 @@ class Mirror:
 
 
 def _copies(folder: str) -> list[tuple[float, int, list[str]]]:
-    """When each data file was last used, its bytes and path, with what was made of it: the index of its pages."""
+    """When each data file was last used, its bytes and paths, with what was made of it: the index of its pages,
+    or the part of it that was fetched."""
     found: dict[str, tuple[float, int, list[str]]] = {}
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -152,8 +195,13 @@ def _copies(folder: str) -> list[tuple[float, int, list[str]]]:
                 path = f"{parent}/{name}"
                 stat, stem = os.stat(path), path.partition(".parquet")[0]
                 used, size, paths = found.get(stem, (0.0, 0, []))
-                found[stem] = max(used, stat.st_mtime), size + stat.st_size, [*paths, path]
+                found[stem] = max(used, stat.st_mtime), size + _bytes(stat), [*paths, path]
     return list(found.values())
+
+
+def _bytes(stat: os.stat_result) -> int:
+    """What a file takes: of a sparse one, what was written."""
+    return min(stat.st_size, getattr(stat, "st_blocks", stat.st_size) * _BLOCK)
 
 
 @lru_cache(maxsize=16)
@@ -167,12 +215,3 @@ def mirror_of(root: str, options: tuple[tuple[str, str], ...], most_bytes: int) 
         _LOG.warning("nothing of %s is copied to this machine: %s; set DBT_DD_CACHE to another folder", root, error)
         return None
     return made
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_AT_ONCE)
-
-
-if hasattr(os, "register_at_fork"):  # on Windows there is no fork
-    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,4 +1,4 @@
-"""Objects of a store, each read or written whole by one request: S3, GCS and Azure by ``obstore``, with the names of
+"""Objects of a store, read or written by one request each: S3, GCS and Azure by ``obstore``, with the names of
 options that delta-rs has, which uses the same library.
 """
 
@@ -38,6 +38,13 @@ class Objects:
     def read(self, path: str) -> bytes:
         """The object's bytes."""
         return self.read_tagged(path)[0]
+
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """The object's bytes from ``start`` to before ``end``."""
+        import obstore
+
+        with self._told(path):
+            return obstore.get_range(self.store, path, start=start, end=end).to_bytes()
 
     def write(self, path: str, data: bytes) -> None:
         """Replaces the object."""

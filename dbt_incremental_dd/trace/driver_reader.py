@@ -14,14 +14,15 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.checksum import require_intact
-from dbt_incremental_dd.parquet.page_reader import probe_pages
+from dbt_incremental_dd.parquet.page_reader import pages_to_read, probe_pages
 from dbt_incremental_dd.parquet.probe import probe
-from dbt_incremental_dd.trace.arrow import among, file_type, parquet_dataset
-from dbt_incremental_dd.trace.data_folder import data_folder
+from dbt_incremental_dd.trace.arrow import among, arrow_type, file_type, parquet_dataset
+from dbt_incremental_dd.trace.data_folder import data_folder, page_folder
 from dbt_incremental_dd.trace.file_cache import FileCache
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
+from dbt_incremental_dd.trace.write import ROWS_PER_GROUP, ROWS_PER_PAGE
 
 _LOG = logging.getLogger(__name__)
 """Logs each read at DEBUG, with the files' ``paths``, the ``columns`` and the ``wanted`` keys."""
@@ -49,15 +50,24 @@ def read_files(
     ``keys`` filters by values of these columns; row groups without any are not read. Raises OSError for a file that is
     not as it was written, as far as ``require_intact`` checks.
     """
-    filesystem, root = data_folder(storage, uri, files)
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
-    by_path = {f"{root}/{file.path}": file for file in files}
-    tables, others = probe_pages(filesystem, list(by_path), columns, keys or {})
-    small, large = _by_size({path: by_path[path] for path in others})
+    tables, others = _by_pages(storage, uri, files, columns, keys) if keys else ([], files)
+    filesystem, root = data_folder(storage, uri, others)
+    small, large = _by_size({f"{root}/{file.path}": file for file in others})
     tables += [
         _read(filesystem, paths, columns, keys or {}, is_little=paths is small) for paths in (small, large) if paths
     ]
     return pa.concat_tables(tables) if tables else columns.empty_table()
+
+
+def _by_pages(
+    storage: Storage, uri: str, files: Sequence[DataFile], columns: pa.Schema, keys: Mapping[str, Sequence[Any]]
+) -> tuple[list[pa.Table], Sequence[DataFile]]:
+    """The rows of the keys in those files of which few pages are read, and the other files."""
+    filesystem, root, parts = page_folder(storage, uri, files)
+    by_path = {f"{root}/{file.path}": file for file in files}
+    tables, others = probe_pages(filesystem, list(by_path), columns, keys, parts)
+    return tables, [by_path[path] for path in others]
 
 
 def _by_size(files: Mapping[str, DataFile]) -> tuple[list[str], list[str]]:
@@ -110,10 +120,30 @@ def find_rows(
     Files whose bounds exclude the keys are left out.
     """
     most, files = storage.thresholds, matching(files, keys)
-    if total_rows(files) > most.probed_rows or sum(file.bytes for file in files) > most.probed_bytes:
+    if searched_rows(storage, uri, files, schema, keys) > most.probed_rows:
         return None
     table = read_files(storage, uri, files, schema, keys)
     return table if table.num_rows <= most.found_rows else None
+
+
+def searched_rows(
+    storage: Storage, uri: str, files: Sequence[DataFile], schema: Schema, keys: Mapping[str, Sequence[Any]]
+) -> int:
+    """How many of the files' rows ``read_files`` looks through: all, unless they are many, and pages tell where the
+    keys are."""
+    most, rows, size = storage.thresholds, total_rows(files), sum(file.bytes for file in files)
+    if rows <= most.probed_rows and size <= most.probed_bytes:
+        return rows
+    large = [file for file in files if file.rows > ROWS_PER_GROUP]
+    filesystem, root, _ = page_folder(storage, uri, large)
+    for column in filter(None, map(schema.find, keys)):
+        sought = pa.array(keys[column.name], arrow_type(column.type))
+        pages = pages_to_read(filesystem, [f"{root}/{file.path}" for file in large], column.name, sought)
+        if pages is not None:
+            skipped = total_rows(large) - pages * ROWS_PER_PAGE
+            skipped_bytes = sum(file.bytes for file in large) * skipped / total_rows(large)
+            return rows - skipped if size - skipped_bytes <= most.probed_bytes else max(rows, most.probed_rows + 1)
+    return max(rows, most.probed_rows + 1)
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:

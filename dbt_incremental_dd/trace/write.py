@@ -74,7 +74,9 @@ def write_arrow(
         with suppress(OSError):  # this disk is full: the store is not
             local, folder = pafs.LocalFileSystem(), mirror.new_folder(uri)
             written = _written(local, folder, table, schema, bounded, retracts_all=retracts_all)
-            mirror.written(uri, written.path)
+            for path in (written.path, f"{written.path}{SUFFIX}"):
+                if os.path.exists(f"{folder}/{path}"):
+                    mirror.written(uri, path)
             return written
     return _written(*storage.filesystem(uri), table, schema, bounded, retracts_all=retracts_all)
 

@@ -15,15 +15,21 @@ import dbt_incremental_dd
 from airflow_differential.collections import upper
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
+from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
+from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.storage import uploads
+from dbt_incremental_dd.storage.mirror import mirror_of
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.compact import merge_recent
 from dbt_incremental_dd.trace.damage import damage
+from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.holds import held_by, hold, release
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.managed_frontier import declare, declared
+from dbt_incremental_dd.trace.write import write_arrow
 from tests.cluster.conftest import Store
 from tests.servers.gcs import Gcs
 from tests.subscribe.stored import Stored, rows_of
@@ -67,6 +73,27 @@ def test_reading_following_and_asking(stored: Stored, store: Store) -> None:
     for sql, wanted in (("select count(*) from kept", 5), ("select k from m.kept where v = 'd'", 4)):
         found = [tuple(row.values()) for batch in session.select(sql).batches for row in batch.to_pylist()]
         assert found == [(wanted,)]
+
+
+def test_another_machine_fetches_the_pages_of_its_keys(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Storage(f"{store.root}/pages", store.options)
+    schema = Schema((Column("k", LONG), Column("v", STRING), TIME_COLUMN, DIFF_COLUMN))
+    made = pa.table({"k": range(400_000), "v": [f"value {n}" for n in range(400_000)]})
+    made = made.append_column("dd_time", pa.array([1] * 400_000)).append_column("dd_diff", pa.array([1] * 400_000))
+    uri = storage.collection("m.x").trace_uri
+    file = write_arrow(storage, uri, made, schema, ("k",))
+    uploads.settle(uri)
+    monkeypatch.setenv("DBT_DD_CACHE", str(tmp_path))
+    mirror_of.cache_clear()
+    try:
+        found = read_files(storage, uri, [file], schema, {"k": [7, 300_007]})
+    finally:
+        mirror_of.cache_clear()
+    assert found.column("v").to_pylist() == ["value 7", "value 300007"]
+    (part,) = tmp_path.rglob("*.parquet.part")
+    assert not list(tmp_path.rglob("*.parquet")) and part.stat().st_blocks * 512 < file.bytes / 2
 
 
 def test_what_readers_and_schedulers_say(stored: Stored) -> None:

@@ -36,7 +36,14 @@ class SlowProxy:
     chance: random.Random = field(default_factory=lambda: random.Random(1))
     seen: list[tuple[str, str, str]] = field(default_factory=list)
     """Each request's method and path, and the program that made it."""
+    sizes: list[int] = field(default_factory=list)
+    """The bytes of each answer."""
     failed: Counter[Fault] = field(default_factory=Counter)
+
+    def take_bytes(self) -> int:
+        """Those of the answers since the last call."""
+        taken, self.sizes = self.sizes, []
+        return sum(taken)
 
     def take(self) -> list[tuple[str, str, str]]:
         """The requests since the last call."""
@@ -151,6 +158,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", lengths[0] if lengths and self.command == "HEAD" else str(len(data)))
         self.end_headers()
+        self.server.proxy.sizes.append(len(data))
         self.wfile.write(data[: len(data) // 2] if is_cut else data)
         self.wfile.flush()
         if is_cut:

@@ -18,6 +18,7 @@ from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core import types
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.types import DATE, LONG, STRING, TIMESTAMP, Array, Field, Struct
 from dbt_incremental_dd.parquet import page_reader
 from dbt_incremental_dd.parquet.page_index import SUFFIX, open_pages
@@ -25,6 +26,7 @@ from dbt_incremental_dd.parquet.page_reader import probe_pages
 from dbt_incremental_dd.parquet.thrift import Items, decode, encode
 from dbt_incremental_dd.trace import write
 from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.driver_reader import find_rows, searched_rows
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -186,3 +188,17 @@ def test_footers_are_read_and_written_alike(small: None, tmp_path: Path) -> None
 def test_an_index_is_opened_once(small: None, tmp_path: Path) -> None:
     path = written(tmp_path, table_of(list(range(100))))
     assert open_pages(path) is open_pages(path) is not None
+
+
+def test_many_rows_are_searched_for_few_keys(tmp_path: Path) -> None:
+    """What counts are the pages that are read, not the rows of their files."""
+    storage = Storage(str(tmp_path), thresholds=Thresholds(probed_rows=5_000))
+    table = table_of(list(range(100_000)))
+    files = [write.write_arrow(storage, storage.root, table, SCHEMA, ("k",)) for _ in range(3)]
+    found = find_rows(storage, storage.root, files, SCHEMA, {"k": [7, 70_001]})
+    assert found is not None and found.num_rows == 6
+    assert find_rows(storage, storage.root, files, SCHEMA, {"k": [7, 40_001, 50_001, 70_001]}) is None
+    assert find_rows(storage, storage.root, files, SCHEMA, {"amount": [Decimal("0.25")]}) is None
+    assert searched_rows(storage, storage.root, files, SCHEMA, {"k": [7, 70_001]}) == 3 * 2 * write.ROWS_PER_PAGE
+    narrow = Storage(str(tmp_path), thresholds=Thresholds(probed_bytes=files[0].bytes // 50))
+    assert find_rows(narrow, storage.root, files, SCHEMA, {"k": [7, 70_001]}) is None
