@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyarrow import fs as pafs
@@ -123,8 +123,7 @@ class StateRoot:
     def write_small(self, path: str, text: str) -> None:
         """Replaces a small file under the root atomically."""
         if not self.is_local:  # an object becomes visible when it is complete
-            self.write_small_later(path, text)
-            uploads.settle(f"{self.root}/{path}")
+            self._write_object(path)(text)  # by this thread: no other one may be started while Python ends
             reached("small file: written")
             reached("small file: replaced")
             return
@@ -148,11 +147,16 @@ class StateRoot:
         if self.is_local:
             self.write_small(path, text)
             return
+        write = self._write_object(path)
+        uploads.later(f"{self.root}/{path}", lambda: write(text))
+
+    def _write_object(self, path: str) -> Callable[[str], None]:
+        """What replaces a small file in object storage, where no other replacement of it is under way any more."""
         uri = f"{self.root}/{path}"
         uploads.settle(uri)
         self.ahead.files.pop(uri, None)
         objects, name = objects_of(uri, self.options)
-        uploads.later(uri, lambda: objects.write(name, text.encode()))
+        return lambda text: objects.write(name, text.encode())
 
     def remove(self, uri: str) -> None:
         """Deletes a folder; does nothing if it is gone. Atomic on a local disk: a process that is killed meanwhile

@@ -75,6 +75,18 @@ def test_reading_following_and_asking(stored: Stored, store: Store) -> None:
         assert found == [(wanted,)]
 
 
+def test_a_small_file_is_written_while_python_ends(store: Store) -> None:
+    """What a session's memory is: no thread may be started then."""
+    storage = Storage(f"{store.root}/end", store.options)
+    code = (
+        "import atexit, json, sys; from dbt_incremental_dd.trace.layout import Storage; "
+        "storage = Storage(sys.argv[1], json.loads(sys.argv[2])); "
+        "atexit.register(storage.write_small, 'session.json', 'the end')"
+    )
+    subprocess.run([sys.executable, "-c", code, storage.root, json.dumps(store.options)], check=True)
+    assert storage.read_small("session.json") == "the end"
+
+
 def test_another_machine_fetches_the_pages_of_its_keys(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

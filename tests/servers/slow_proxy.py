@@ -113,6 +113,12 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _forward  # noqa: N815 - the names are http.server's
 
+    def handle_expect_100(self) -> bool:
+        """Clients that ask first wait seconds for this answer, which is not to wait for the next one."""
+        asked = super().handle_expect_100()
+        self.wfile.flush()
+        return asked
+
     def _body(self) -> bytes:
         if "chunked" not in self.headers.get("Transfer-Encoding", "").lower():
             return self.rfile.read(int(self.headers.get("Content-Length", 0)))
