@@ -295,11 +295,14 @@ class Relation:
 
     def materialized(self) -> Relation:
         """The same rows computed once: on the driver where they are few, else in scratch files."""
-        found = self.localized()
-        if isinstance(found.rows, Table):
-            return found
-        frame, count = self.workspace.stored(found.rows)
-        return replace(found, rows=frame, estimate=count)
+        return self.localized().in_scratch()
+
+    def in_scratch(self) -> Relation:
+        """The same rows, computed once into scratch files if they are in Spark."""
+        if isinstance(self.rows, Table):
+            return self
+        frame, count = self.workspace.stored(self.rows)
+        return replace(self, rows=frame, estimate=count)
 
     def compact(self) -> Relation:
         """The same rows, in one piece if they are on the driver in many: each look at them takes time for each."""

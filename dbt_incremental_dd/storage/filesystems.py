@@ -1,17 +1,15 @@
-"""pyarrow's file systems: the local disk's, its own for S3, and obstore's for other stores, with the same options."""
+"""pyarrow's file systems: the local disk's, its own for S3, and ours for other stores, with the same options."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 from urllib.parse import urlsplit
 
-import pyarrow as pa
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.storage.objects import settings_of
+from dbt_incremental_dd.storage.object_files import ObjectFiles
+from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.storage.stores.s3 import S3
 from dbt_incremental_dd.storage.stores.store import is_true
 from dbt_incremental_dd.storage.uris import canonical, is_remote
@@ -22,8 +20,10 @@ def filesystem_of(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem
     if not is_remote(uri):
         return pafs.LocalFileSystem(), uri
     parts = urlsplit(uri)
-    make = _s3 if parts.scheme in S3.schemes else _other
-    made = make(f"{parts.scheme}://{parts.netloc}", tuple(sorted(canonical(uri, options).items())))
+    if parts.scheme in S3.schemes:
+        made = _s3(tuple(sorted(canonical(uri, options).items())))
+    else:
+        made = pafs.PyFileSystem(ObjectFiles(objects_of(uri, options)[0]))
     return made, f"{parts.netloc}{parts.path}".rstrip("/")
 
 
@@ -34,7 +34,7 @@ def make_folder(filesystem: pafs.FileSystem, path: str) -> None:
 
 
 @lru_cache(maxsize=16)
-def _s3(_: str, options: tuple[tuple[str, str], ...]) -> pafs.FileSystem:
+def _s3(options: tuple[tuple[str, str], ...]) -> pafs.FileSystem:
     """One file system for all uses of the same options, because it keeps connections."""
     settings = dict(options)
     return pafs.S3FileSystem(
@@ -46,45 +46,3 @@ def _s3(_: str, options: tuple[tuple[str, str], ...]) -> pafs.FileSystem:
         force_virtual_addressing=is_true(settings.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST")),
         allow_delayed_open=True,  # writes small files with one request
     )
-
-
-@lru_cache(maxsize=16)
-def _other(bucket: str, options: tuple[tuple[str, str], ...]) -> pafs.FileSystem:
-    from obstore.fsspec import FsspecStore
-
-    settings, client = settings_of(bucket, options)
-    made = FsspecStore(urlsplit(bucket).scheme, config=settings, client_options=client)  # type: ignore[call-overload]
-    return pafs.PyFileSystem(_Handler(made))
-
-
-class _Handler(pafs.FSSpecHandler):  # type: ignore[misc]
-    """obstore's files do not take Arrow's buffers."""
-
-    def open_output_stream(self, path: str, metadata: Mapping[str, str] | None) -> pa.NativeFile:
-        return pa.PythonFile(_TakesBuffers(self.fs.open(path, "wb")), mode="w")
-
-
-class _TakesBuffers(io.RawIOBase):
-    """A file that is written from its beginning to its end, and is there once it is closed."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._size = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        taken = bytes(data)
-        if taken:
-            self._file.write(taken)
-        self._size += len(taken)
-        return len(taken)
-
-    def tell(self) -> int:
-        return self._size
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()

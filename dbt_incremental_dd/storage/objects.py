@@ -55,10 +55,25 @@ class Objects:
 
     def tag(self, path: str) -> str:
         """The object's entity tag."""
+        return _plain(self.head(path)["e_tag"])
+
+    def head(self, path: str) -> Mapping[str, Any]:
+        """What the store says of an object: ``path``, ``size`` (bytes), ``last_modified`` and ``e_tag``."""
         import obstore
 
         with self._told(path):
-            return _plain(obstore.head(self.store, path)["e_tag"])
+            return obstore.head(self.store, path)
+
+    def listed(self, folder: str, *, recursive: bool) -> tuple[list[Mapping[str, Any]], list[str]]:
+        """What the store says of the objects in a folder, as ``head`` does, and the paths of the folders there; of all
+        objects below it, and no folders, if ``recursive``."""
+        import obstore
+
+        with self._told(folder):
+            if recursive:
+                return [one for chunk in obstore.list(self.store, prefix=folder) for one in chunk], []
+            found = obstore.list_with_delimiter(self.store, prefix=folder)
+            return list(found["objects"]), list(found["common_prefixes"])
 
     def create(self, path: str, data: bytes) -> str | None:
         """Creates the object, whose entity tag it returns; None where there is another one.
@@ -93,10 +108,7 @@ class Objects:
 
     def below(self, folder: str) -> dict[str, float]:
         """The objects below a folder: their paths within it, and when they were written (s since 1970)."""
-        import obstore
-
-        with self._told(folder):
-            found = [one for chunk in obstore.list(self.store, prefix=folder) for one in chunk]
+        found, _ = self.listed(folder, recursive=True)
         return {one["path"].removeprefix(f"{folder}/"): one["last_modified"].timestamp() for one in found}
 
     def after(self, folder: str, offset: str) -> dict[str, str]:

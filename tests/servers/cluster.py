@@ -71,8 +71,9 @@ class Cluster:
 
 
 @contextmanager
-def serving(hidden: Path) -> Iterator[Cluster]:
-    """The cluster; ``hidden``: a folder that is empty for its workers, as on other machines."""
+def serving(hidden: Path, memory: str = "1g") -> Iterator[Cluster]:
+    """The cluster; ``hidden``: a folder that is empty for its workers, as on other machines. ``memory``: of each
+    worker's executors."""
     folder = Path(tempfile.mkdtemp(prefix="cluster-"))
     port = _free_port()
     cluster = Cluster(f"spark://127.0.0.1:{port}", folder)
@@ -81,7 +82,7 @@ def serving(hidden: Path) -> Iterator[Cluster]:
     )
     try:
         for number in range(WORKERS):
-            add_worker(cluster, number, hidden)
+            add_worker(cluster, number, hidden, memory)
         _wait_for_workers(folder, WORKERS)
         yield cluster
     finally:
@@ -92,9 +93,9 @@ def serving(hidden: Path) -> Iterator[Cluster]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def add_worker(cluster: Cluster, number: int, hidden: Path) -> None:
+def add_worker(cluster: Cluster, number: int, hidden: Path, memory: str = "1g") -> None:
     """One more machine."""
-    size = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
+    size = ["--cores", "1", "--memory", memory, "--webui-port", "0"]
     what = ["org.apache.spark.deploy.worker.Worker", *size, "--work-dir", f"{cluster.folder}/work{number}"]
     worker = _started(cluster.folder, f"worker{number}", [*what, cluster.master], hidden)
     cluster.workers.append(worker)

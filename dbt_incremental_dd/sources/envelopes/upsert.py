@@ -107,14 +107,14 @@ def merged(batch: EnvelopeInput, candidates: Candidates) -> Change:
     latest = localized(_latest(batch, candidates, rows))
     _require_keys(batch, latest if latest.is_local else candidates.rows)
     tombstones = Tombstones(batch, candidates.position)
-    if not is_first:
-        keys = keys_of(latest, batch.settings.key)
-        latest = tombstones.beside(_beside_stored(batch, candidates.position, latest, keys), keys)
-
     if is_first:
         updates = latest.filter(Expr(f"{ALIVE} = 1L"))
     else:
-        updates = _against_stored(batch, candidates, latest, tombstones)
+        latest = latest.in_scratch()  # its keys are looked up before its rows are read
+        keys = keys_of(latest, batch.settings.key)
+        latest = tombstones.beside(latest, keys)
+        beside = _beside_stored(batch, candidates.position, latest, keys)
+        updates = _against_stored(batch, candidates, beside, tombstones)
     stored = candidates.position.packed(updates).columns([*batch.schema.names, POSITION])
     if not candidates.may_delete or not candidates.position.fields:
         return Change(stored, is_arranged=is_arranged)
