@@ -19,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format docs coverage bench clean
+.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format image docs coverage bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -78,11 +78,16 @@ dbt-versions: java $(DBT:%=dbt-%) ## runs the tests of dbt's features with other
 $(DBT:%=dbt-%): dbt-%: .venv-dbt-%/spark.jsa
 	$(call JVM,.venv-dbt-$*) .venv-dbt-$*/bin/python -m pytest tests/dbt --ignore tests/dbt/standard
 
-lint: setup ## style, types, import layers
+lint: setup ## style, types, import layers, the image's and the services' files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+
+image: ## builds the driver's image, by docker
+	docker build --tag dbt-incremental-dd .
 
 format: setup ## formats the code
 	$(BIN)/ruff check --fix .
