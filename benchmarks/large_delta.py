@@ -24,6 +24,7 @@ from benchmarks import rounds
 from benchmarks.results import add_options, write
 from benchmarks.tpch.refresh_feed import RefreshFeed, Where
 from benchmarks.tpch.run import QUERIES, sources
+from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
@@ -51,6 +52,8 @@ _OTHERS = {
         SELECT o_custkey, max(steps) AS steps, count(*) AS orders FROM reach GROUP BY o_custkey""",
 }
 _MODELS = ("q01", "q03", "q06", "q12", "q18", "window")
+
+_BOUNDS = ("local_rows", "taken_rows", "probed_rows", "found_rows", "built_rows", "joined_rows")
 
 
 def main() -> int:
@@ -80,7 +83,9 @@ def main() -> int:
         root = f"{s3.root}/state"
         spark = open_session(root, settings, s3.options)
         spark.sql("CREATE DATABASE IF NOT EXISTS tpch")
-        bench = _Bench(spark, Storage(root, s3.options), folder, options.only or list(_MODELS))
+        few = dict.fromkeys(_BOUNDS, options.most) if options.most else {}
+        storage = Storage(root, s3.options, Thresholds(**few))
+        bench = _Bench(spark, storage, folder, options.only or list(_MODELS))
         results: dict[str, Any] = {"scale": options.scale, "share": options.share, "where": options.where}
         results["first_load"] = bench.run()
         print(f"driver: {_peak()}", flush=True)
@@ -108,6 +113,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--executor", default="3g", help="heap of each executor (default: 3g)")
     parser.add_argument("--driver", default="1g", help="heap of the driver's JVM (default: 1g)")
     parser.add_argument("--partitions", type=int, default=8, help="of a shuffle (default: 8)")
+    parser.add_argument("--most", type=int, help="rows that the driver takes, instead of each of its thresholds")
     parser.add_argument("--conf", nargs="*", default=[], help="further settings of Spark, as NAME=VALUE")
     parser.add_argument("--verify", action="store_true", help="compare each model with Spark's batch answer at the end")
     add_options(parser, "large_delta")

@@ -21,6 +21,9 @@ _KEPT: Mapping[RunKind, int] = {"build": 2, "delta": 12, "recompute": 3}
 """Runs that are recorded."""
 _LOOKED_UP = 8
 """An update of a delta costs so many times what it costs in a build, until runs tell."""
+_IN_BULK, _JOINED = 1_000_000, 2
+"""Of more updates than that the rows are not looked up one by one but joined, which costs each so many times what it
+costs in a build."""
 _FIXED = 0.5
 """Seconds of any delta, until runs tell."""
 _ALIKE = 10
@@ -110,7 +113,8 @@ class Costs:
         if alike:
             return fixed + statistics.median_low(alike) * changed
         build = self._of_kind("build")[-1:]
-        return fixed + _LOOKED_UP * build[0].seconds * changed / max(build[0].total, 1) if build else None
+        each = _LOOKED_UP if changed <= _IN_BULK else _JOINED
+        return fixed + each * build[0].seconds * changed / max(build[0].total, 1) if build else None
 
     def _quickest_delta(self) -> float | None:
         return min((run.seconds for run in self._of_kind("delta")), default=None)
