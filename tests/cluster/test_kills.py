@@ -33,7 +33,7 @@ EXPECTED = {
     *("checkpoint: before", "checkpoint: written", "compaction: written", "compaction: recent files written"),
     *("vacuum: before a file", "small file: written", "small file: replaced", "log: before", "log: created"),
 }
-FEW = 2
+FEW = 1
 """Points of an act that are ended by default."""
 
 

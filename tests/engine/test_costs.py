@@ -36,6 +36,14 @@ def test_half_of_everything_is_built_anew_where_nothing_is_known() -> None:
     assert Costs(()).choose(9_000, 9_000) == "delta"
 
 
+def test_until_deltas_tell_an_update_in_bulk_costs_two_times_one_of_a_build() -> None:
+    """So many are joined; fewer are looked up one by one."""
+    costs = recorded(("build", 60_000_000, 60_000_000, 600.0))
+    assert costs.choose(20_000_000, 80_000_000) == "delta"
+    assert costs.choose(39_000_000, 80_000_000) == "delta"
+    assert costs.choose(41_000_000, 80_000_000) == "rebuild"
+
+
 def test_until_deltas_tell_an_update_costs_eight_times_one_of_a_build() -> None:
     costs = recorded(BUILT)
     assert costs.delta(100_000) == 0.5 + 8.0
