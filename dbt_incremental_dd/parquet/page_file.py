@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex
 from dbt_incremental_dd.parquet.thrift import I64, STRUCT, Encoded, Fields, Items, Number, encode, with_longs
-from dbt_incremental_dd.storage.part_copy import PartCopy, Range, fetch_ranges
+from dbt_incremental_dd.storage.part_copy import OpenPart, Range, fetch_ranges
 
 Longs = npt.NDArray[np.int64]
 _MAGIC = b"PAR1"
@@ -36,7 +36,7 @@ class Pages:
     source: memoryview
     index: PageIndex
     pages: Longs
-    part: PartCopy | None = None
+    part: OpenPart | None = None
     """Where the rest of the source may be fetched from, if it is a part of an object."""
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from functools import reduce as fold
 from typing import Any
@@ -22,7 +22,7 @@ from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.page_file import Longs, Pages, decoded, require_intact
 from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex, Values, comparable, open_pages
 from dbt_incremental_dd.storage import downloads
-from dbt_incremental_dd.storage.part_copy import Gap, PartCopy, cost
+from dbt_incremental_dd.storage.part_copy import Gap, OpenPart, PartCopy, cost
 
 _LOG = logging.getLogger(__name__)
 """Logs what a probe read at DEBUG, as ``read_rows`` and ``read_bytes``."""
@@ -35,6 +35,8 @@ _PAGE_US, _DICTIONARY_US = 5.0, 15.0
 dictionary. As those below measured on one machine: their ratios count."""
 _AT_ONCE = 256
 """Pages of columns that are read together: each further reading takes about as long as so many."""
+_FILES_AT_ONCE = 256
+"""That are open at a time: a process may have a thousand."""
 _DUCKDB_US, _IMPORT_US, _SCANNED_US = 3_000.0, 100_000.0, 1.5
 """For DuckDB's query, for importing it, and for each page of the files, since it reads the keys' columns whole."""
 _VERIFIED_US = 3.0
@@ -86,7 +88,12 @@ def _probe(
             others.append(path)
         elif len(one.pages):
             alike.setdefault(tuple(one.index.stored(name) for name in columns.names), []).append(one)
-    return [_rows(candidates, columns, key_values) for candidates in alike.values()], others
+    together = (
+        candidates[start : start + _FILES_AT_ONCE]
+        for candidates in alike.values()
+        for start in range(0, len(candidates), _FILES_AT_ONCE)
+    )
+    return [_rows(candidates, columns, key_values) for candidates in together], others
 
 
 def _is_slower(candidates: Sequence[_Candidates]) -> bool:
@@ -183,7 +190,10 @@ class _Candidates:
     @cached_property
     def _gaps(self) -> Sequence[Gap]:
         """What would have to be fetched."""
-        return () if self.part is None else self.part.gaps(self._of(self.part.view).ranges(self.fields))
+        if self.part is None:
+            return ()
+        part = self.part.opened()
+        return part.gaps(self._of(part.view).ranges(self.fields))
 
     @property
     def columns_pages(self) -> int:
@@ -197,12 +207,13 @@ class _Candidates:
     def mapped(self) -> Pages:
         """With the file's bytes."""
         if self.part is not None and not self.is_cheaper_whole:
-            return self._of(self.part.view)
+            part = self.part.opened()
+            return self._of(part.view, part)
         with open(self.path, "rb") as file:
-            return replace(self._of(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))), part=None)
+            return self._of(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
-    def _of(self, source: memoryview) -> Pages:
-        return Pages(self.path, source, self.index, self.pages, self.part)
+    def _of(self, source: memoryview, part: OpenPart | None = None) -> Pages:
+        return Pages(self.path, source, self.index, self.pages, part)
 
 
 def _candidate_pages(

@@ -10,8 +10,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from functools import partial
 
 from dbt_incremental_dd.storage import downloads
 
@@ -41,17 +40,26 @@ class PartCopy:
         """Whether there is a whole copy by now."""
         return os.path.exists(self.path)
 
-    @cached_property
-    def view(self) -> memoryview:
-        """The sparse file's bytes; zeros where nothing was fetched. Raises OSError."""
-        file = os.open(f"{self.path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            if os.fstat(file).st_size != self.size:
-                os.ftruncate(file, self.size)
-            os.utime(file)
-            return memoryview(mmap.mmap(file, self.size, access=mmap.ACCESS_READ))
-        finally:
-            os.close(file)
+    def is_cheaper_whole(self, gaps: Sequence[Gap]) -> bool:
+        """Whether fetching the object takes no longer than the gaps."""
+        return cost(gaps) >= REQUEST_BYTES + self.size
+
+    def opened(self) -> OpenPart:
+        """The sparse file, made where it is missing. Raises OSError."""
+        return OpenPart(self)
+
+
+class OpenPart:
+    """A sparse file, whatever becomes of its name meanwhile. It takes two file descriptors."""
+
+    def __init__(self, copy: PartCopy) -> None:
+        self._copy = copy
+        self._file = os.fdopen(os.open(f"{copy.path}{SUFFIX}", os.O_RDWR | os.O_CREAT, 0o600), "r+b", 0)
+        if os.fstat(self._file.fileno()).st_size != copy.size:
+            self._file.truncate(copy.size)
+        os.utime(self._file.fileno())
+        self.view = memoryview(mmap.mmap(self._file.fileno(), copy.size, access=mmap.ACCESS_READ))
+        """Its bytes; zeros where nothing was fetched."""
 
     def gaps(self, ranges: Iterable[Range]) -> list[Gap]:
         """What has to be fetched for these ranges: those that are not there, joined where they are close."""
@@ -63,19 +71,15 @@ class PartCopy:
                 found.append((start, end))
         return found
 
-    def is_cheaper_whole(self, gaps: Sequence[Gap]) -> bool:
-        """Whether fetching the object takes no longer than the gaps."""
-        return cost(gaps) >= REQUEST_BYTES + self.size
-
     def fetch(self, gap: Gap) -> None:
-        """Fetches one."""
+        """Fetches one. Raises OSError."""
         start, end = gap
-        data = self.read(start, end)
+        data = self._copy.read(start, end)
         if len(data) != end - start:
-            raise OSError(f"{len(data)} of {end - start} bytes were read for {self.path}")
-        with Path(f"{self.path}{SUFFIX}").open("r+b") as file:
-            file.seek(start)
-            file.write(data)
+            raise OSError(f"{len(data)} of {end - start} bytes were read for {self._copy.path}")
+        while data:
+            written = os.pwrite(self._file.fileno(), data, start)
+            data, start = data[written:], start + written
 
     def _lacks(self, start: int, end: int, checksum: int) -> bool:
         """No page begins with a zero, so that what was never fetched is told even from a page whose checksum is that
@@ -90,6 +94,6 @@ def cost(gaps: Iterable[Gap]) -> int:
     return sum(REQUEST_BYTES + end - start for start, end in gaps)
 
 
-def fetch_ranges(wanted: Iterable[tuple[PartCopy, Iterable[Range]]]) -> None:
+def fetch_ranges(wanted: Iterable[tuple[OpenPart, Iterable[Range]]]) -> None:
     """Fetches what is missing of the ranges, side by side. Raises OSError."""
     downloads.all_of(partial(part.fetch, gap) for part, ranges in wanted for gap in part.gaps(ranges))

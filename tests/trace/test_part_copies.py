@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.storage import mirror, part_copy, uploads
 from dbt_incremental_dd.storage.mirror import Mirror
 from dbt_incremental_dd.storage.objects import Objects
+from dbt_incremental_dd.storage.part_copy import PartCopy
 from dbt_incremental_dd.trace import data_folder, write
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import Storage
@@ -217,6 +219,38 @@ def test_a_part_takes_the_room_of_what_was_fetched(
     monkeypatch.setattr(mirror, "_IN_USE", -1.0)
     Mirror(ROOT, world.objects, "state", 1, f"{world.folder}/{world.machines}")._make_room(1)
     assert not world.copy(".part").exists() and not world.copy(SUFFIX).exists()
+
+
+def test_many_files_need_few_descriptors(store: Callable[[pa.Table], World], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_reader, "_FILES_AT_ONCE", 8)
+    table = table_of(list(range(30_000)))
+    world = store(table)
+    files = [write.write_arrow(Storage(ROOT), TRACE, table, SCHEMA, ("k",)) for _ in range(50)]
+    uploads.settle(TRACE)
+    storage = world.machine()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, hard))
+    try:
+        assert read_files(storage, TRACE, files, SCHEMA, {"k": [5]}).num_rows == 50
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert not list(Path(world.folder, str(world.machines)).rglob("*.parquet")), "only pages were fetched"
+
+
+def test_a_part_that_others_remove_is_read_on(store: Callable[[pa.Table], World]) -> None:
+    table = table_of(list(range(100_000)))
+    world = store(table)
+    found(world, world.machine(), {"k": [5]})
+    copy = str(world.copy())
+    read = world.objects.read_range
+    part = PartCopy(
+        copy, world.file.bytes, lambda a, b: read(f"state/collections/m.x/trace/{world.file.path}", a, b), int
+    )
+    opened = part.opened()
+    os.unlink(f"{copy}.part")
+    part.opened()  # another thread makes it anew
+    opened.fetch((1_000, 2_000))
+    assert bytes(opened.view[1_000:2_000]) == read(f"state/collections/m.x/trace/{world.file.path}", 1_000, 2_000)
 
 
 @given(
