@@ -24,11 +24,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
-from dbt_incremental_dd.storage import downloads
+from dbt_incremental_dd.storage import downloads, uploads
 from dbt_incremental_dd.storage.objects import Objects, objects_of
 from dbt_incremental_dd.storage.part_copy import SUFFIX as PART
 from dbt_incremental_dd.storage.part_copy import PartCopy
-from dbt_incremental_dd.storage.uploads import later
 
 _LOG = logging.getLogger(__name__)
 _IN_USE = 600.0
@@ -147,12 +146,15 @@ class Mirror:
         copy = f"{self.folder_of(uri)}/{path}"
         self._used[copy] = time.monotonic()
         self._make_room(os.path.getsize(copy))
+        uploads.later(f"{uri}/{path}", partial(self._upload, uri, path))
 
-        def upload() -> None:
-            with open(copy, "rb") as file:
-                self.objects.write(f"{self.prefix}{uri.removeprefix(self.root)}/{path}", file.read())
+    def offered(self, uri: str, path: str) -> None:
+        """Stores what was made of a file on this machine, and spares others making it. Nobody waits for that."""
+        uploads.aside(partial(self._upload, uri, path))
 
-        later(f"{uri}/{path}", upload)
+    def _upload(self, uri: str, path: str) -> None:
+        with open(f"{self.folder_of(uri)}/{path}", "rb") as file:
+            self.objects.write(f"{self.prefix}{uri.removeprefix(self.root)}/{path}", file.read())
 
     def new_folder(self, uri: str) -> str:
         """The folder of a folder's copies, made where it is missing."""

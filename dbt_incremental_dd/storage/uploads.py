@@ -26,6 +26,11 @@ def later(uri: str, write: Callable[[], None]) -> Future[None]:
     return future
 
 
+def aside(write: Callable[[], None]) -> None:
+    """Writes an object that nobody waits for, nor misses where that fails."""
+    _pool().submit(write)
+
+
 def settle(folder: str) -> None:
     """Waits for all objects below a folder, or for the object of that URI. Raises what their writing has raised, once:
     the next one finds nothing to wait for."""

@@ -35,6 +35,8 @@ def data_folder(storage: Storage, uri: str, files: Sequence[DataFile]) -> tuple[
         path = f"{folder}/{file.path}"
         if file.path in fetched and file.rows > ROWS_PER_GROUP and not os.path.exists(f"{path}{SUFFIX}"):
             write_pages(local, path, pq.read_metadata(path), tuple(file.bounds))
+            if storage.checked is not None and os.path.exists(f"{path}{SUFFIX}"):  # in a run: it may write there
+                mirror.offered(uri, f"{file.path}{SUFFIX}")
     return local, folder
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import random
 import resource
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from dbt_incremental_dd.storage.part_copy import PartCopy
 from dbt_incremental_dd.trace import data_folder, write
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log_cache import Checked
 from tests.trace.test_pages import SCHEMA, filtered, table_of
 
 ROOT = "mem://bucket/state"
@@ -151,6 +153,27 @@ def test_a_file_without_an_index_is_fetched(store: Callable[[pa.Table], World]) 
     world.objects.delete([f"state/collections/m.x/trace/{world.file.path}{SUFFIX}"])
     assert found(world, world.machine(), {"k": [5]}).equals(filtered(table, {"k": [5]}))
     assert world.objects.take() == [(world.name, world.file.bytes)]
+
+
+def test_a_run_stores_the_index_that_it_has_made(store: Callable[[pa.Table], World]) -> None:
+    """Spark writes none."""
+    table = table_of(list(range(100_000)))
+    world = store(table)
+    index = f"state/collections/m.x/trace/{world.file.path}{SUFFIX}"
+    before = world.objects.read(index)
+    world.objects.delete([index])
+    found(world, world.machine(), {"k": [5]})  # a reader may not be allowed to
+    with pytest.raises(FileNotFoundError):
+        world.objects.read(index)
+    found(world, replace(world.machine(), checked=Checked()), {"k": [5]})
+    deadline = time.monotonic() + 10
+    while index.rpartition("trace/")[2] not in world.objects.below("state/collections/m.x/trace"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert world.objects.read(index) == before
+    world.objects.take()
+    assert found(world, world.machine(), {"k": [5]}).equals(filtered(table, {"k": [5]}))
+    assert world.objects.take()[0][0] == f"{world.name}{SUFFIX}"
 
 
 @pytest.mark.parametrize("harm", ["killed while writing", "a flipped bit", "gone"])
