@@ -3,9 +3,11 @@
 ``python -m benchmarks.tpcdi.generator FOLDER --scale 1 --days 3``
 
     <folder>/<table>/<day>.<txt|csv|xml>    day 0000 is the historical load
+    <folder>/prospect/prospect.csv          each day's replaces the one before
 
-Rows of a later day begin with CDC_FLAG (I, U or D) and CDC_DSN, their number in the order of all changes. Where a table
-has no key, a row that changes is deleted and inserted, both whole. A file may come a second time, under a later name.
+Rows of what changes begin with CDC_FLAG (I, U or D) and CDC_DSN, their number in the order of all changes; here those
+of the historical load, too, so that one reader is enough. Where a table has no key, a row that changes is deleted and
+inserted, both whole. A file may come a second time, under a later name.
 """
 
 from __future__ import annotations
@@ -69,13 +71,13 @@ class Generator:
         self._lines("customer_mgmt", 0, "xml", self.people.management())
         self._table("hr", 0, self.people.staff(), ",", "csv")
         rows = self.trades.trades.inserted(0)
-        self._columns("trade", 0, self.trades.trade(rows, 0))
+        self._columns("trade", 0, _with("I", 0, self.trades.trade(rows, 0)))
         self._columns("trade_history", 0, self.trades.steps(rows))
-        self._columns("cash_transaction", 0, self.trades.cash(rows, 0))
-        self._columns("holding_history", 0, self.trades.holdings(rows, 0))
-        self._columns("watch_history", 0, self.trades.watch(self.trades.watches.inserted(0)))
+        self._columns("cash_transaction", 0, _with("I", 0, self.trades.cash(rows, 0)))
+        self._columns("holding_history", 0, _with("I", 0, self.trades.holdings(rows, 0)))
+        self._columns("watch_history", 0, _with("I", 0, self.trades.watch(self.trades.watches.inserted(0))))
         self._table("daily_market", 0, self.market.prices(np.arange(1 - _HISTORY_PRICES, 1)), "|", "txt")
-        self._table("prospect", 0, self.people.prospects(0), ",", "csv")
+        self._prospects(0)
         self._lines("batch_date", 0, "txt", [f"{date_of(0)}\n"])
 
     def batch(self, day: int) -> dict[str, int]:
@@ -88,12 +90,18 @@ class Generator:
         self._whole("holding_history", day, trades.holdings)
         self._columns("watch_history", day, _with("I", day, trades.watch(trades.watches.inserted(day))))
         self._table("daily_market", day, self.market.prices(np.array([day])), "|", "txt")
-        self._table("prospect", day, people.prospects(day), ",", "csv")
+        self._columns("trade_history", day, trades.steps(trades.trades.inserted(day)))
+        self._prospects(day)
         self._lines("finwire", day, "txt", self.market.finwire(date_of(day), date_of(day)))
         self._lines("batch_date", day, "txt", [f"{date_of(day)}\n"])
         lives = (people.customers, people.accounts, trades.trades)
         kinds = {"inserted": Lifetime.inserted, "updated": Lifetime.updated, "deleted": Lifetime.deleted}
         return {name: sum(len(rows(life, day)) for life in lives) for name, rows in kinds.items()}
+
+    def _prospects(self, day: int) -> None:
+        self._table("prospect", day, self.people.prospects(day), ",", "csv")
+        made = self._path("prospect", day, "csv")
+        made.replace(made.with_name("prospect.csv"))
 
     def redelivered(self, table: str, day: int, later: int) -> None:
         """A day's file once more, beside that of a later day."""
