@@ -19,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch nexmark lint format image docs coverage bench clean
+.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch tpcdi nexmark lint format image docs coverage bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -136,6 +136,9 @@ projects: setup ## a dbt project with differential everywhere against its own ta
 
 tpch: setup ## runs TPC-H's queries as models, every round checked against Spark's batch answer
 	$(BIN)/python -m benchmarks.tpch.run
+
+tpcdi: setup ## runs TPC-DI's warehouse of 49 models for some days, each day checked against Spark's batch answer
+	$(BIN)/python -m benchmarks.tpcdi.run
 
 nexmark: setup ## runs Nexmark's queries as models, every round checked against Spark's batch answer
 	$(BIN)/python -m benchmarks.nexmark.run

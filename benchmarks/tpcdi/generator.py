@@ -64,9 +64,7 @@ class Generator:
 
     def historical(self) -> None:
         """Day 0."""
-        reference = self.folder / "reference"
-        reference.mkdir(parents=True, exist_ok=True)
-        write_reference(reference)
+        write_reference(self.folder)
         self._lines("finwire", 0, "txt", self.market.finwire(FIRST_DAY, date_of(0)))
         self._lines("customer_mgmt", 0, "xml", self.people.management())
         self._table("hr", 0, self.people.staff(), ",", "csv")
@@ -79,6 +77,8 @@ class Generator:
         self._table("daily_market", 0, self.market.prices(np.arange(1 - _HISTORY_PRICES, 1)), "|", "txt")
         self._prospects(0)
         self._lines("batch_date", 0, "txt", [f"{date_of(0)}\n"])
+        for later in ("customer", "account"):  # up to now they are in customer_mgmt
+            (self.folder / later).mkdir(exist_ok=True)
 
     def batch(self, day: int) -> dict[str, int]:
         """A later day. Returns the numbers of rows inserted, updated and deleted, of all tables."""

@@ -52,17 +52,18 @@ TAXES = {
 
 
 def write_reference(folder: Path) -> None:
-    """Date.txt, Time.txt, Industry.txt, StatusType.txt, TaxRate.txt and TradeType.txt; fields end at ``|``."""
+    """Each table in a folder of its own; fields end at ``|``."""
     tables = {
-        "Date": _dates(),
-        "Time": _times(),
-        "Industry": ((id, *rest) for id, rest in INDUSTRIES.items()),
-        "StatusType": iter(STATUS.items()),
-        "TaxRate": ((id, *rest) for id, rest in TAXES.items()),
-        "TradeType": ((id, *rest) for id, rest in TRADE_TYPES.items()),
+        "date": _dates(),
+        "time": _times(),
+        "industry": ((id, *rest) for id, rest in INDUSTRIES.items()),
+        "status_type": iter(STATUS.items()),
+        "tax_rate": ((id, *rest) for id, rest in TAXES.items()),
+        "trade_type": ((id, *rest) for id, rest in TRADE_TYPES.items()),
     }
     for name, rows in tables.items():
-        (folder / f"{name}.txt").write_text("".join("|".join(map(str, row)) + "\n" for row in rows))
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "0000.txt").write_text("".join("|".join(map(str, row)) + "\n" for row in rows))
 
 
 def _dates() -> Iterator[tuple[object, ...]]:

@@ -136,7 +136,7 @@ def searched_rows(
         return rows
     large = [file for file in files if file.rows > ROWS_PER_GROUP]
     filesystem, root, _ = page_folder(storage, uri, large)
-    for column in filter(None, map(schema.find, keys)):
+    for column in filter(None, map(schema.find, keys if large else ())):
         sought = pa.array(keys[column.name], arrow_type(column.type))
         pages = pages_to_read(filesystem, [f"{root}/{file.path}" for file in large], column.name, sought)
         if pages is not None:

@@ -202,3 +202,10 @@ def test_many_rows_are_searched_for_few_keys(tmp_path: Path) -> None:
     assert searched_rows(storage, storage.root, files, SCHEMA, {"k": [7, 70_001]}) == 3 * 2 * write.ROWS_PER_PAGE
     narrow = Storage(str(tmp_path), thresholds=Thresholds(probed_bytes=files[0].bytes // 50))
     assert find_rows(narrow, storage.root, files, SCHEMA, {"k": [7, 70_001]}) is None
+
+
+def test_small_files_have_no_pages_to_count(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path), thresholds=Thresholds(probed_rows=0))
+    files = [write.write_arrow(storage, storage.root, table_of([1, 2]), SCHEMA, ("k",))]
+    assert find_rows(storage, storage.root, files, SCHEMA, {"k": [1]}) is None
+    assert find_rows(storage, storage.root, [], SCHEMA, {"k": [1]}) is not None

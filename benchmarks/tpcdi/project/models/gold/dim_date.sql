@@ -1,0 +1,1 @@
+select * from {{ ref('slv_dates') }}
