@@ -56,7 +56,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=0.02, help="scale factor (default: 0.02)")
-    parser.add_argument("--days", type=int, default=3, help="batches after the historical load (default: 3)")
+    parser.add_argument("--days", type=int, default=2, help="batches after the historical load (default: 2)")
     parser.add_argument("--inserts", type=float, default=0.01, help="share of the first rows, a day (default: 0.01)")
     parser.add_argument("--updates", type=float, default=0.005, help="of the rows, a day (default: 0.005)")
     parser.add_argument("--deletes", type=float, default=0.005, help="of the rows, a day (default: 0.005)")
