@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -134,7 +135,8 @@ def test_many_keys_fetch_the_file(store: Callable[[pa.Table], World]) -> None:
     world = store(table)
     storage, keys = world.machine(), {"k": list(range(0, 100_000, 1_500))}
     assert found(world, storage, {"k": [5]}).num_rows == 1
-    assert found(world, storage, keys).equals(filtered(table, keys))
+    # By whoever is quicker: DuckDB's rows have no order.
+    assert found(world, storage, keys).sort_by("k").equals(filtered(table, keys))
     assert world.objects.take()[-1] == (world.name, world.file.bytes)
     assert found(world, storage, {"s": ["0007-é"]}).equals(filtered(table, {"s": ["0007-é"]}))
     assert world.objects.take() == [] and not world.copy(".part").exists()
@@ -302,4 +304,9 @@ def test_the_same_rows_as_a_filter_s(
     uploads.settle(TRACE)
     storage = world.machine()
     for keys in wanted:
-        assert found(world, storage, {"k": sorted(keys)}).equals(filtered(table, {"k": sorted(keys)}))
+        rows = found(world, storage, {"k": sorted(keys)})
+        assert _counted(rows) == _counted(filtered(table, {"k": sorted(keys)}))
+
+
+def _counted(table: pa.Table) -> Counter[str]:
+    return Counter(map(repr, table.to_pylist()))
