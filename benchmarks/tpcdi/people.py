@@ -41,7 +41,7 @@ class People:
         born = np.datetime64("1930-01-01") + chance.number("born", rows, 0, 25_000)
         tier = (1 + chance.number("tier", now, 0, 3)).astype(str)
         phone = chance.number("phone", now, 1_000_000, 9_999_999).astype(str)
-        first, last = chance.one("first", rows, _FIRST), chance.one("last", now // 512 * 512, _LAST)
+        first, last = chance.one("first", rows, _FIRST), chance.one("last", rows, _LAST)
         number, place = chance.number("house", now, 1, 900).astype(str), chance.number("city", now, 0, len(_CITIES))
         street = np.char.add(np.char.add(number, " "), np.char.add(chance.one("street", now, _STREETS), " Street"))
         empty, taxes = np.full(len(rows), ""), [*TAXES]

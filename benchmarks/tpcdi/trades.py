@@ -91,7 +91,7 @@ class Trades:
 
     def watch(self, rows: Longs) -> Columns:
         """W_C_ID, W_S_SYMB, W_DTS and W_ACTION: a third of what somebody watches is given up later."""
-        chance, customers = Chance(self.seed, "watch"), self.accounts.initial // 2
+        chance, customers = Chance(self.seed, "watch"), self.market.sizes.customers
         at = _moments(self.watches, chance, rows)
         ends = rows[chance.share("given up", rows) < 0.33]
         both = np.concatenate([rows, ends])

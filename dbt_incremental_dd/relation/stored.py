@@ -12,13 +12,11 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.parquet.page_reader import pages_to_read
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace.arrow import among, arrow_type, file_type, is_readable
-from dbt_incremental_dd.trace.data_folder import page_folder
-from dbt_incremental_dd.trace.driver_reader import find_rows, read_files, searched_rows
+from dbt_incremental_dd.trace.arrow import among, file_type, is_readable
+from dbt_incremental_dd.trace.driver_reader import find_rows, pages_with, read_files, searched_rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -119,9 +117,7 @@ def is_in_few_pages(
 ) -> bool:
     """Whether the rows of each value are side by side in the large ones of the files, as far as their pages tell."""
     large = [file for file in matching(files, {column: values}) if file.rows > ROWS_PER_GROUP]
-    filesystem, root, _ = page_folder(workspace.storage, log.uri, large)
-    sought = pa.array(values, arrow_type(schema.select((column,)).columns[0].type))
-    pages = pages_to_read(filesystem, [f"{root}/{file.path}" for file in large], column, sought)
+    pages = pages_with(workspace.storage, log.uri, large, schema.select((column,)).columns[0], values)
     return pages is not None and pages <= len(large) + _PAGES_PER_KEY * len(values)
 
 

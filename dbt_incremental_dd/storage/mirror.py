@@ -88,9 +88,12 @@ class Mirror:
         return {path: self._part(uri, folder, path, files[path]) for path in there}
 
     def _part(self, uri: str, folder: str, path: str, size: int) -> PartCopy:
-        name = f"{self.prefix}{uri.removeprefix(self.root)}/{path}"
         read_whole = partial(self._fetch, uri, folder, path, size)
-        return PartCopy(f"{folder}/{path}", size, partial(self._read_range, name), read_whole)
+        return PartCopy(f"{folder}/{path}", size, partial(self._read_range, self._name(uri, path)), read_whole)
+
+    def _name(self, uri: str, path: str) -> str:
+        """The object's path within the bucket."""
+        return f"{self.prefix}{uri.removeprefix(self.root)}/{path}"
 
     def _read_range(self, name: str, start: int, end: int) -> bytes:
         self._make_room(end - start)
@@ -102,7 +105,7 @@ class Mirror:
         if copy in self._absent or os.path.exists(copy):
             return
         try:
-            data = self.objects.read(f"{self.prefix}{uri.removeprefix(self.root)}/{path}")
+            data = self.objects.read(self._name(uri, path))
         except FileNotFoundError:
             self._absent.add(copy)
             return
@@ -124,7 +127,7 @@ class Mirror:
         return True
 
     def _fetch(self, uri: str, folder: str, path: str, size: int) -> None:
-        data = self.objects.read(f"{self.prefix}{uri.removeprefix(self.root)}/{path}")
+        data = self.objects.read(self._name(uri, path))
         if len(data) != size:
             raise OSError(f"file {uri}/{path} has {len(data)} of its {size} bytes")
         copy = f"{folder}/{path}"
@@ -154,7 +157,7 @@ class Mirror:
 
     def _upload(self, uri: str, path: str) -> None:
         with open(f"{self.folder_of(uri)}/{path}", "rb") as file:
-            self.objects.write(f"{self.prefix}{uri.removeprefix(self.root)}/{path}", file.read())
+            self.objects.write(self._name(uri, path), file.read())
 
     def new_folder(self, uri: str) -> str:
         """The folder of a folder's copies, made where it is missing."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from dbt_incremental_dd.core.data_file import DataFile
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.parquet.page_reader import pages_to_read, probe_pages
@@ -135,15 +135,23 @@ def searched_rows(
     if rows <= most.probed_rows and size <= most.probed_bytes:
         return rows
     large = [file for file in files if file.rows > ROWS_PER_GROUP]
-    filesystem, root, _ = page_folder(storage, uri, large)
+    too_many = max(rows, most.probed_rows + 1)
     for column in filter(None, map(schema.find, keys if large else ())):
-        sought = pa.array(keys[column.name], arrow_type(column.type))
-        pages = pages_to_read(filesystem, [f"{root}/{file.path}" for file in large], column.name, sought)
+        pages = pages_with(storage, uri, large, column, keys[column.name])
         if pages is not None:
             skipped = total_rows(large) - pages * ROWS_PER_PAGE
             skipped_bytes = sum(file.bytes for file in large) * skipped / total_rows(large)
-            return rows - skipped if size - skipped_bytes <= most.probed_bytes else max(rows, most.probed_rows + 1)
-    return max(rows, most.probed_rows + 1)
+            return rows - skipped if size - skipped_bytes <= most.probed_bytes else too_many
+    return too_many
+
+
+def pages_with(
+    storage: Storage, uri: str, files: Sequence[DataFile], column: Column, values: Sequence[Any]
+) -> int | None:
+    """How many pages of the files may hold one of the column's sorted values; None if one has no index of it."""
+    filesystem, root, _ = page_folder(storage, uri, files)
+    sought = pa.array(values, arrow_type(column.type))
+    return pages_to_read(filesystem, [f"{root}/{file.path}" for file in files], column.name, sought)
 
 
 def _filters(keys: Mapping[str, Sequence[Any]]) -> pc.Expression | None:
