@@ -97,27 +97,21 @@ class _Vacuum:
     def _entries(self, log: Log, needed: int) -> None:
         """Entries before the last checkpoint from which the log can be loaded at the version ``needed``, and after;
         and those that a killed process has not completed."""
-        last = max(self._checkpoints(log.uri, needed), default=-1)
+        filesystem, path = self._storage.filesystem(f"{log.uri}/_delta_log")
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True, recursive=True))
+        versions = {info.path: int(match[1]) for info in found if (match := _VERSION.match(info.base_name))}
+        checkpoints = (version for of, version in versions.items() if ".checkpoint." in of and version <= needed)
+        last = max(checkpoints, default=-1)
         if log.version == needed and needed - last > _KEPT_ENTRIES:
             log.checkpoint()
             last = needed
         kept = {
             info.path
-            for info, version in self._versions(log.uri)
-            if (not info.base_name.endswith(SCRATCH) if version is None else version >= last)
+            for info in found
+            if (versions[info.path] >= last if info.path in versions else not info.base_name.endswith(SCRATCH))
         }
-        self.sweep(f"{log.uri}/_delta_log", kept)
-
-    def _checkpoints(self, uri: str, needed: int) -> list[int]:
-        found = self._versions(uri)
-        return [v for info, v in found if v is not None and v <= needed and ".checkpoint." in info.base_name]
-
-    def _versions(self, uri: str) -> list[tuple[pafs.FileInfo, int | None]]:
-        """The files of a log, with their versions; None for what belongs to none."""
-        filesystem, path = self._storage.filesystem(f"{uri}/_delta_log")
-        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
-        matches = ((info, _VERSION.match(info.base_name)) for info in found)
-        return [(info, int(match[1]) if match else None) for info, match in matches]
+        # A checkpoint that another thread writes meanwhile is not among what was found, and stays.
+        self._remove(filesystem, found, kept)
 
     def _other_states(self, place: CollectionStore, kept: set[str]) -> None:
         """States that no commit of the model names, of an earlier plan, or of a first run that was ended; arrangements
@@ -144,6 +138,9 @@ class _Vacuum:
         """Removes a folder's old files but for those that are kept, and folders that have become empty."""
         filesystem, path = self._storage.filesystem(uri)
         found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True, recursive=True))
+        self._remove(filesystem, found, kept)
+
+    def _remove(self, filesystem: pafs.FileSystem, found: list[pafs.FileInfo], kept: Collection[str]) -> None:
         files = [info for info in found if info.type == pafs.FileType.File]
         gone = [info for info in files if info.path not in kept and (info.mtime_ns or 0) < self._before]
         for info in gone:

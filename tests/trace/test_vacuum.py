@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
@@ -58,3 +60,43 @@ def test_what_is_not_old_stays(tmp_path: Path) -> None:
     before = entries(log)
     list(vacuum(storage, older_than=3_600_000))
     assert set(before) <= set(entries(log))
+
+
+class _Meanwhile:
+    """A file system of a log, where each listing is followed by another thread's commit and checkpoint."""
+
+    def __init__(self, filesystem: Any, place: CollectionStore) -> None:
+        self._filesystem = filesystem
+        self._place = place
+        self.written: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._filesystem, name)
+
+    def get_file_info(self, selector: Any) -> Any:
+        found = self._filesystem.get_file_info(selector)
+        log = self._place.log()
+        assert log is not None
+        log = log.commit(Commit(upper=log.frontiers.upper + 1))
+        log.checkpoint()
+        self.written.append(log.version)
+        return found
+
+
+def test_a_checkpoint_that_is_written_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Storage(str(tmp_path))
+    place = storage.collection("m.sums")
+    grown(place, 60)
+    plain, logs = Storage.filesystem, _Meanwhile(storage.filesystem(place.uri)[0], place)
+
+    def filesystem(self: Storage, uri: str) -> tuple[Any, str]:
+        found, path = plain(self, uri)
+        return logs if uri.endswith("_delta_log") else found, path
+
+    monkeypatch.setattr(Storage, "filesystem", filesystem)
+    list(vacuum(storage, older_than=-3_600_000))
+    log = place.log()
+    assert log is not None and logs.written
+    assert {f"{version:020d}.checkpoint.parquet" for version in logs.written} <= set(entries(log))
+    fresh = Storage(f"{tmp_path}/").collection("m.sums").log()
+    assert fresh is not None and fresh.version == log.version
