@@ -115,7 +115,8 @@ docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a
 	@touch $@
 .PRECIOUS: .venv-%/.installed .venv-dbt-%/.installed
 
-servers: kafka postgres lake cluster ## all tests against real servers; half an hour
+# The longest first, so that it is not left alone at the end.
+servers: cluster lake kafka postgres ## all tests against real servers; half an hour
 
 kafka postgres cluster: java $(CONNECTED)/spark.jsa
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m $@

@@ -69,6 +69,12 @@ def interval_of(text: str) -> Interval:
     return Interval.of(found[5], -count if found[1] or found[3] else count).in_days
 
 
+def unit_of(text: str) -> str:
+    """A literal's unit, in the singular; empty for what is no literal of one unit."""
+    found = _LITERAL.fullmatch(text)
+    return found[5] if found else ""
+
+
 def later(value: Value, interval: Interval, zone: str) -> Value:
     """``value + interval``. Raises NotExact where a date would become a moment."""
     if value.type == DATE:

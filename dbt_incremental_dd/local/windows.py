@@ -18,20 +18,21 @@ from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.local.coercion import as_decimal
 from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.frames import count_of, frame, has_offset, kind_of, position
 from dbt_incremental_dd.local.table import Table
-from dbt_incremental_dd.local.value import Constants, NotExact
-from dbt_incremental_dd.logical.expr import Expr, keyword
+from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
+_SHARES = {"percent_rank": "PERCENT_RANK", "cume_dist": "CUME_DIST"}
 _OF_PEERS = {"sum": "SUM", "count": "COUNT", "min": "MIN", "max": "MAX"}
 _AVERAGES = ("avg", "mean")
 _OF_ROWS = {"first": "FIRST_VALUE", "first_value": "FIRST_VALUE", "last": "LAST_VALUE", "last_value": "LAST_VALUE"}
 _BESIDE = {"lag": "LAG", "lead": "LEAD"}
-NAMES = frozenset((*_NUMBERS, *_OF_PEERS, *_AVERAGES, *_OF_ROWS, *_BESIDE))
+_FRAMELESS = frozenset((*_NUMBERS, *_SHARES, *_BESIDE, "ntile"))
+NAMES = frozenset((*_FRAMELESS, *_OF_PEERS, *_AVERAGES, *_OF_ROWS, "nth_value"))
 """In lower case."""
-_WHOLE = ("UNBOUNDED", "UNBOUNDED")
-_UP_TO_HERE = ("UNBOUNDED", "CURRENT ROW")
 
 
 def with_windows(rows: Table, functions: Sequence[tuple[str, Expr]], constants: Constants) -> Table:
@@ -57,6 +58,10 @@ class _Call:
     type: Type
 
 
+_Item = tuple[str, Type, str]
+"""Of an ORDER BY: a column, its type, and ``ASC`` or ``DESC`` with the place of NULLs."""
+
+
 class _Query:
     """Over a table of the rows, and of what the functions' operands are."""
 
@@ -67,37 +72,62 @@ class _Query:
 
     def function(self, tree: exp.Expr) -> _Call:
         """``f(x) OVER (...)``. Raises NotExact, as all of these do."""
-        if not isinstance(tree, exp.Window) or tree.args.get("alias") or not isinstance(tree.this, exp.Anonymous):
+        if not isinstance(tree, exp.Window) or tree.args.get("alias"):
             raise NotExact
-        name, arguments = str(tree.this.this).lower(), tree.this.expressions
-        call = self._call(name, arguments)
-        spec = tree.args.get("spec")
-        frame = "" if spec is None else self._frame(name, spec)
+        called, ignores_nulls = _called(tree.this)
+        name = str(called.this).lower()
+        call = self._call(name, called.expressions, " IGNORE NULLS" if ignores_nulls else "")
         by = ", ".join(self._column(item, ordered=False)[0] for item in tree.args.get("partition_by") or ())
         order = tree.args.get("order")
-        items = ", ".join(self._ordered(item) for item in order.expressions) if order else ""
-        over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {items}' if items else ''} {frame}"
+        items = [self._ordered(item) for item in order.expressions] if order else []
+        spec, frame = tree.args.get("spec"), ""
+        if spec is not None:
+            items, frame = self._framed(name, spec, items)
+        ordered = ", ".join(f"{column} {direction}" for column, _, direction in items)
+        over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {ordered}' if items else ''} {frame}"
         sql = call.sql.format(over=f"OVER ({over})")
         is_number = call.type in (INTEGER, LONG) or isinstance(call.type, Decimal)
         return _Call(f"CAST({sql} AS {duckdb_type(call.type)})" if is_number else sql, call.type)
 
-    def _call(self, name: str, arguments: list[exp.Expr]) -> _Call:
+    def _call(self, name: str, arguments: list[exp.Expr], nulls: str) -> _Call:
+        """``nulls``: ``IGNORE NULLS``, or nothing."""
+        if name in _BESIDE and len(arguments) in (1, 2, 3):
+            return self._beside(name, arguments, nulls)
+        if name == "nth_value" and len(arguments) == 2:
+            column, type = self._column(arguments[0], ordered=False)
+            return _Call(f"NTH_VALUE({column}, {count_of(arguments[1])}{nulls}) {{over}}", type)
+        if name in _OF_ROWS and len(arguments) == 1:
+            column, type = self._column(arguments[0], ordered=False)
+            return _Call(f"{_OF_ROWS[name]}({column}{nulls}) {{over}}", type)
+        if nulls:
+            raise NotExact
         if name in _NUMBERS and not arguments:
             return _Call(f"{_NUMBERS[name]}() {{over}}", INTEGER)
+        if name in _SHARES and not arguments:
+            return _Call(f"{_SHARES[name]}() {{over}}", DOUBLE)
+        if name == "ntile" and len(arguments) == 1 and count_of(arguments[0]):
+            return _Call(f"NTILE({count_of(arguments[0])}) {{over}}", INTEGER)
         if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             return _Call("COUNT(*) {over}", LONG)
-        if name in _BESIDE and len(arguments) in (1, 2):
-            column, type = self._column(arguments[0], ordered=False)
-            return _Call(f"{_BESIDE[name]}({column}{''.join(f', {_count(n)}' for n in arguments[1:])}) {{over}}", type)
         if name in _AVERAGES and len(arguments) == 1:
             return self._average(*self._column(arguments[0], ordered=False))
-        function = _OF_PEERS.get(name) or _OF_ROWS.get(name)
-        if function is None or len(arguments) != 1:
+        if name not in _OF_PEERS or len(arguments) != 1:
             raise NotExact
         column, type = self._column(arguments[0], ordered=name in ("min", "max"))
-        if name == "count":
-            type = LONG
-        return _Call(f"{function}({column}) {{over}}", _sum_type(type) if name == "sum" else type)
+        result = LONG if name == "count" else _sum_type(type) if name == "sum" else type
+        return _Call(f"{_OF_PEERS[name]}({column}) {{over}}", result)
+
+    def _beside(self, name: str, arguments: list[exp.Expr], nulls: str) -> _Call:
+        """A row's value so many rows away; the third argument is that of a row that is not there."""
+        column, type = self._column(arguments[0], ordered=False)
+        values = [column, *(str(count_of(count)) for count in arguments[1:2])]
+        for other in arguments[2:]:
+            default = evaluate(self._rows, Expr.of(other), self._constants)
+            widened = default.type in INTEGERS and type in INTEGERS[INTEGERS.index(default.type) :]
+            if default.type != type and not widened:
+                raise NotExact
+            values.append(f"{self._appended(default)}::{duckdb_type(type)}")
+        return _Call(f"{_BESIDE[name]}({', '.join(values)}{nulls}) {{over}}", type)
 
     def _average(self, column: str, type: Type) -> _Call:
         """Of integers: Spark adds them up as doubles, which is exact up to 2^53."""
@@ -108,22 +138,23 @@ class _Query:
         none = f"COUNT({column}) {{over}} = 0"
         return _Call(f"CASE WHEN {none} THEN NULL WHEN {fits} THEN {average} ELSE error('too large') END", DOUBLE)
 
-    def _frame(self, name: str, spec: exp.Expr) -> str:
-        ends = tuple(keyword(spec.args.get(side)) for side in ("start", "end"))
-        kind = str(spec.args.get("kind") or "").upper()
-        if kind == "RANGE" and (name not in (*_OF_PEERS, *_AVERAGES) or ends not in (_WHOLE, _UP_TO_HERE)):
+    def _framed(self, name: str, spec: exp.Expr, items: list[_Item]) -> tuple[list[_Item], str]:
+        """The order, as numbers where the frame is a range of them, and the frame."""
+        if name in _FRAMELESS or (kind_of(spec) == "RANGE" and name not in (*_OF_PEERS, *_AVERAGES)):
             raise NotExact
-        if kind not in ("RANGE", "ROWS") or name in _NUMBERS or name in _BESIDE:
+        if kind_of(spec) != "RANGE" or not has_offset(spec):
+            return items, frame(spec, None)
+        if len(items) != 1:
             raise NotExact
-        start, end = (_end(spec, side) for side in ("start", "end"))
-        return f"{kind} BETWEEN {start} AND {end}"
+        [(column, type, direction)] = items
+        return [(position(column, type), type, direction)], frame(spec, type)
 
-    def _ordered(self, item: exp.Expr) -> str:
+    def _ordered(self, item: exp.Expr) -> _Item:
         if not isinstance(item, exp.Ordered):
             raise NotExact
-        column, _ = self._column(item.this, ordered=True)
+        column, type = self._column(item.this, ordered=True)
         direction = "DESC" if item.args.get("desc") else "ASC"
-        return f"{column} {direction} NULLS {'FIRST' if item.args.get('nulls_first') else 'LAST'}"
+        return column, type, f"{direction} NULLS {'FIRST' if item.args.get('nulls_first') else 'LAST'}"
 
     def _column(self, tree: exp.Expr, *, ordered: bool) -> tuple[str, Type]:
         """The operand as a column of the table, and its type."""
@@ -134,11 +165,26 @@ class _Query:
         schema = Schema((Column("x", value.type),))
         if not (is_ordered(schema) if ordered else is_plain(schema)):
             raise NotExact
-        if expr.as_column:
-            return expr.as_column, value.type
+        return expr.as_column or self._appended(value), value.type
+
+    def _appended(self, value: Value) -> str:
+        """Its column in the table from now on."""
         name = f"dd_operand_{self.table.num_columns}"
         self.table = self.table.append_column(name, pa.chunked_array(value.data, arrow_type(value.type)))
-        return name, value.type
+        return name
+
+
+def _called(tree: exp.Expr) -> tuple[exp.Anonymous, bool]:
+    """The call without what is written about NULLs, and whether it leaves them out: ``IGNORE NULLS``, or an argument
+    of true."""
+    ignores_nulls = isinstance(tree, exp.IgnoreNulls)
+    call = tree.this if isinstance(tree, exp.IgnoreNulls | exp.RespectNulls) else tree
+    if not isinstance(call, exp.Anonymous):
+        raise NotExact
+    *others, last = call.expressions or [None]
+    if str(call.this).lower() in _OF_ROWS and len(others) == 1 and isinstance(last, exp.Boolean):
+        return exp.Anonymous(this=call.this, expressions=others), ignores_nulls or bool(last.this)
+    return call, ignores_nulls
 
 
 def _sum_type(type: Type) -> Type:
@@ -146,22 +192,3 @@ def _sum_type(type: Type) -> Type:
         return LONG
     of = as_decimal(type)
     return Decimal(min(of.precision + 10, 38), of.scale)
-
-
-def _count(tree: exp.Expr) -> int:
-    """A number of rows, as it is written."""
-    if not isinstance(tree, exp.Literal) or tree.is_string or not tree.this.isdigit():
-        raise NotExact
-    return int(tree.this)
-
-
-def _end(spec: exp.Expr, side: str) -> str:
-    value, direction = spec.args.get(side), keyword(spec.args.get(f"{side}_side"))
-    if keyword(value) == "CURRENT ROW":
-        return "CURRENT ROW"
-    if direction in ("PRECEDING", "FOLLOWING"):
-        if keyword(value) == "UNBOUNDED":
-            return f"UNBOUNDED {direction}"
-        if isinstance(value, exp.Expression):
-            return f"{_count(value)} {direction}"
-    raise NotExact

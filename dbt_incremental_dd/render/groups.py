@@ -37,13 +37,31 @@ def delta(node: StoredOutput, run: OperatorRun) -> Relation | None:
 
 def moved(node: StoredOutput, run: OperatorRun, keys: Keys | None) -> Relation | None:
     """The new rows of these groups, or all, minus their old ones."""
-    new = _computed(node, run, keys)
     if run.context.from_nothing:
-        return new
+        return _computed(node, run, keys)
     old = stored(node, run, new=False, keys=keys)
+    if isinstance(node, WindowGroups) and _has_input(node, run):
+        new = computed(node, _input_from(old, node, run, keys), run.context)
+    else:
+        new = _computed(node, run, keys)
     new = new.localized() if new and old and old.is_local else new
     change = plus([new, negated(old)])
     return change.consolidate() if change else None
+
+
+def _has_input(node: WindowGroups, run: OperatorRun) -> bool:
+    """Whether what is stored has the columns of the input: a window adds columns to its rows and keeps them all."""
+    if isinstance(node.old, State):
+        return set(node.input.columns) <= set(node.old.columns)
+    return run.context.output is not None and set(node.input.columns) <= {id for id, _ in node.old.names}
+
+
+def _input_from(old: Relation | None, node: WindowGroups, run: OperatorRun, keys: Keys | None) -> Relation | None:
+    """The input's new rows in these partitions: those of before, as they are stored, and its delta."""
+    change = run.small_delta(node.input)
+    if change is not None and keys is not None:
+        change = keys.restricted(change)
+    return plus([None if old is None else old.columns(node.input.columns), change])
 
 
 def kept(node: StoredOutput, run: OperatorRun, change: Relation | None) -> Relation | None:
