@@ -29,6 +29,8 @@ from dbt_incremental_dd.logical import sql_types
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _MICROS = 1_000_000
+_IN_NO_NUMBER = "[A-DF-Za-df-z]"
+"""A text with such a letter is no integer and no decimal, to any reader."""
 
 
 def type_of(sql_type: str) -> Type:
@@ -102,7 +104,9 @@ def _of_text(value: Value, type: Type, zone: str) -> Value:
     """Of plain texts; an empty text is no number, no date and no truth."""
     if type == BINARY:
         return Value(pc.cast(value.data, pa.binary()), type)
-    data = pc.if_else(pc.equal(value.data, ""), pa.scalar(None, pa.string()), value.data)
+    data = _without(pc.equal(value.data, ""), value.data)
+    if type in INTEGERS or isinstance(type, Decimal):
+        data = _without(pc.match_substring_regex(data, _IN_NO_NUMBER), data)
     wanted = TIMESTAMP_NTZ if type == TIMESTAMP else type
     pattern = f"{pattern_of(wanted)}|{pattern_of(DATE)}" if type == TIMESTAMP else pattern_of(wanted)
     if pattern is None or (isinstance(data, pa.Scalar) and not data.is_valid):
@@ -111,3 +115,8 @@ def _of_text(value: Value, type: Type, zone: str) -> Value:
     require_all(pc.invert(pc.match_substring(data, "\n")))
     found = Value(pc.cast(data, arrow_type(wanted)), wanted)
     return moment(found, zone) if type == TIMESTAMP else found if is_number(type) or type == BOOLEAN else within(found)
+
+
+def _without(absent: pa.ChunkedArray | pa.Scalar, data: pa.ChunkedArray | pa.Scalar) -> pa.ChunkedArray | pa.Scalar:
+    """NULL in place of these."""
+    return pc.if_else(absent, pa.scalar(None, pa.string()), data)

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import DOUBLE, INTEGER, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.core.types import BINARY, DOUBLE, INTEGER, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.duck.sql import duckdb_type
@@ -22,7 +22,7 @@ from dbt_incremental_dd.local.frames import count_of, frame, has_offset, kind_of
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_plain
+from dbt_incremental_dd.trace.arrow import arrow_type, is_plain
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
 _SHARES = {"percent_rank": "PERCENT_RANK", "cume_dist": "CUME_DIST"}
@@ -162,8 +162,7 @@ class _Query:
         if not expr.refs:
             raise NotExact
         value = evaluate(self._rows, expr, self._constants)
-        schema = Schema((Column("x", value.type),))
-        if not (is_ordered(schema) if ordered else is_plain(schema)):
+        if not is_plain(Schema((Column("x", value.type),))) or (ordered and value.type == BINARY):
             raise NotExact
         return expr.as_column or self._appended(value), value.type
 

@@ -120,6 +120,19 @@ MOMENTS = [
     *("dateadd(DAY, 1, v)", "timestampadd(HOUR, -25, v)", "dateadd(MONTH, 1, v)", "date_add(DAY, 1, d)"),
     *("timestampadd(QUARTER, 1, v)", "v >= '2024-01-01 00:00:00'", "unix_seconds(v) DIV 10 * 10"),
     *("timestamp_seconds(unix_seconds(v) DIV 10 * 10)", "v BETWEEN w AND w"),
+    *(
+        "to_timestamp(p, 'yyyy-MM-dd HH:mm:ss')",
+        "to_timestamp_ntz(p)",
+        "to_timestamp_ltz(v)",
+    ),
+    *(
+        f"{function}(date_format(v, {pattern!r}), {pattern!r})"
+        for function in ("to_date", "to_timestamp", "to_timestamp_ntz", "to_timestamp_ltz")
+        for pattern in ("yyyyMMdd", "yyyyMMdd-HHmmss", "dd/MM/yyyy HH:mm", "yyyy-MM", "yyyy", "yyyy.MM.dd")
+    ),
+    """date_format(v, "yyyy-MM-dd'T'HH:mm")""",
+    """to_timestamp(concat(date_format(v, "yyyy-MM-dd'T'HH:mm:ss"), '.125'), "yyyy-MM-dd'T'HH:mm:ss.SSS")""",
+    """to_timestamp_ntz(date_format(v, 'HHmmss yyyyMMdd'), 'HHmmss yyyyMMdd')""",
 ]
 TEXT = [
     *(
@@ -365,6 +378,7 @@ CASTS = [
         "CAST(g AS STRING)",
         "CAST(g AS INT)",
     ),
+    *("t = i", "p > l", "CAST(concat(t, 'x') AS BIGINT)", "CAST(concat(p, 'x') AS DECIMAL(9, 2))"),
     *("CAST(p AS DATE)", "CAST(p AS TIMESTAMP)", "CAST(p AS BOOLEAN)", "try_cast(p AS INT)", "try_cast(p AS DATE)"),
     *(
         "try_cast(p AS DECIMAL(10, 2))",
@@ -546,7 +560,6 @@ SPARKS = [
         "split_part(t, '/', -1)",
     ),
     *(
-        "t = i",
         "coalesce(t, i)",
         "next_day(d, 'x')",
         "EXTRACT(SECOND FROM v)",
@@ -558,7 +571,11 @@ SPARKS = [
         "upper('ä' || t)",
         "x % y",
         "cbrt(x)",
-        "to_date(t, 'yyyy')",
+        "to_date(p, 'yy-MM-dd')",
+        "to_date(p, 'd/M/yyyy')",
+        "to_date(p, '[yyyy-]MM-dd')",
+        "to_timestamp(p, 'yyyy-MM-dd HH:mm:ss XXX')",
+        "to_timestamp(p, 'MM-dd')",
         "date_format(v, t)",
         "i >>> 1",
     ),

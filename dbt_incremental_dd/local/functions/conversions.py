@@ -32,8 +32,6 @@ _TYPES = {
     "string": STRING,
     "timestamp": TIMESTAMP,
     "tinyint": BYTE,
-    "to_date": DATE,
-    "to_timestamp": TIMESTAMP,
 }
 
 

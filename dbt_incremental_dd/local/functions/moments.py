@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -13,6 +12,7 @@ from dbt_incremental_dd.core.types import DATE, INTEGERS, LONG, STRING, TIMESTAM
 from dbt_incremental_dd.local import calendar, intervals
 from dbt_incremental_dd.local.casts import cast
 from dbt_incremental_dd.local.functions import dates
+from dbt_incremental_dd.local.functions.datetime_pattern import parts_of
 from dbt_incremental_dd.local.functions.function import Functions, fixed, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import column, constant_int, constant_text, datetimes, floor_divided, require
@@ -20,8 +20,6 @@ from dbt_incremental_dd.local.zones import local, moment, within
 
 _FIELDS = {"yyyy": (0, 4), "MM": (5, 7), "dd": (8, 10), "HH": (11, 13), "mm": (14, 16), "ss": (17, 19)}
 """Of a pattern, and where they are in ``2020-01-31 12:30:59.000000``."""
-_RUN = re.compile(r"([a-zA-Z])\1*|[^a-zA-Z'\[\]{}#]+", re.ASCII)
-"""Of a pattern: a field, or what is written as it stands."""
 _PER_SECOND = 1_000_000
 _MOST_UNITS = 1_000_000
 """That a moment is moved by."""
@@ -91,12 +89,11 @@ def _floored(moments: Value, unit: int) -> Value:
 
 def _formatted(zone: str, value: Value, pattern: Value) -> Value:
     """``date_format`` by fields of fixed width and what stands between them."""
-    text = constant_text(pattern)
-    parts = [found[0] for found in _RUN.finditer(text)]
-    if not parts or "".join(parts) != text or any(part[0].isalpha() and part not in _FIELDS for part in parts):
+    parts = parts_of(constant_text(pattern))
+    if any(part.is_field and part.text not in _FIELDS for part in parts):
         raise NotExact
     written = pc.cast(_local(value, zone).data, pa.string())
-    pieces = [pc.utf8_slice_codeunits(written, *_FIELDS[part]) if part in _FIELDS else part for part in parts]
+    pieces = [pc.utf8_slice_codeunits(written, *_FIELDS[part.text]) if part.is_field else part.text for part in parts]
     return Value(pc.binary_join_element_wise(*pieces, "", null_handling="emit_null"), STRING)
 
 

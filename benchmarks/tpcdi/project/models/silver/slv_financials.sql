@@ -8,7 +8,7 @@ with wire as (
     cast(trim(substr(line, 57, 17)) as decimal(17,2)) as earnings,
     cast(trim(substr(line, 74, 12)) as decimal(12,2)) as eps,
     cast(trim(substr(line, 98, 12)) as decimal(12,2)) as margin,
-    cast(trim(substr(line, 178, 13)) as bigint) as shares,
+    cast(trim(substr(line, 161, 13)) as bigint) as shares,
     trim(substr(line, 187, 60)) as company
   from {{ ref('brz_finwire') }}
   where rec_type = 'FIN'
