@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -65,5 +66,18 @@ def projects(path: Path, seconds: Mapping[str, Mapping[str, float]]) -> None:
         axes.bar_label(bars, fmt="%.0f", fontsize="x-small")
     axes.set_xticks(range(len(seconds)), list(seconds))
     axes.set_ylabel("seconds")
+    figure.legend(loc="outside upper center", fontsize="small", ncols=4)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def days(path: Path, seconds: Mapping[str, list[float]]) -> None:
+    """The seconds of each project's runs up to each day, the first load included."""
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    for project, took in seconds.items():
+        axes.plot(range(len(took)), list(accumulate(took)), label=project)
+    axes.set_xlabel("day")
+    axes.set_ylabel("seconds up to it")
+    axes.set_ylim(bottom=0)
     figure.legend(loc="outside upper center", fontsize="small", ncols=4)
     figure.savefig(path, metadata={"Date": None})

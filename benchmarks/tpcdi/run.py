@@ -1,10 +1,11 @@
-"""TPC-DI's warehouse day after day: ``dbt run`` over each batch, and every model against Spark's batch answer.
+"""TPC-DI's warehouse day after day, as projects of several materializations over the same files.
 
-``python -m benchmarks.tpcdi.run --scale 1 --days 10 --verify-every 5``
+``python -m benchmarks.tpcdi.run --scale 1 --days 10 --verify-every 5 --ways differential table``
 
 49 models in four layers: ``bronze`` reads the files, ``silver`` keeps versions of customers, accounts, companies and
-securities, ``gold`` joins facts with the version of their time, ``analytic`` answers questions. Seconds are of whole
-invocations of dbt, each a process of its own.
+securities, ``gold`` joins facts with the version of their time, ``analytic`` answers questions. Each day each project
+has one ``dbt run``, a process of its own; seconds are of all of it. ``differential`` is compared with Spark's batch
+answer (``dbt-dd verify``), and each project with ``table``, if that one is run.
 """
 
 from __future__ import annotations
@@ -20,37 +21,43 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import add_options, write
+from benchmarks import plots
+from benchmarks.results import add_options, table, write
+from benchmarks.tpcdi.contents import wrong_rows
 from benchmarks.tpcdi.generator import Generator
 from benchmarks.tpcdi.lifetime import Shares
 from benchmarks.tpcdi.sizes import date_of
+from benchmarks.tpcdi.ways import MODELS, WAYS, possible, write_project
 
-PROJECT = Path(__file__).parent / "project"
 _BIN = Path(sys.executable).parent
 
 
 def main() -> int:
-    """0 when every model was exact whenever it was compared."""
+    """0 when every differential model was exact whenever it was compared."""
     options = _arguments()
     folder = options.folder.resolve()
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("target", "logs", ".dbt*", "__pycache__"))
     shares = Shares(options.inserts, options.updates, options.deletes)
     feed = Generator(folder / "data", options.scale, shares)
     feed.historical()
-    results: dict[str, Any] = {"scale": options.scale, "shares": vars(shares), "days": [_run(folder)]}
-    print(f"historical load: {_told(results['days'][0])}", flush=True)
-    wrong: list[str] = []
+    for way in options.ways:
+        write_project(way, folder / way, folder / "data")
+    days = [_day(folder, options.ways, 0)]
+    wrong: dict[str, Any] = {}
     for day in range(1, options.days + 1):
         changed = feed.batch(day)
-        results["days"].append({**_run(folder), "changed": changed})
-        print(f"{date_of(day)}: {changed}; {_told(results['days'][-1])}", flush=True)
+        days.append({"changed": changed, **_day(folder, options.ways, day)})
         if day % options.verify_every == 0 or day == options.days:
-            wrong += _wrong(folder)
-            print("WRONG" if wrong else "all models are exact", flush=True)
-    write(options.json, results)
-    print("\n".join(wrong))
-    return 1 if wrong else 0
+            wrong[str(date_of(day))] = _compared(folder, options.ways)
+    summary = _summary(days, options.ways)
+    write(
+        options.json,
+        {"scale": options.scale, "shares": vars(shares), "days": days, "summary": summary, "wrong": wrong},
+    )
+    print(table(["", *options.ways], summary.values()))
+    if options.plot:
+        plots.days(options.plot, {way: [day[way]["seconds"] for day in days] for way in options.ways})
+    return 1 if any(found.get("differential") for found in wrong.values()) else 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -61,8 +68,29 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--updates", type=float, default=0.005, help="of the rows, a day (default: 0.005)")
     parser.add_argument("--deletes", type=float, default=0.005, help="of the rows, a day (default: 0.005)")
     parser.add_argument("--verify-every", type=int, default=1, help="days between comparisons (default: 1)")
+    parser.add_argument("--plot", type=Path, help="where to draw the seconds up to each day")
+    parser.add_argument(
+        "--ways",
+        nargs="+",
+        choices=WAYS,
+        default=["differential"],
+        help="projects (default: differential); incremental needs Delta's connector, which there is for pyspark 4.2",
+    )
     add_options(parser, "tpcdi")
-    return parser.parse_args()
+    options = parser.parse_args()
+    missing = [way for way in options.ways if not possible(way)]
+    if missing:
+        parser.error(f"{', '.join(missing)}: Delta's connector is not made for the pyspark that is installed")
+    return options
+
+
+def _day(folder: Path, ways: list[str], day: int) -> dict[str, Any]:
+    """What each project's run took; the one that is first changes from day to day."""
+    turn = day % len(ways)
+    done = {way: _run(folder / way) for way in (*ways[turn:], *ways[:turn])}
+    told = "; ".join(f"{way} {one['seconds']:.1f} s ({_told(one['models'])})" for way, one in done.items())
+    print(f"{date_of(day)}: {told}", flush=True)
+    return done
 
 
 def _run(folder: Path) -> dict[str, Any]:
@@ -72,26 +100,70 @@ def _run(folder: Path) -> dict[str, Any]:
     seconds = time.monotonic() - started
     if done.returncode:
         raise RuntimeError(f"{done.stdout}\n{done.stderr}")
-    found = json.loads((folder / "target" / "run_results.json").read_text())["results"]
-    return {"seconds": seconds, "models": Counter(_way(one["message"]) for one in found)}
+    results = json.loads((folder / "target" / "run_results.json").read_text())["results"]
+    found = [one for one in results if one["unique_id"].startswith("model.")]
+    return {
+        "seconds": seconds,
+        "models": Counter(_way(one["message"]) for one in found),
+        "slowest": {
+            one["unique_id"].rpartition(".")[2]: round(one["execution_time"], 2)
+            for one in sorted(found, key=lambda one: -one["execution_time"])[:10]
+        },
+        "not_by_deltas": {
+            one["unique_id"].rpartition(".")[2]: one["message"]
+            for one in found
+            if _way(one["message"]) not in ("delta", "unchanged")
+        },
+    }
 
 
 def _way(message: str) -> str:
-    """A model's strategy, from what dbt says of it: ``+3 -2 at 2026-01-01 00:00:00.000 in 0.1s; rebuild: ...``."""
-    if message.startswith("unchanged"):
-        return "unchanged"
+    """A model's strategy, from what dbt says of it: ``+3 -2 at 2026-01-01 00:00:00.000 in 0.1s; rebuild: ...``; of
+    other materializations it says ``OK``."""
+    if message.startswith("unchanged") or message == "OK":
+        return message.split(" ")[0]
     _, _, strategy = message.partition("; ")
     return strategy.partition(":")[0] or "delta"
 
 
-def _told(run: dict[str, Any]) -> str:
-    return f"{run['seconds']:.1f} s, " + ", ".join(f"{count} {way}" for way, count in run["models"].most_common())
+def _told(models: Counter[str]) -> str:
+    return ", ".join(f"{count} {way}" for way, count in models.most_common())
 
 
-def _wrong(folder: Path) -> list[str]:
-    """What ``verify`` says, where a model is not exact."""
-    done = _dbt(folder, "dbt-dd", "--project-dir", str(folder), "--profiles-dir", str(folder), "verify")
-    return [] if done.returncode == 0 else [f"{done.stdout}\n{done.stderr}"]
+def _compared(folder: Path, ways: list[str]) -> dict[str, Any]:
+    """By project, what is wrong of it."""
+    found: dict[str, Any] = {}
+    if "differential" in ways:
+        done = _dbt(
+            folder / "differential",
+            *("dbt-dd", "--project-dir", str(folder / "differential"), "--profiles-dir", str(folder / "differential")),
+            "verify",
+        )
+        found["differential"] = {} if done.returncode == 0 else {"verify": f"{done.stdout}\n{done.stderr}"}
+        print("all models are exact" if done.returncode == 0 else done.stdout + done.stderr, flush=True)
+    if "table" in ways:
+        for way in ways:
+            rows = wrong_rows(way, folder / way, folder / "table") if way != "table" else {}
+            found[way] = {**found.get(way, {}), **rows}
+            if rows:
+                told = ", ".join(f"{model} {count:,}" for model, count in sorted(rows.items(), key=lambda one: -one[1]))
+                print(f"{way}: wrong rows in {len(rows)} of {len(MODELS)} models: {told}", flush=True)
+    return found
+
+
+def _summary(days: list[dict[str, Any]], ways: list[str]) -> dict[str, list[str]]:
+    """Lines of a table, by what they are of."""
+    later = days[1:]
+
+    def line(name: str, of: Any) -> list[str]:
+        return [name, *(of(way) for way in ways)]
+
+    return {
+        "first": line("first load, s", lambda way: f"{days[0][way]['seconds']:.1f}"),
+        "day": line("a day, s", lambda way: f"{sum(d[way]['seconds'] for d in later) / max(len(later), 1):.1f}"),
+        "longest": line("the longest day, s", lambda way: f"{max((d[way]['seconds'] for d in later), default=0):.1f}"),
+        "all": line("all days, s", lambda way: f"{sum(day[way]['seconds'] for day in later):.0f}"),
+    }
 
 
 def _dbt(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,68 @@
+"""The warehouse as dbt projects of several materializations, over the same files.
+
+``differential``: plain selects, which the engine keeps up to date. ``table``: the same selects, each day built anew
+from all files. ``incremental``: what is written by hand for it, over Delta tables: append what came, merge by key, look
+back a few days; small and hard models are built anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.compared import write_yaml
+from benchmarks.wide.project import DELTA, has_delta
+
+_HERE = Path(__file__).parent
+_OVERLAYS = {"differential": (), "table": ("rebuilt",), "incremental": ("rebuilt", "by_hand")}
+"""Folders whose files take the place of the project's own."""
+WAYS = tuple(_OVERLAYS)
+MODELS = sorted(path.stem for path in (_HERE / "project" / "models").rglob("*.sql"))
+SCHEMA = "tpcdi"
+
+
+def possible(way: str) -> bool:
+    """Whether the Spark that is installed can do it."""
+    return way != "incremental" or has_delta()
+
+
+def write_project(way: str, folder: Path, data: Path) -> None:
+    """The project; its ``data`` are those."""
+    for overlay in ("project", *_OVERLAYS[way]):
+        shutil.copytree(_HERE / overlay, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "logs"))
+    (folder / "data").symlink_to(data)
+    if way == "differential":
+        return
+    sources = yaml.safe_load((folder / "models" / "sources.yml").read_text())
+    config = yaml.safe_load((folder / "dbt_project.yml").read_text())
+    config["on-run-start"] = list(_tables(sources, data))
+    config["models"]["tpcdi"]["+materialized"] = "table"
+    for table in sources["sources"][0]["tables"]:
+        del table["config"]
+    write_yaml(folder / "models" / "sources.yml", sources)
+    if way == "incremental":
+        config["models"]["tpcdi"]["+file_format"] = "delta"
+        profiles = yaml.safe_load((folder / "profiles.yml").read_text())
+        profiles["tpcdi"]["outputs"]["dev"]["server_side_parameters"] = {
+            "spark.jars.packages": DELTA,
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        }
+        write_yaml(folder / "profiles.yml", profiles)
+    write_yaml(folder / "dbt_project.yml", config)
+
+
+def _tables(sources: dict[str, Any], data: Path) -> Iterator[str]:
+    """Statements that make the sources' files tables of the catalog."""
+    (source,) = sources["sources"]
+    yield f"create schema if not exists {source['schema']}"
+    for table in source["tables"]:
+        columns = ", ".join(f"{column['name']} {column['data_type']}" for column in table["columns"])
+        given = table["config"]["meta"]["differential"].get("options", {})
+        options = "".join(f", '{name}' = '{value}'" for name, value in given.items())
+        place = f"'path' = '{data / table['name']}'{options}"
+        yield f"create table if not exists {source['schema']}.{table['name']} ({columns}) using csv options ({place})"
