@@ -51,6 +51,7 @@ def write_project(way: str, folder: Path, data: Path) -> None:
             "spark.jars.packages": DELTA,
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.databricks.delta.snapshotPartitions": "2",  # by default a small log is read in 50 tasks
         }
         write_yaml(folder / "profiles.yml", profiles)
     write_yaml(folder / "dbt_project.yml", config)

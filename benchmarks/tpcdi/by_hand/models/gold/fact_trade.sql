@@ -1,6 +1,6 @@
 {{ config(
     materialized='incremental', incremental_strategy='merge', unique_key='trade_id',
-    post_hook="delete from {{ this }} where trade_id not in (select trade_id from {{ ref('slv_trades') }})"
+    post_hook="{{ remove_gone('trade_id', ref('slv_trades'), 'trade_id') }}"
 ) }}
 select
   t.trade_id, t.traded_at, d.sk_date_id, h.created_at, h.closed_at, t.status, t.trade_type, t.is_sell, t.is_cash,

@@ -1,6 +1,6 @@
 {{ config(
     materialized='incremental', incremental_strategy='merge', unique_key='trade_id',
-    post_hook="delete from {{ this }} where trade_id not in (select t_id from {{ ref('brz_trade') }})"
+    post_hook="{{ remove_gone('trade_id', ref('brz_trade'), 't_id') }}"
 ) }}
 select
   t.t_id as trade_id, t.t_dts as traded_at, s.st_name as status, y.tt_name as trade_type, y.tt_is_sell = 1 as is_sell,
