@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks import plots
 from benchmarks.limit import report as limit
 from benchmarks.results import FOLDER, geometric_mean, read, table
+from benchmarks.tpcdi import report as tpcdi
 
 _INTRO = """# Benchmarks
 
@@ -283,6 +284,7 @@ def _subscribers(found: list[dict[str, Any]], folder: Path) -> str:
 SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "tpch_refresh": _refresh,
     "tpch_scaling": _scaling,
+    "tpcdi": tpcdi.section,
     "wide": _wide,
     "wide_incremental": _incremental,
     "limit": limit.section,

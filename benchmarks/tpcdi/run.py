@@ -52,7 +52,14 @@ def main() -> int:
     summary = _summary(days, options.ways)
     write(
         options.json,
-        {"scale": options.scale, "shares": vars(shares), "days": days, "summary": summary, "wrong": wrong},
+        {
+            "scale": options.scale,
+            "ways": options.ways,
+            "shares": vars(shares),
+            "days": days,
+            "summary": summary,
+            "wrong": wrong,
+        },
     )
     print(table(["", *options.ways], summary.values()))
     if options.plot:

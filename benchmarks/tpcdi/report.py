@@ -1,0 +1,53 @@
+"""What ``benchmarks.tpcdi.run`` found, for ``docs/benchmarks.md``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks import plots
+from benchmarks.results import table
+
+
+def section(found: dict[str, Any], folder: Path) -> str:
+    """Seconds of each project, and the rows in which it is wrong."""
+    days, ways = found["days"], found["ways"]
+    plots.days(folder / "tpcdi.svg", {way: [day[way]["seconds"] for day in days] for way in ways})
+    later, shares = days[1:], found["shares"]
+    changed = {kind: fmean(day["changed"][kind] for day in later) for kind in ("inserted", "updated", "deleted")}
+    told = ", ".join(f"{count:,.0f} {kind}" for kind, count in changed.items())
+    date, wrong = list(found["wrong"].items())[-1]
+    return "\n".join(
+        (
+            f"## A data warehouse, day after day: TPC-DI, scale factor {found['scale']:g}\n",
+            f"`python -m benchmarks.tpcdi.run --scale {found['scale']:g} --days {len(later)} --ways {' '.join(ways)}`: "
+            "49 models over the files of a brokerage, after TPC-DI's specification, the same selects in each project; "
+            f"in `incremental`, 20 of them are written by hand, over Delta tables. {shares['inserts']:.1%} of the rows "
+            f"of trades, accounts, customers and watches come each day, {shares['updates']:.1%} change and "
+            f"{shares['deletes']:.1%} go ({told} trades, accounts and customers a day); one trade of twenty comes late. "
+            "Seconds are of whole `dbt run`s, each a process of its own, with the start of Python, dbt and, where it "
+            "is needed, Spark.\n",
+            table(("", *ways), found["summary"].values()),
+            "![Seconds up to each day](benchmarks/tpcdi.svg)\n",
+            f"Rows too many or too few on {date}, against `table`, in models that have any:\n",
+            table(("model", *ways), _wrong(wrong, ways)),
+            "How the differential models were brought up to date, over all days: "
+            f"{_strategies(later)}. It builds a model anew where its former runs tell that this is quicker.\n",
+        )
+    )
+
+
+def _wrong(found: dict[str, dict[str, int]], ways: list[str]) -> list[list[str]]:
+    models = sorted({model for rows in found.values() for model in rows})
+    rows = [[model, *(f"{found.get(way, {}).get(model, 0):,}" for way in ways)] for model in models]
+    count = ["models with wrong rows", *(str(len(found.get(way, {}))) for way in ways)]
+    return [*rows, count]
+
+
+def _strategies(days: list[dict[str, Any]]) -> str:
+    total: dict[str, int] = {}
+    for day in days:
+        for strategy, count in day["differential"]["models"].items():
+            total[strategy] = total.get(strategy, 0) + count
+    return ", ".join(f"{count} {strategy}" for strategy, count in sorted(total.items(), key=lambda one: -one[1]))
