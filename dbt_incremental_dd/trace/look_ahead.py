@@ -19,7 +19,7 @@ from dbt_incremental_dd.storage import checked_file
 
 _MOST = 500
 """Logs, small files, folders: the latest ones."""
-_AT_ONCE = 32
+_AT_ONCE = 48
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,12 @@ class Asked:
             logs = list(self.logs.items())[-_MOST:]
             files, folders = list(self.files)[-_MOST:], list(self.folders)[-_MOST:]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for uri in folders:  # fewer of these are answered at once, so they are not left to the end
+                pool.submit(list_one, uri)
             for uri, name in logs:
                 pool.submit(look, name, uri)
             for uri in files:
                 pool.submit(get, uri)
-            for uri in folders:
-                pool.submit(list_one, uri)
         return ahead
 
     def keep(self) -> None:
