@@ -17,6 +17,7 @@ def section(found: dict[str, Any], folder: Path) -> str:
     later, shares = days[1:], found["shares"]
     changed = {kind: fmean(day["changed"][kind] for day in later) for kind in ("inserted", "updated", "deleted")}
     told = ", ".join(f"{count:,.0f} {kind}" for kind, count in changed.items())
+    again = f", and every {found['again_every']} days a file of trades comes again" if found.get("again_every") else ""
     date, wrong = list(found["wrong"].items())[-1]
     return "\n".join(
         (
@@ -25,8 +26,8 @@ def section(found: dict[str, Any], folder: Path) -> str:
             "49 models over the files of a brokerage, after TPC-DI's specification, the same selects in each project; "
             f"in `incremental`, 20 of them are written by hand, over Delta tables. {shares['inserts']:.1%} of the rows "
             f"of trades, accounts, customers and watches come each day, {shares['updates']:.1%} change and "
-            f"{shares['deletes']:.1%} go ({told} trades, accounts and customers a day); one trade of twenty comes late. "
-            "Seconds are of whole `dbt run`s, each a process of its own, with the start of Python, dbt and, where it "
+            f"{shares['deletes']:.1%} go ({told} trades, accounts and customers a day); one trade of twenty comes "
+            f"late{again}. Seconds are of whole `dbt run`s, each a process of its own, with the start of Python, dbt and, where it "
             "is needed, Spark.\n",
             table(("", *ways), found["summary"].values()),
             "![Seconds up to each day](benchmarks/tpcdi.svg)\n",

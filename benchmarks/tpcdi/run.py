@@ -46,6 +46,8 @@ def main() -> int:
     wrong: dict[str, Any] = {}
     for day in range(1, options.days + 1):
         changed = feed.batch(day)
+        if options.again_every and day % options.again_every == 0:
+            feed.redelivered("trade", day // 2, day)
         days.append({"changed": changed, **_day(folder, options.ways, day)})
         if day % options.verify_every == 0 or day == options.days:
             wrong[str(date_of(day))] = _compared(folder, options.ways)
@@ -56,6 +58,7 @@ def main() -> int:
             "scale": options.scale,
             "ways": options.ways,
             "shares": vars(shares),
+            "again_every": options.again_every,
             "days": days,
             "summary": summary,
             "wrong": wrong,
@@ -74,6 +77,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--inserts", type=float, default=0.01, help="share of the first rows, a day (default: 0.01)")
     parser.add_argument("--updates", type=float, default=0.005, help="of the rows, a day (default: 0.005)")
     parser.add_argument("--deletes", type=float, default=0.005, help="of the rows, a day (default: 0.005)")
+    parser.add_argument(
+        "--again-every",
+        type=int,
+        default=2,
+        help="days after which a former day's trades come again; 0: never (default: 2)",
+    )
     parser.add_argument("--verify-every", type=int, default=1, help="days between comparisons (default: 1)")
     parser.add_argument("--plot", type=Path, help="where to draw the seconds up to each day")
     parser.add_argument(
