@@ -128,3 +128,12 @@ def test_a_file_may_come_again(made: Generator) -> None:
     names = sorted(path.name for path in (made.folder / "trade").iterdir())
     assert "0002-again-0001.txt" in names
     (made.folder / "trade" / "0002-again-0001.txt").unlink()
+
+
+@pytest.mark.parametrize("shares", [Shares(0, 0, 0.02), Shares(0, 0.02, 0), Shares(0.02, 0, 0)])
+def test_days_of_one_kind_of_change(tmp_path: Path, shares: Shares) -> None:
+    found = Generator(tmp_path, SCALE, shares)
+    found.historical()
+    found.batch(1)
+    wanted = {flag for flag, share in zip("IUD", vars(shares).values(), strict=True) if share}
+    assert {line[0] for line in lines(found, "trade", 1)} == wanted

@@ -27,8 +27,8 @@ def section(found: dict[str, Any], folder: Path) -> str:
             f"in `incremental`, 20 of them are written by hand, over Delta tables. {shares['inserts']:.1%} of the rows "
             f"of trades, accounts, customers and watches come each day, {shares['updates']:.1%} change and "
             f"{shares['deletes']:.1%} go ({told} trades, accounts and customers a day); one trade of twenty comes "
-            f"late{again}. Seconds are of whole `dbt run`s, each a process of its own, with the start of Python, dbt and, "
-            "where it is needed, Spark.\n",
+            f"late{again}. Seconds are of whole `dbt run`s, each a process of its own, with the start of Python, dbt "
+            "and, where it is needed, Spark.\n",
             table(("", *ways), found["summary"].values()),
             "![Seconds up to each day](benchmarks/tpcdi.svg)\n",
             f"Rows too many or too few on {date}, against `table`, in models that have any:\n",

@@ -147,7 +147,8 @@ def _moments(lifetime: Lifetime, chance: Chance, rows: Longs) -> Longs:
 def _text(seconds: Longs) -> Texts:
     """Moments as TPC-DI's files have them."""
     times = np.datetime64(LAST_DAY, "s") + seconds.astype("timedelta64[s]")
-    return np.char.replace(times.astype(str), "T", " ")
+    texts = times.astype(str)
+    return np.char.replace(texts, "T", " ") if len(texts) else texts
 
 
 def _money(values: Floats) -> Texts:
