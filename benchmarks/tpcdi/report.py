@@ -7,7 +7,10 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks import plots
-from benchmarks.results import table
+from benchmarks.results import read, table
+
+_OTHERS = {"tpcdi_deletes": "deletes alone", "tpcdi_updates": "updates alone"}
+"""Results of days of one kind of change, where they are there."""
 
 
 def section(found: dict[str, Any], folder: Path) -> str:
@@ -35,7 +38,20 @@ def section(found: dict[str, Any], folder: Path) -> str:
             table(("model", *ways), _wrong(wrong, ways)),
             "How the differential models were brought up to date, over all days: "
             f"{_strategies(later)}. It builds a model anew where its former runs tell that this is quicker.\n",
+            *(_alone(folder / f"{name}.json", told) for name, told in _OTHERS.items()),
         )
+    )
+
+
+def _alone(path: Path, kind: str) -> str:
+    if not path.exists():
+        return ""
+    stored = read(path)
+    found, days = stored["results"], stored["results"]["days"][1:]
+    seconds = ", ".join(f"{way} {fmean(day[way]['seconds'] for day in days):.1f} s" for way in found["ways"])
+    share = max(found["shares"].values())
+    return (
+        f"A day of {kind}, {share:.1%} of the rows: {seconds} (scale factor {found['scale']:g}, days: {len(days)}).\n"
     )
 
 
