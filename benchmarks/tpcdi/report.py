@@ -50,9 +50,8 @@ def _alone(path: Path, kind: str) -> str:
     found, days = stored["results"], stored["results"]["days"][1:]
     seconds = ", ".join(f"{way} {fmean(day[way]['seconds'] for day in days):.1f} s" for way in found["ways"])
     share = max(found["shares"].values())
-    return (
-        f"A day of {kind}, {share:.1%} of the rows: {seconds} (scale factor {found['scale']:g}, days: {len(days)}).\n"
-    )
+    where = f"scale factor {found['scale']:g}, days: {len(days)}, pyspark {stored['machine']['pyspark']}"
+    return f"A day of {kind}, {share:.1%} of the rows: {seconds} ({where}).\n"
 
 
 def _wrong(found: dict[str, dict[str, int]], ways: list[str]) -> list[list[str]]:
