@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.asked import ListeningSession
 from benchmarks.results import read
 from tests.oracle import Table, World
 
@@ -60,4 +61,31 @@ def test_what_one_model_has_found_by_key_the_next_one_does_not_read(
         world.step()
     read = [vars(record) for record in caplog.records if any(".c/" in path for path in vars(record).get("paths", ()))]
     assert [record["wanted"] for record in read] == [{"id": [3, 4]}]
+    world.check()
+
+
+def test_a_window_reads_nothing_below_it_that_has_not_changed(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor is a function of it asked of Spark, which alone knows it."""
+    world = World(spark, tmp_path, {"o": Table("id INT, k INT, v INT"), "x": Table("line STRING")})
+    world.insert("o", [(i, i % 3, i) for i in range(9)])
+    world.insert("x", [(f"<a k='{k}'>{v}</a>",) for k in range(3) for v in (100, 200)])
+    lines = (
+        "SELECT 0 AS id, CAST(xpath_string(line, 'a/@k') AS INT) AS k, CAST(xpath_string(line, 'a') AS INT) FROM {x}"
+    )
+    world.model(
+        "m", f"SELECT id, k, sum(v) OVER (PARTITION BY k ORDER BY v, id) AS s FROM (TABLE {{o}} UNION ALL {lines})"
+    )
+    world.step()
+    world.insert("o", [(100, 1, 50), (101, 2, 300)])
+    world.delete("o", [(4, 1, 4)])
+    session, asked = ListeningSession(spark), list[str]()
+    with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.driver_reader"):
+        assert not world.step_and_check_each(lambda name: asked.extend(session.asked), session=session)
+    assert not [path for record in caplog.records for path in vars(record).get("paths", ()) if ".x/" in path]
+    assert not asked
+    world.check()
+    world.insert("x", [("<a k='1'>150</a>",)])
+    world.step()
     world.check()
