@@ -6,10 +6,25 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 import yaml
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+SPARK = "4.2"
+"""For which Delta's connector is made."""
+DELTA_SETTINGS = {
+    "spark.jars.packages": f"io.delta:delta-spark_{SPARK}_2.13:4.4.0",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""What merges need; the project's own models do without."""
+
+
+def has_delta() -> bool:
+    """Whether Delta's connector is made for the Spark that is installed."""
+    return pyspark.__version__.startswith(f"{SPARK}.")
 
 
 def append_source(name: str, tables: Iterable[str], types: Mapping[str, str], data: Path) -> dict[str, Any]:

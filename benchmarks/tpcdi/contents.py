@@ -10,10 +10,10 @@ from deltalake import DeltaTable
 
 from benchmarks.tpcdi.ways import MODELS, SCHEMA
 from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.trace.layout import Storage
 
 _STATE = ".dbt_incremental_dd"
-_COUNT = "dd_diff"
 
 
 def wrong_rows(way: str, folder: Path, rebuilt: Path) -> dict[str, int]:
@@ -31,18 +31,18 @@ def _rows(way: str, folder: Path, model: str) -> pa.Table:
         table = DeltaTable(str(place)).to_pyarrow_table()
     else:
         table = duckdb.sql(f"select * from read_parquet('{place}/*.parquet')").to_arrow_table()
-    return table.append_column(_COUNT, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
+    return table.append_column(DIFF, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
 
 
 def _different(ours: pa.Table, rebuilt: pa.Table) -> int:
     """Rows of either that the other one does not have, in the columns of what was rebuilt."""
-    columns = ", ".join(f'"{name}"' for name in rebuilt.column_names if name != _COUNT)
+    columns = ", ".join(f'"{name}"' for name in rebuilt.column_names if name != DIFF)
     with duckdb.connect() as connection:
         connection.execute("set timezone = 'UTC'")
         connection.register("ours", ours)
         connection.register("rebuilt", rebuilt)
-        negated = f"select {columns}, -{_COUNT} as {_COUNT} from rebuilt"
-        both = f"select {columns}, {_COUNT} from ours union all by name {negated}"
-        sums = f"select sum({_COUNT}) as difference from ({both}) group by {columns} having difference <> 0"
+        negated = f"select {columns}, -{DIFF} as {DIFF} from rebuilt"
+        both = f"select {columns}, {DIFF} from ours union all by name {negated}"
+        sums = f"select sum({DIFF}) as difference from ({both}) group by {columns} having difference <> 0"
         (total,) = connection.execute(f"select coalesce(sum(abs(difference)), 0) from ({sums})").fetchone() or (0,)
     return int(total)

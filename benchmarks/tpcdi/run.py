@@ -21,11 +21,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plots
 from benchmarks.results import add_options, table, write
 from benchmarks.tpcdi.contents import wrong_rows
 from benchmarks.tpcdi.generator import Generator
 from benchmarks.tpcdi.lifetime import Shares
+from benchmarks.tpcdi.report import summary
 from benchmarks.tpcdi.sizes import date_of
 from benchmarks.tpcdi.ways import MODELS, WAYS, possible, write_project
 
@@ -51,7 +51,6 @@ def main() -> int:
         days.append({"changed": changed, **_day(folder, options.ways, day)})
         if day % options.verify_every == 0 or day == options.days:
             wrong[str(date_of(day))] = _compared(folder, options.ways)
-    summary = _summary(days, options.ways)
     write(
         options.json,
         {
@@ -60,13 +59,10 @@ def main() -> int:
             "shares": vars(shares),
             "again_every": options.again_every,
             "days": days,
-            "summary": summary,
             "wrong": wrong,
         },
     )
-    print(table(["", *options.ways], summary.values()))
-    if options.plot:
-        plots.days(options.plot, {way: [day[way]["seconds"] for day in days] for way in options.ways})
+    print(table(["", *options.ways], summary(days, options.ways)))
     return 1 if any(found.get("differential") for found in wrong.values()) else 0
 
 
@@ -84,7 +80,6 @@ def _arguments() -> argparse.Namespace:
         help="days after which a former day's trades come again; 0: never (default: 2)",
     )
     parser.add_argument("--verify-every", type=int, default=1, help="days between comparisons (default: 1)")
-    parser.add_argument("--plot", type=Path, help="where to draw the seconds up to each day")
     parser.add_argument(
         "--ways",
         nargs="+",
@@ -165,21 +160,6 @@ def _compared(folder: Path, ways: list[str]) -> dict[str, Any]:
                 told = ", ".join(f"{model} {count:,}" for model, count in sorted(rows.items(), key=lambda one: -one[1]))
                 print(f"{way}: wrong rows in {len(rows)} of {len(MODELS)} models: {told}", flush=True)
     return found
-
-
-def _summary(days: list[dict[str, Any]], ways: list[str]) -> dict[str, list[str]]:
-    """Lines of a table, by what they are of."""
-    later = days[1:]
-
-    def line(name: str, of: Any) -> list[str]:
-        return [name, *(of(way) for way in ways)]
-
-    return {
-        "first": line("first load, s", lambda way: f"{days[0][way]['seconds']:.1f}"),
-        "day": line("a day, s", lambda way: f"{sum(d[way]['seconds'] for d in later) / max(len(later), 1):.1f}"),
-        "longest": line("the longest day, s", lambda way: f"{max((d[way]['seconds'] for d in later), default=0):.1f}"),
-        "all": line("all days, s", lambda way: f"{sum(day[way]['seconds'] for day in later):.0f}"),
-    }
 
 
 def _dbt(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

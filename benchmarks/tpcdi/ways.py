@@ -1,8 +1,8 @@
 """The warehouse as dbt projects of several materializations, over the same files.
 
 ``differential``: plain selects, which the engine keeps up to date. ``table``: the same selects, each day built anew
-from all files. ``incremental``: what is written by hand for it, over Delta tables: append what came, merge by key, look
-back a few days; small and hard models are built anew.
+from all files. ``incremental``: 20 models written by hand over Delta tables, which append what came, merge by key and
+look back a few days; the others, which are small, are built anew.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.compared import write_yaml
-from benchmarks.wide.project import DELTA, has_delta
+from benchmarks.compared import DELTA_SETTINGS, has_delta, write_yaml
 
 _HERE = Path(__file__).parent
 _OVERLAYS = {"differential": (), "table": ("rebuilt",), "incremental": ("rebuilt", "by_hand")}
@@ -48,9 +47,7 @@ def write_project(way: str, folder: Path, data: Path) -> None:
         config["models"]["tpcdi"]["+file_format"] = "delta"
         profiles = yaml.safe_load((folder / "profiles.yml").read_text())
         profiles["tpcdi"]["outputs"]["dev"]["server_side_parameters"] = {
-            "spark.jars.packages": DELTA,
-            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            **DELTA_SETTINGS,
             "spark.databricks.delta.snapshotPartitions": "2",  # by default a small log is read in 50 tasks
         }
         write_yaml(folder / "profiles.yml", profiles)

@@ -11,14 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
-
-from benchmarks.compared import append_source, write_yaml
+from benchmarks.compared import DELTA_SETTINGS, append_source, has_delta, write_yaml
 from benchmarks.wide.feed import COLUMNS, SOURCES
-
-SPARK = "4.2"
-DELTA = f"io.delta:delta-spark_{SPARK}_2.13:4.4.0"
-"""What merges need; the project's own models do without."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +64,11 @@ LAYERS = {
 }
 
 
-def has_delta() -> bool:
-    """Whether Delta's Spark connector is made for the Spark that is installed."""
-    return pyspark.__version__.startswith(f"{SPARK}.")
-
-
 def write_project(folder: Path, schema: str, materialized: str, data: Path, metered: Mapping[str, str]) -> None:
     """A dbt project over the events in ``data``; all projects may share one session. ``metered``: its settings."""
     config = {"name": schema, "profile": schema, "models": {"+materialized": materialized}}
     write_yaml(folder / "dbt_project.yml", {**config, "flags": {"send_anonymous_usage_stats": False}})
-    settings = {
-        "spark.jars.packages": DELTA,
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    }
-    settings = {**(settings if has_delta() else {}), **metered}
+    settings = {**(DELTA_SETTINGS if has_delta() else {}), **metered}
     target = {"type": "differential", "schema": schema, "threads": 2, "server_side_parameters": settings}
     target["state_root"] = str(folder.parent / "state")
     write_yaml(folder / "profiles.yml", {schema: {"target": "dev", "outputs": {"dev": target}}})

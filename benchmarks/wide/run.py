@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import meter
-from benchmarks.compared import fingerprint
+from benchmarks.compared import SPARK, fingerprint, has_delta
 from benchmarks.results import add_options, write
 from benchmarks.wide.feed import SOURCES, Feed
-from benchmarks.wide.project import LAYERS, SPARK, has_delta, write_project
+from benchmarks.wide.project import LAYERS, write_project
 
 if TYPE_CHECKING:
     pass

@@ -18,7 +18,7 @@ from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.local.coercion import as_decimal
 from dbt_incremental_dd.local.expressions import evaluate
-from dbt_incremental_dd.local.frames import count_of, frame, has_offset, kind_of, position
+from dbt_incremental_dd.local.frames import count_of, frame, has_offset, kind_of, position, require_ends
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
@@ -80,11 +80,11 @@ class _Query:
         by = ", ".join(self._column(item, ordered=False)[0] for item in tree.args.get("partition_by") or ())
         order = tree.args.get("order")
         items = [self._ordered(item) for item in order.expressions] if order else []
-        spec, frame = tree.args.get("spec"), ""
+        spec, framed = tree.args.get("spec"), ""
         if spec is not None:
-            items, frame = self._framed(name, spec, items)
+            items, framed = self._framed(name, spec, items)
         ordered = ", ".join(f"{column} {direction}" for column, _, direction in items)
-        over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {ordered}' if items else ''} {frame}"
+        over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {ordered}' if items else ''} {framed}"
         sql = call.sql.format(over=f"OVER ({over})")
         is_number = call.type in (INTEGER, LONG) or isinstance(call.type, Decimal)
         return _Call(f"CAST({sql} AS {duckdb_type(call.type)})" if is_number else sql, call.type)
@@ -147,6 +147,7 @@ class _Query:
         if len(items) != 1:
             raise NotExact
         [(column, type, direction)] = items
+        require_ends(spec, Value(self.table[column], type), descends=direction.startswith("DESC"))
         return [(position(column, type), type, direction)], frame(spec, type)
 
     def _ordered(self, item: exp.Expr) -> _Item:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import LONG, TIMESTAMP_NTZ, parse
+from dbt_incremental_dd.core.types import LONG, SHORT, TIMESTAMP_NTZ, parse
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.local.windows import with_windows
@@ -124,6 +124,19 @@ def test_ranges_of_moments_without_a_zone_are_spark_s(spark: SparkSession, days:
     table = Table(columns, Schema((*given.schema.columns, Column("moment", TIMESTAMP_NTZ))))
     over = f"PARTITION BY c9 ORDER BY moment RANGE BETWEEN INTERVAL '{days}' DAYS PRECEDING AND INTERVAL '2' DAYS FOLLOWING"
     _compare(spark, table, [f"{call} OVER ({over})" for call in ("sum(c1)", "count(*)", "min(n)")])
+
+
+@pytest.mark.parametrize(
+    ("frame", "is_here"), [("1 PRECEDING AND CURRENT ROW", True), ("CURRENT ROW AND 8 FOLLOWING", False)]
+)
+def test_ends_beyond_the_type_are_left_to_it(spark: SparkSession, frame: str, is_here: bool) -> None:
+    rows = pa.table({"c": pa.array([2**15 - 8, 0, None], pa.int16())})
+    given, call = Table(rows, Schema((Column("c", SHORT),))), f"sum(c) OVER (ORDER BY c RANGE BETWEEN {frame})"
+    if is_here:
+        _compare(spark, given, [call])
+        return
+    with pytest.raises(NotExact):
+        with_windows(given, [("w", Expr(call))], SparkConstants(LazySession.of(spark)))
 
 
 def _compare(spark: SparkSession, given: Table, calls: list[str]) -> None:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from dbt_incremental_dd.local.value import NotExact
 
-WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2}
-"""In characters, by field."""
+_FIELDS = ("yyyy", "MM", "dd", "HH", "mm", "ss")
 _RUN = re.compile(r"(?P<field>([a-zA-Z])\2*)|'(?P<quoted>[^']+)'|(?P<plain>[^a-zA-Z'\[\]{}#]+)", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A field's letters, or what is written as it stands."""
+    """A field's letters, or what is written as it stands; a field is as wide as it has letters."""
 
     text: str
     is_field: bool
@@ -28,7 +27,7 @@ def parts_of(pattern: str) -> list[Part]:
             raise NotExact
         end = found.end()
         field = found["field"]
-        if field is not None and field not in WIDTHS and set(field) != {"S"}:
+        if field is not None and field not in _FIELDS and set(field) != {"S"}:
             raise NotExact
         parts.append(Part(field or found["quoted"] or found["plain"], field is not None))
     if end != len(pattern) or not parts:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, Type
 from dbt_incremental_dd.local.casts import cast
-from dbt_incremental_dd.local.functions.datetime_pattern import WIDTHS, parts_of
+from dbt_incremental_dd.local.functions.datetime_pattern import parts_of
 from dbt_incremental_dd.local.functions.function import Functions, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import constant_text, require, require_all
@@ -33,7 +33,7 @@ def _read(value: Value, pattern: Value) -> Value:
     require(value, STRING)
     fields, expression, at = {}, "", 0
     for part in parts_of(constant_text(pattern)):
-        width = len(part.text) if not part.is_field else WIDTHS.get(part.text, len(part.text))
+        width = len(part.text)
         expression += f"[0-9]{{{width}}}" if part.is_field else re.escape(part.text)
         if part.is_field:
             name = "S" if part.text[0] == "S" else part.text
