@@ -177,6 +177,7 @@ class World:
         known = [*self.tables, *self.models]
         config = ModelConfig(
             fallback=options.pop("fallback", "recompute"),
+            strategy=options.pop("strategy", "auto"),
             contract=options.pop("contract", None),
             arranged_by=options.pop("arranged_by", ()),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 from benchmarks import plots
 from benchmarks.results import read, table
 
-_OTHERS = {"tpcdi_deletes": "deletes alone", "tpcdi_updates": "updates alone"}
-"""Results of days of one kind of change, where they are there."""
+_OTHERS = {
+    "tpcdi_deletes": "A day of deletes alone",
+    "tpcdi_updates": "A day of updates alone",
+    "tpcdi_ten": "A day of all kinds, ten times as large",
+}
+"""Other results, where they are there."""
 
 
 def section(found: dict[str, Any], folder: Path) -> str:
@@ -39,31 +44,83 @@ def section(found: dict[str, Any], folder: Path) -> str:
             "How the differential models were brought up to date, over all days: "
             f"{_strategies(later)}. A model is built anew where its former runs say that this is quicker.\n",
             *(_alone(folder / f"{name}.json", told) for name, told in _OTHERS.items()),
+            *_long(folder / "tpcdi_long.json"),
         )
     )
 
 
 def summary(days: list[dict[str, Any]], ways: list[str]) -> list[list[str]]:
-    """Seconds of the first load and of the days after it; a column for each project."""
-    first, *later = [[day[way]["seconds"] for way in ways] for day in days]
-    by_way = list(zip(*later, strict=True)) or [(0.0,)] * len(ways)
-    return [
-        ["first load, s", *(f"{seconds:.1f}" for seconds in first)],
-        ["a day, s", *(f"{fmean(seconds):.1f}" for seconds in by_way)],
-        ["the longest day, s", *(f"{max(seconds):.1f}" for seconds in by_way)],
-        ["all days, s", *(f"{sum(seconds):.0f}" for seconds in by_way)],
+    """Seconds of the first load and of the runs after it, and what a run reads; a column for each project."""
+    first, *later = days
+    seconds = {way: [day[way]["seconds"] for day in later if way in day] or [0.0] for way in ways}
+    rows = [
+        ["first load, s", *(f"{first[way]['seconds']:.1f}" for way in ways)],
+        ["a day, s", *(f"{fmean(seconds[way]):.1f}" for way in ways)],
+        ["the longest day, s", *(f"{max(seconds[way]):.1f}" for way in ways)],
     ]
+    if "read" not in first[ways[0]]:
+        return rows
+    for name, unit, told in (("rows", 1e6, "rows that a day reads, millions"), ("bytes", 1e6, "MB that a day reads")):
+        means = (fmean([day[way]["read"][name] for day in later if way in day] or [0]) for way in ways)
+        rows.append([told, *(f"{mean / unit:,.1f}" for mean in means)])
+    return rows
 
 
 def _alone(path: Path, kind: str) -> str:
+    """A paragraph of other days' results, where they are there."""
     if not path.exists():
         return ""
     stored = read(path)
     found, days = stored["results"], stored["results"]["days"][1:]
-    seconds = ", ".join(f"{way} {fmean(day[way]['seconds'] for day in days):.1f} s" for way in found["ways"])
-    share = max(found["shares"].values())
+    means = {way: fmean(day[way]["seconds"] for day in days if way in day) for way in found["ways"]}
+    seconds = ", ".join(f"{way} {mean:.1f} s" for way, mean in means.items())
+    first = ", ".join(f"{way} {found['days'][0][way]['seconds']:.0f} s" for way in found["ways"])
     where = f"scale factor {found['scale']:g}, days: {len(days)}, pyspark {stored['machine']['pyspark']}"
-    return f"A day of {kind}, {share:.1%} of the rows: {seconds} ({where}).\n"
+    return f"{kind}: {seconds}; first load: {first} ({where}).\n"
+
+
+def _long(path: Path) -> Iterator[str]:
+    """What many days in a row take, and what their deltas read."""
+    if not path.exists():
+        return
+    found = read(path)["results"]
+    days, ways = found["days"], found["ways"]
+    yield f"### {len(days) - 1} days\n"
+    yield (
+        f"Scale factor {found['scale']:g}; {' and '.join(found['wrong'])} were compared with Spark's batch answer: "
+        f"{'all models exact' if not any(one['differential'] for one in found['wrong'].values()) else 'NOT exact'}. "
+        f"Strategies of the differential models: {_strategies(days[1:])}. `table` ran on some of the days only, since "
+        "it needs none of those between.\n"
+    )
+    rows = []
+    for start in range(1, len(days), _TOGETHER):
+        part = days[start : start + _TOGETHER]
+        means = [[day[way]["seconds"] for day in part if way in day] for way in ways]
+        rows.append([f"days {start} to {start + len(part) - 1}, s", *(f"{fmean(mean):.1f}" for mean in means if mean)])
+    yield table(("a day", *ways), rows)
+    yield (
+        "What the deltas of these days read, a day. *Needed* are the changed rows of the inputs and the stored rows "
+        "that have their keys; *read* are all rows of the pages and files that were looked into for them.\n"
+    )
+    yield table(("model", "changed rows in", "out", "needed", "read", "read / needed"), _reads(days[1:]))
+
+
+_TOGETHER = 10
+
+
+def _reads(days: list[dict[str, Any]]) -> list[list[str]]:
+    """Of each model, a day, the most wasteful first."""
+    by_model: dict[str, list[dict[str, int]]] = {}
+    for day in days:
+        for model, read_by in day["differential"]["by_model"].items():
+            by_model.setdefault(model, []).append(read_by)
+    means = {model: {name: fmean(one[name] for one in found) for name in found[0]} for model, found in by_model.items()}
+    ratio = {model: mean["rows_read"] / max(mean["rows_found"], 1) for model, mean in means.items()}
+    names = ("input_rows", "changed_out", "rows_found", "rows_read")
+    return [
+        [model, *(f"{means[model][name]:,.0f}" for name in names), f"{ratio[model]:.1f}"]
+        for model in sorted(ratio, key=lambda model: -ratio[model])
+    ]
 
 
 def _wrong(found: dict[str, dict[str, int]], ways: list[str]) -> list[list[str]]:

@@ -25,9 +25,10 @@ from benchmarks.results import add_options, table, write
 from benchmarks.tpcdi.contents import wrong_rows
 from benchmarks.tpcdi.generator import Generator
 from benchmarks.tpcdi.lifetime import Shares
+from benchmarks.tpcdi.reads import all_of, by_model
 from benchmarks.tpcdi.report import summary
 from benchmarks.tpcdi.sizes import date_of
-from benchmarks.tpcdi.ways import MODELS, WAYS, possible, write_project
+from benchmarks.tpcdi.ways import EVENTS, MODELS, WAYS, possible, stored, write_project
 
 _BIN = Path(sys.executable).parent
 
@@ -41,27 +42,29 @@ def main() -> int:
     feed = Generator(folder / "data", options.scale, shares)
     feed.historical()
     for way in options.ways:
-        write_project(way, folder / way, folder / "data")
+        write_project(way, folder / way, folder / "data", options.strategy)
     days = [_day(folder, options.ways, 0)]
     wrong: dict[str, Any] = {}
+    found = {
+        "scale": options.scale,
+        "ways": options.ways,
+        "shares": vars(shares),
+        "strategy": options.strategy,
+        "again_every": options.again_every,
+        "days": days,
+        "wrong": wrong,
+    }
     for day in range(1, options.days + 1):
         changed = feed.batch(day)
         if options.again_every and day % options.again_every == 0:
             feed.redelivered("trade", day // 2, day)
-        days.append({"changed": changed, **_day(folder, options.ways, day)})
-        if day % options.verify_every == 0 or day == options.days:
+        is_compared = day % options.verify_every == 0 or day == options.days
+        has_table = day % options.table_every == 0 or is_compared
+        ways = [way for way in options.ways if way != "table" or has_table]
+        days.append({"changed": changed, **_day(folder, ways, day)})
+        if is_compared:
             wrong[str(date_of(day))] = _compared(folder, options.ways)
-    write(
-        options.json,
-        {
-            "scale": options.scale,
-            "ways": options.ways,
-            "shares": vars(shares),
-            "again_every": options.again_every,
-            "days": days,
-            "wrong": wrong,
-        },
-    )
+        write(options.json, found)
     print(table(["", *options.ways], summary(days, options.ways)))
     return 1 if any(found.get("differential") for found in wrong.values()) else 0
 
@@ -87,6 +90,15 @@ def _arguments() -> argparse.Namespace:
         default=["differential"],
         help="projects (default: differential); incremental needs Delta's connector, which there is for pyspark 4.2",
     )
+    parser.add_argument(
+        "--strategy", choices=("auto", "delta"), default="auto", help="of differential models (default: auto)"
+    )
+    parser.add_argument(
+        "--table-every",
+        type=int,
+        default=1,
+        help="days between runs of `table`, which needs none of the days between (default: 1)",
+    )
     add_options(parser, "tpcdi")
     options = parser.parse_args()
     missing = [way for way in options.ways if not possible(way)]
@@ -98,23 +110,34 @@ def _arguments() -> argparse.Namespace:
 def _day(folder: Path, ways: list[str], day: int) -> dict[str, Any]:
     """What each project's run took; the one that is first changes from day to day."""
     turn = day % len(ways)
-    done = {way: _run(folder / way) for way in (*ways[turn:], *ways[:turn])}
+    done = {way: _run(way, folder / way, str(date_of(day))) for way in (*ways[turn:], *ways[:turn])}
     told = "; ".join(f"{way} {one['seconds']:.1f} s ({_told(one['models'])})" for way, one in done.items())
     print(f"{date_of(day)}: {told}", flush=True)
     return done
 
 
-def _run(folder: Path) -> dict[str, Any]:
-    """Seconds of ``dbt run``, and how many models it has run in which way. Raises RuntimeError where it fails."""
+def _run(way: str, folder: Path, date: str) -> dict[str, Any]:
+    """Seconds of the run, and how many models it has run in which way. Raises RuntimeError where it fails.
+
+    The day's date is the run's time, so that history is forgotten as it would be if days took as long as they do.
+    """
     started = time.monotonic()
-    done = _dbt(folder, "dbt", "run", "--project-dir", str(folder), "--profiles-dir", str(folder))
+    if way == "duckdb":
+        done = _program(Path.cwd(), "python", "-m", "benchmarks.tpcdi.in_duckdb", str(folder))
+    else:
+        given = ["run", "--project-dir", str(folder), "--profiles-dir", str(folder)]
+        done = _program(folder, "dbt", *given, time=date)
     seconds = time.monotonic() - started
     if done.returncode:
         raise RuntimeError(f"{done.stdout}\n{done.stderr}")
+    if way == "duckdb":
+        return {"seconds": seconds, "models": Counter(OK=len(MODELS)), "read": {"rows": 0, "bytes": 0}}
     results = json.loads((folder / "target" / "run_results.json").read_text())["results"]
     found = [one for one in results if one["unique_id"].startswith("model.")]
     return {
         "seconds": seconds,
+        "read": all_of(results, folder / EVENTS),
+        "by_model": by_model(found),
         "models": Counter(_way(one["message"]) for one in found),
         "slowest": {
             one["unique_id"].rpartition(".")[2]: round(one["execution_time"], 2)
@@ -145,7 +168,7 @@ def _compared(folder: Path, ways: list[str]) -> dict[str, Any]:
     """By project, what is wrong of it."""
     found: dict[str, Any] = {}
     if "differential" in ways:
-        done = _dbt(
+        done = _program(
             folder / "differential",
             *("dbt-dd", "--project-dir", str(folder / "differential"), "--profiles-dir", str(folder / "differential")),
             "verify",
@@ -154,16 +177,16 @@ def _compared(folder: Path, ways: list[str]) -> dict[str, Any]:
         print("all models are exact" if done.returncode == 0 else done.stdout + done.stderr, flush=True)
     if "table" in ways:
         for way in ways:
-            rows = wrong_rows(way, folder / way, folder / "table") if way != "table" else {}
+            rows = {} if way == "table" else wrong_rows(way, folder / way, folder / "table")
             found[way] = {**found.get(way, {}), **rows}
             if rows:
                 told = ", ".join(f"{model} {count:,}" for model, count in sorted(rows.items(), key=lambda one: -one[1]))
-                print(f"{way}: wrong rows in {len(rows)} of {len(MODELS)} models: {told}", flush=True)
+                print(f"{way}: wrong rows in {len(rows)} of {len(stored(way))} models: {told}", flush=True)
     return found
 
 
-def _dbt(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+def _program(folder: Path, program: str, *arguments: str, time: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DBT_DD_TIME": time}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each run would compile all of its modules
     return subprocess.run(
         [str(_BIN / program), *arguments], cwd=folder, env=environment, capture_output=True, text=True

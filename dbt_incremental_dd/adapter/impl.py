@@ -48,6 +48,9 @@ class DifferentialResponse(AdapterResponse):
     input_rows: int = 0
     rows_added: int = 0
     rows_removed: int = 0
+    rows_read: int = 0
+    rows_found: int = 0
+    bytes_read: int = 0
     seconds: float = 0.0
     fallbacks: list[str] = field(default_factory=list)
     held_back_by: str = ""
@@ -63,6 +66,9 @@ class DifferentialResponse(AdapterResponse):
             input_rows=outcome.input_rows,
             rows_added=outcome.rows_added,
             rows_removed=outcome.rows_removed,
+            rows_read=outcome.reads.rows,
+            rows_found=outcome.reads.found,
+            bytes_read=outcome.reads.bytes,
             seconds=round(outcome.seconds, 3),
             fallbacks=list(outcome.fallbacks),
             held_back_by=outcome.held_back_by,

@@ -21,7 +21,7 @@ from dbt_incremental_dd.sources.secrets import literal_secrets
 
 logger = AdapterLogger("Differential")
 
-_OURS = ("retain_history", "fallback", "arranged_by", "dd_recursion_limit")
+_OURS = ("retain_history", "fallback", "strategy", "arranged_by", "dd_recursion_limit")
 _WARNED: set[tuple[str, str]] = set()
 _POLICIES: dict[str, Literal["any", "fixed", "kept"]] = {
     "ignore": "any",
@@ -82,6 +82,9 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
     if wanted not in ("recompute", "error"):
         raise ConfigError(f"model {name}: fallback is {wanted!r}", "It may be recompute or error.")
     fallback: Literal["recompute", "error"] = "error" if wanted == "error" else "recompute"
+    strategy = settings.get("strategy") or "auto"
+    if strategy not in ("auto", "delta"):
+        raise ConfigError(f"model {name}: strategy is {strategy!r}", "It may be auto or delta.")
     arranged = settings.get("arranged_by") or ()
     if any(isinstance(item, str) for item in arranged):
         raise ConfigError(f"model {name}: arranged_by is a list of lists of columns", "Write [[col, ...], ...].")
@@ -98,6 +101,7 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
         columns=_POLICIES[on_schema_change],
         retain_history=parse_duration(settings.get("retain_history") or "1 day"),
         fallback=fallback,
+        strategy="delta" if strategy == "delta" else "auto",
         arranged_by=tuple(tuple(columns) for columns in arranged),
     )
 

@@ -22,20 +22,27 @@ RunKind = Literal["build", "delta", "recompute"]
 
 
 class RecordedRun(NamedTuple):
-    """One run: its kind, the number of updates new to it, the number of all updates of its inputs, and the seconds up
-    to its commit."""
+    """One run: its kind, the number of updates new to it, the number of all updates of its inputs, the seconds up to
+    its commit, and a mark of the inputs that had updates (empty if unknown)."""
 
     kind: RunKind
     changed: int
     total: int
     seconds: float
+    news: str = ""
 
     @staticmethod
-    def from_json(kind: RunKind | bool, changed: int, total: int, seconds: float) -> RecordedRun:  # noqa: FBT001
-        """Former versions stored whether the run was a build."""
+    def from_json(
+        kind: RunKind | bool,  # noqa: FBT001
+        changed: int,
+        total: int,
+        seconds: float,
+        news: str = "",
+    ) -> RecordedRun:
+        """Former versions stored whether the run was a build, and no mark."""
         if isinstance(kind, bool):
             kind = "build" if kind else "delta"
-        return RecordedRun(kind, changed, total, seconds)
+        return RecordedRun(kind, changed, total, seconds, news)
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,11 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 """Readers of the entries that are not stored as they are."""
 
 
+def _items(value: tuple[Any, ...]) -> list[Any]:
+    """A mark that is not there is not written."""
+    return list(value[:-1] if isinstance(value, RecordedRun) and not value.news else value)
+
+
 def _plain(value: Any) -> Any:
     """An entry as a JSON value."""
     if isinstance(value, Schema):
@@ -196,5 +208,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, RecordedChange | StoredPosition):
         return asdict(value)
     if isinstance(value, tuple):
-        return [list(item) if isinstance(item, tuple) else item for item in value]
+        return [_items(item) if isinstance(item, tuple) else item for item in value]
     return dict(value) if isinstance(value, Mapping) else value

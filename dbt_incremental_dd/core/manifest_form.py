@@ -36,7 +36,8 @@ def _is_count_or_none(value: Any) -> bool:
 
 
 def _is_run(value: Any) -> bool:
-    is_right = isinstance(value, list) and len(value) == 4 and all(map(_is_number, value[1:]))
+    is_right = isinstance(value, list) and len(value) in (4, 5) and all(map(_is_number, value[1:4]))
+    is_right = is_right and all(isinstance(mark, str) for mark in value[4:])
     return is_right and (isinstance(value[0], bool) or value[0] in ("build", "delta", "recompute"))
 
 

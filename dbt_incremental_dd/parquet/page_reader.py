@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs as pafs
 
+from dbt_incremental_dd.core.reads import count
 from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.page_file import Longs, Pages, decoded, require_intact
 from dbt_incremental_dd.parquet.page_index import FileColumn, PageIndex, Values, comparable, open_pages
@@ -136,6 +137,7 @@ def _rows(candidates: Sequence[_Candidates], columns: pa.Schema, key_values: Map
     elif others:
         table = columns.empty_table()
     size += sum(one.index.take_read_bytes() for one in candidates)
+    count(len(matches), table.num_rows, size)
     _LOG.debug("read %d rows of pages", len(matches), extra={"read_rows": len(matches), "read_bytes": size})
     return table.select(columns.names).cast(columns)
 

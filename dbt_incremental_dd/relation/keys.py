@@ -38,6 +38,14 @@ class Keys:
         """The keys."""
         return self.make()
 
+    def together(self, names: Mapping[Id, str]) -> pa.Table | None:
+        """The keys under other names, where they are on the driver, of several columns, and hold no NULL: a reader may
+        leave out what has values of each column, but not of one key."""
+        arrow = self.rows.table.arrow if self.is_local and self.rows.table is not None else None
+        if arrow is None or len(self.columns) == 1 or set(self.values) != set(self.columns):
+            return None
+        return arrow.select(list(self.columns)).rename_columns([names[id] for id in self.columns])
+
     def fitted(self, schema: Schema) -> Keys:
         """The same restriction of columns with these types.
 

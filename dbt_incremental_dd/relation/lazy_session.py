@@ -6,6 +6,7 @@ What a session would say of itself is known without it where a former one, of th
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -125,6 +126,10 @@ class SessionMemory:
         """This process has no more statements, for now: stores how it leaves the catalog, where others share it."""
 
 
+_WARMING = 60.0
+"""Seconds."""
+
+
 class LazySession:
     """A Spark session that is opened by whoever first asks for it. Threads may share it.
 
@@ -141,6 +146,7 @@ class LazySession:
         self._settle = settle
         self._settling = threading.RLock()
         self._spark: SparkSession | None = None
+        self._opened_at: float | None = None
         self._lock = threading.RLock()
         self._waits = threading.local()
         self.memory = memory or SessionMemory()
@@ -167,6 +173,7 @@ class LazySession:
                     self.memory.before_opening()
                     opened = self._open()
                     self.memory.keep(opened, time.monotonic() - started)
+                    self._opened_at = time.monotonic()
                     self._spark = opened
             self.settle()
             self._waits.seconds = self.waited + time.monotonic() - started
@@ -193,8 +200,12 @@ class LazySession:
 
     @property
     def opening(self) -> float:
-        """Seconds that the next question to Spark takes longer than those after it."""
-        return 0.0 if self.is_open else self.memory.opening
+        """Seconds that the next question to Spark takes longer than those after it: all of opening the session, and
+        for a while about as much again, while its JVM compiles what it runs for the first time."""
+        if not self.is_open:
+            return self.memory.opening
+        age = math.inf if self._opened_at is None else time.monotonic() - self._opened_at
+        return self.memory.opening * max(0.0, 1.0 - age / _WARMING)
 
     @cached_property
     def functions(self) -> frozenset[str]:

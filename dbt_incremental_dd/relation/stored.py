@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.reads import count as note_read
 from dbt_incremental_dd.core.schema import TIME, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.expr import Expr
@@ -41,6 +42,7 @@ def read(
     count = total_rows(files)
     if is_readable(schema) and (count <= most or _are_few(workspace, uri, files, schema, most, values or {})):
         return Relation.of(workspace, read_files(workspace.storage, uri, files, schema, values), schema)
+    note_read(count, 0 if values else count, sum(file.bytes for file in files))
     frame = updates(workspace.spark, uri, files, schema)
     for name, wanted in (values or {}).items():
         column = quoted(name)
@@ -79,6 +81,7 @@ def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Rel
         found = found_by_keys(workspace, log, log.files, timed, keys.values)
     if found is not None:
         return keys.restricted(Relation.of(workspace, found.select(list(schema.names)), schema))
+    note_read(total_rows(files), 0, sum(file.bytes for file in files))
     return keys.restricted(Relation(workspace, updates(workspace.spark, log.uri, files, schema), total_rows(files)))
 
 

@@ -17,6 +17,7 @@ from dbt_incremental_dd.relation.query import answer, no_rows, view
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.relation.stored import read
 from dbt_incremental_dd.render.ranked import top
+from dbt_incremental_dd.render.window_suffix import Suffix
 from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import inserts_only, matching
@@ -45,6 +46,9 @@ def moved(node: StoredOutput, run: OperatorRun, keys: Keys | None) -> Relation |
     else:
         new = _computed(node, run, keys)
     new = new.localized() if new and old and old.is_local else new
+    if isinstance(node, WindowGroups):
+        suffix = Suffix(node, run.small_delta(node.input))
+        new, old = suffix.of(new), suffix.of(old)
     change = plus([new, negated(old)])
     return change.consolidate() if change else None
 
@@ -158,12 +162,14 @@ def read_output(run: OperatorRun, names: dict[str, str], keys: Keys | None) -> R
     wanted = Schema((*(schema.select((name,)).columns[0] for name in names.values()), DIFF_COLUMN))
 
     def load() -> pa.Table:
-        return read_files(run.context.storage, log.uri, files, wanted, values)
+        together = None if keys is None else keys.together(names)
+        return read_files(run.context.storage, log.uri, files, wanted, values, together)
 
     if total_rows(files) <= run.context.thresholds.found_rows and is_readable(wanted):
         table = load() if keys is None else run.context.former.of(keys, load)
         rows = Relation.of(run.context.workspace, table, wanted)
     else:
         rows = read(run.context.workspace, log.uri, files, wanted, most=0, values=values)
-    rows = replace(rows.select(list(names.items())), positive=inserts_only(files))
-    return (rows if keys is None else keys.restricted(rows)).multiset()
+    rows = rows.select(list(names.items()))
+    rows = rows if keys is None else keys.restricted(rows)  # what was found may be of more keys, and of other files
+    return replace(rows, positive=inserts_only(files)).multiset()

@@ -156,7 +156,9 @@ class InnerTrace:
     def _read(self, log: Log, files: tuple[DataFile, ...], keys: Keys | None) -> pa.Table:
         if not files:
             return pa.schema([(column.name, arrow_type(column.type)) for column in self._data]).empty_table()
-        table = read_files(self._place.storage, log.uri, files, self._data, keys.values if keys else None)
+        values = keys.values if keys else None
+        together = keys.together({id: id for id in keys.columns}) if keys else None
+        table = read_files(self._place.storage, log.uri, files, self._data, values, together)
         return consolidate_arrow(table, self._state.diffs)
 
     def find(self, keys: Mapping[str, Sequence[Any]]) -> pa.Table:

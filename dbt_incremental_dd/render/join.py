@@ -80,7 +80,7 @@ def probe_keys(rows: Relation, equalities: Sequence[Equality]) -> Keys | None:
             pairs[column] = equality.left
     if not pairs or rows.estimate > rows.workspace.thresholds.broadcast_rows:
         return None
-    rows = _that_may_match(rows, equalities)
+    rows = that_may_match(rows, equalities)
     plain = {right: left.as_column for right, left in pairs.items() if left.as_column}
     if rows.is_local and len(set(plain.values())) == len(pairs):
         left_keys = keys_of(rows, tuple(plain.values()))
@@ -94,7 +94,7 @@ def probe_keys(rows: Relation, equalities: Sequence[Equality]) -> Keys | None:
     return Keys(tuple(pairs), make, rows.estimate, values, advisory=True)
 
 
-def _that_may_match(rows: Relation, equalities: Sequence[Equality]) -> Relation:
+def that_may_match(rows: Relation, equalities: Sequence[Equality]) -> Relation:
     """Known rows without those that are NULL in a key: they are equal to nothing, and NULL has no bounds."""
     columns = [e.left.as_column for e in equalities if e.left.as_column and not e.null_safe]
     with_null = [name for name in columns if name and rows.has_null(name)]

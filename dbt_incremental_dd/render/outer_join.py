@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.render import matches
-from dbt_incremental_dd.render.join import probe_keys
+from dbt_incremental_dd.render.join import probe_keys, that_may_match
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -34,6 +35,10 @@ def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
 def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | None]:
     changed = run.small_delta(node.right)
     assert changed is not None
+    turned = [_turned(equality) for equality in node.equalities]
+    changed = that_may_match(changed, turned)
+    if changed.is_local and changed.is_empty:
+        return []
     if matches.are_kept(node, run):
         return _matches_changed(node, run, changed)
     left_keys, right_keys = _touched(node, changed)
@@ -107,6 +112,8 @@ def _touched(node: LeftLinearJoin, changed: Relation) -> tuple[Keys | None, Keys
 
 def contents(node: LeftLinearJoin, run: OperatorRun, *, new: bool, keys: Keys | None) -> Relation | None:
     """The join of both sides' contents, the left restricted, the right to what the left then needs."""
+    if keys is not None and _are_of_matches(node, keys):
+        return _matched(node, run, new=new, keys=keys)
     below = keys.only(node.left.columns) if keys and set(keys.columns) & set(node.left.columns) else None
     left = run.contents(node.left, new=new, keys=below)
     if left is None:
@@ -119,6 +126,33 @@ def contents(node: LeftLinearJoin, run: OperatorRun, *, new: bool, keys: Keys | 
     if rows is None or keys is None or keys.advisory or (below and len(below.columns) == len(keys.columns)):
         return rows
     return keys.restricted(rows)
+
+
+def _turned(equality: Equality) -> Equality:
+    return replace(equality, left=equality.right, right=equality.left)
+
+
+def _are_of_matches(node: LeftLinearJoin, keys: Keys) -> bool:
+    """Whether the keys are of the right side alone, and one column of them has no NULL: then only rows with a match
+    have them."""
+    return node.kind == "left" and set(keys.columns) <= set(node.right.columns) and bool(keys.values)
+
+
+def _matched(node: LeftLinearJoin, run: OperatorRun, *, new: bool, keys: Keys) -> Relation | None:
+    """The rows whose match has such keys: an inner join, which looks up the left side by what it finds of the right."""
+    right = run.contents(node.right, new=new, keys=keys)
+    if right is None:
+        return None
+    if keys.estimate <= run.context.thresholds.broadcast_rows:
+        right = replace(right, estimate=min(right.estimate, 100 * keys.estimate))
+        right = right.localized(run.context.thresholds.found_rows) if keys.is_local else right
+    turned = [_turned(equality) for equality in node.equalities]
+    left = run.contents(node.left, new=new, keys=probe_keys(right, turned))
+    if left is None:
+        return None
+    left = left.localized(run.context.thresholds.found_rows) if right.is_local else left
+    rows = left.join(right, "inner", node.equalities, node.residual).columns(node.columns)
+    return rows if keys.advisory else keys.restricted(rows)
 
 
 def _join(node: LeftLinearJoin, left: Relation, right: Relation | None) -> Relation | None:

@@ -34,6 +34,7 @@ from dbt_incremental_dd.render import (
     outer_join,
     reduce,
     top,
+    top_groups,
     window,
     within,
 )
@@ -188,7 +189,7 @@ _RENDERERS = dict(
         _of(LeftLinearJoin, outer_join),
         _of(Accumulate, reduce),
         _of(RecomputeGroups, groups),
-        _of(TopGroups, groups),
+        _of(TopGroups, top_groups),
         _of(KeptTop, top),
         _of(WindowGroups, window),
         _of(Recompute, groups),

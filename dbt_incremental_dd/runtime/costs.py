@@ -7,8 +7,9 @@ build. All three store the difference to what is stored, and nothing else.
 
 from __future__ import annotations
 
+import hashlib
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,26 +55,34 @@ def _grown(run: RecordedRun, total: int) -> float:
     return run.seconds * max(max(total, _PLANNED) / max(run.total, _PLANNED), 1)
 
 
+def _mark(names: Iterable[str]) -> str:
+    """The same for the same names."""
+    return hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest()[:8]
+
+
 @dataclass(frozen=True)
 class Costs:
     """The latest runs of each kind, oldest first.
 
-    ``can_recompute``: the query may be run as one; ``has_ties``: it leaves ties open; ``behind``: the last run was a
-    recompute that left states behind; ``replaces``: the last run replaced most of the model's rows.
+    ``news``: the mark of the inputs that have changed now. ``can_recompute``: the query may be run as one;
+    ``has_ties``: it leaves ties open; ``behind``: the last run was a recompute that left states behind; ``replaces``:
+    the last run replaced most of the model's rows.
     """
 
     runs: tuple[RecordedRun, ...]
+    news: str = ""
     can_recompute: bool = False
     has_ties: bool = False
     behind: bool = False
     replaces: bool = False
 
     @staticmethod
-    def of(manifest: ModelManifest) -> Costs:
-        """As a model's manifest has them."""
+    def of(manifest: ModelManifest, changed: Iterable[str] = ()) -> Costs:
+        """As a model's manifest has them. ``changed``: the names of the inputs that have changed."""
         removed, rows = manifest.change.rows_removed if manifest.change else 0, manifest.rows or 0
         return Costs(
             manifest.runs,
+            news=_mark(changed),
             can_recompute=bool(manifest.can_recompute),
             has_ties=manifest.has_ties,
             behind=manifest.behind,
@@ -83,7 +92,7 @@ class Costs:
     def with_run(self, strategy: Strategy, changed: int, total: int, seconds: float) -> tuple[RecordedRun, ...]:
         """For the manifest: these and one more."""
         kind: RunKind = strategy if strategy == "delta" or strategy == "recompute" else "build"
-        runs = (*self.runs, RecordedRun(kind, changed, total, round(seconds, 3)))
+        runs = (*self.runs, RecordedRun(kind, changed, total, round(seconds, 3), self.news))
         return tuple(run for kind, count in _KEPT.items() for run in [run for run in runs if run.kind == kind][-count:])
 
     def _of_kind(self, kind: RunKind) -> list[RecordedRun]:
@@ -117,10 +126,17 @@ class Costs:
         return fixed + each * build[0].seconds * changed / max(build[0].total, 1) if build else None
 
     def _quickest_delta(self) -> float | None:
-        return min((run.seconds for run in self._of_kind("delta")), default=None)
+        return min((run.seconds for run in self._deltas), default=None)
 
     def _alike(self, changed: int) -> list[RecordedRun]:
-        return [run for run in self._of_kind("delta") if _ALIKE * run.changed >= changed]
+        return [run for run in self._deltas if _ALIKE * run.changed >= changed]
+
+    @property
+    def _deltas(self) -> list[RecordedRun]:
+        """Those that followed changes of the same inputs; all, where there are none: a change of a small table may
+        touch most rows of a large one, and one of the large table few."""
+        found = self._of_kind("delta")
+        return [run for run in found if run.news == self.news] or found
 
     def choose(self, changed: int, total: int, opening: float = 0.0) -> Literal["delta", "rebuild", "recompute"]:
         """How the next run of that many changed updates gets there soonest.

@@ -59,7 +59,8 @@ def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     lines += [f"Input {key}: {_amount(other.files)}; next: {_amount(new[key])}" for key, (other, _) in given.items()]
     changed = sum(map(total_rows, new.values()))
     total = sum(total_rows(other.summands(other.frontiers.last)) for other, _ in given.values())
-    lines.append(Costs.of(manifest).told(changed, total))
+    changed_inputs = (given[key][0].name for key, files in new.items() if files)
+    lines.append(Costs.of(manifest, changed_inputs).told(changed, total))
     for state in (state for node in each_once(compiled.plan.root) for state in stores(node)):
         inner = storage.collection(name).inner(state.name).log()
         lines.append(f"State {state.name}: {_amount(inner.files if inner else ())}")

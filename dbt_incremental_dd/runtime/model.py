@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.reads import counting
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import NotParsed
@@ -62,8 +63,8 @@ def _run(run: RunContext, request: ModelRequest) -> Outcome:
     given = resolve(run, request)
     for item in given:  # no model may be ahead of its inputs, whatever happens
         item.log.await_entry()
-    with writing(run.storage.collection(request.name), run.report):
-        return _write(run, request, given)
+    with writing(run.storage.collection(request.name), run.report), counting() as reads:
+        return replace(_write(run, request, given), reads=reads)
 
 
 def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, ...]) -> Outcome:

@@ -72,7 +72,8 @@ def _stored(context: Context, beside: Relation | None) -> Relation | None:
     files = log.summands(log.frontiers.last)
     if not files:
         return None
-    most = context.thresholds.found_rows if beside is None or beside.is_local else 0
+    is_local = beside is None or beside.is_local
+    most = context.workspace.most(context.thresholds.found_rows) if is_local else 0
     rows = read(context.workspace, log.uri, files, schema_with_diff(schema), most=most)
     return replace(rows, positive=inserts_only(files))
 

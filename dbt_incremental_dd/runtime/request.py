@@ -8,6 +8,7 @@ from typing import Literal
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
+from dbt_incremental_dd.core.reads import Reads
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.relations import RelationName
@@ -20,12 +21,14 @@ from dbt_incremental_dd.sources.config import SourceSpec
 class ModelConfig:
     """A model's own settings. ``retain_history`` in ms; ``arranged_by`` lists of column names.
 
-    ``columns``: whether they may be others than those that are stored; they may not, or stored ones must stay.
-    ``recursion_limit``: iterations after which a recursion is taken to have no end.
+    ``strategy``: what is quickest, or a delta wherever there can be one. ``columns``: whether they may be others than
+    those that are stored; they may not, or stored ones must stay. ``recursion_limit``: iterations after which a
+    recursion is taken to have no end.
     """
 
     retain_history: int = DEFAULT_RETAIN
     fallback: Literal["recompute", "error"] = "recompute"
+    strategy: Literal["auto", "delta"] = "auto"
     arranged_by: tuple[tuple[str, ...], ...] = ()
     columns: Literal["any", "fixed", "kept"] = "any"
     recursion_limit: int = 1_000
@@ -75,7 +78,7 @@ Strategy = Literal["initial", "delta", "rebuild", "recompute", "skip"]
 @dataclass(frozen=True)
 class Outcome:
     """What a model's run did. Rows are counted with their multiplicity; ``seconds`` is wall time; ``why`` it was built
-    anew."""
+    anew; ``reads``: of stored files, intakes left out."""
 
     name: str
     strategy: Strategy
@@ -88,6 +91,7 @@ class Outcome:
     held_back_by: str = ""
     why: str = ""
     notes: tuple[str, ...] = ()
+    reads: Reads = field(default_factory=Reads)
 
     @property
     def message(self) -> str:

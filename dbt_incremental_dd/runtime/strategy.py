@@ -50,6 +50,11 @@ class InputSnapshot:
         """The number of updates that a build reads."""
         return total_rows(self.log.summands(self.up_to))
 
+    @property
+    def changed(self) -> int:
+        """The number of updates that are new to the model."""
+        return total_rows(between(self.log.files, self.read, self.up_to))
+
 
 @dataclass(frozen=True)
 class StoredModel:
@@ -187,12 +192,19 @@ def choose(
     behind = [item for item in given if BEGINNING < item.began < item.read]
     if behind:
         return "rebuild", f"{behind[0].name} had gone back to {format_time(behind[0].began)}"
-    changed = sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in given)
+    changed = sum(item.changed for item in given)
     if not changed and not (has_passed and current.manifest.temporal):
         return "skip", ""
-    total = sum(item.updates for item in given)
-    strategy = Costs.of(current.manifest).choose(changed, total, opening)
+    total, costs = sum(item.updates for item in given), costs_of(current, given)
+    if request.config.strategy == "delta":
+        return ("rebuild", "its last run left the states behind") if costs.behind else ("delta", "")
+    strategy = costs.choose(changed, total, opening)
     return strategy, "former runs say that a delta would take longer" if strategy == "rebuild" else ""
+
+
+def costs_of(current: StoredModel, given: tuple[InputSnapshot, ...]) -> Costs:
+    """What the model's runs took."""
+    return Costs.of(current.manifest, (item.name for item in given if item.changed))
 
 
 def require_columns(request: ModelRequest, current: StoredModel, wanted: Schema) -> None:

@@ -24,11 +24,10 @@ from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_re
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
-from dbt_incremental_dd.runtime.strategy import InputSnapshot, StoredModel, position_of, stamp
+from dbt_incremental_dd.runtime.strategy import InputSnapshot, StoredModel, costs_of, position_of, stamp
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.commit import Commit
-from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.progress import progress
 
 if TYPE_CHECKING:
@@ -161,6 +160,8 @@ class Work:
 
     def _allowance(self) -> float:
         """What a build would take, as far as that is known, and a few seconds at least."""
+        if self._request.config.strategy == "delta":
+            return math.inf
         total = sum(item.updates for item in self._given)
         build = Costs.of(self._current.manifest).build(total)
         return math.inf if build is None else max(build, _PATIENCE)
@@ -215,7 +216,7 @@ class Work:
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:
         total = sum(item.updates for item in self._given)
-        return Costs.of(self._current.manifest).with_run(strategy, self._input_rows(strategy), total, seconds)
+        return costs_of(self._current, self._given).with_run(strategy, self._input_rows(strategy), total, seconds)
 
     def _publish(self, log: Log, batch: WrittenBatch) -> None:
         """Where nothing of the output changed its relations stay as they are."""
@@ -228,4 +229,4 @@ class Work:
     def _input_rows(self, strategy: Strategy) -> int:
         if strategy != "delta":
             return sum(item.updates for item in self._given)
-        return sum(total_rows(between(item.log.files, item.read, item.up_to)) for item in self._given)
+        return sum(item.changed for item in self._given)

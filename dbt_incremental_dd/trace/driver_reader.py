@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.reads import count
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.checksum import require_intact
@@ -44,19 +45,26 @@ def read_files(
     files: Sequence[DataFile],
     schema: Schema,
     keys: Mapping[str, Sequence[Any]] | None = None,
+    together: pa.Table | None = None,
 ) -> pa.Table:
     """The files' rows with the columns of ``schema``, whose types are readable. A column that a file lacks is NULL.
 
-    ``keys`` filters by values of these columns; row groups without any are not read. Raises OSError for a file that is
-    not as it was written, as far as ``require_intact`` checks.
+    ``keys`` filters by values of these columns; row groups without any are not read. ``together``: rows that have these
+    values, but not as one of its rows has them, may be left out. Raises OSError for a file that is not as it was
+    written, as far as ``require_intact`` checks.
     """
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
     tables, others = _by_pages(storage, uri, files, columns, keys) if keys else ([], files)
     filesystem, root = data_folder(storage, uri, others)
     small, large = _by_size({f"{root}/{file.path}": file for file in others})
-    tables += [
-        _read(filesystem, paths, columns, keys or {}, is_little=paths is small) for paths in (small, large) if paths
+    given = keys or {}
+    read = [
+        _read(filesystem, paths, columns, given, together, is_little=paths is small)
+        for paths in (small, large)
+        if paths
     ]
+    count(total_rows(others), sum(table.num_rows for table in read), sum(file.bytes for file in others))
+    tables += read
     return pa.concat_tables(tables) if tables else columns.empty_table()
 
 
@@ -84,12 +92,13 @@ def _read(
     paths: Sequence[str],
     columns: pa.Schema,
     keys: Mapping[str, Sequence[Any]],
+    together: pa.Table | None,
     *,
     is_little: bool,
 ) -> pa.Table:
     """The rows of the keys, by whoever is quickest."""
     _LOG.debug("reading %d files", len(paths), extra={"paths": paths, "columns": columns.names, "wanted": keys})
-    found = None if is_little else probe(filesystem, paths, columns, keys)
+    found = None if is_little else probe(filesystem, paths, columns, keys, together)
     if found is not None:
         return found
     require_intact(paths if isinstance(filesystem, fs.LocalFileSystem) else ())

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, RecordedRun, RunKind
+from dbt_incremental_dd.relation import lazy_session
+from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
 from dbt_incremental_dd.runtime import costs as choice
 from dbt_incremental_dd.runtime.costs import Costs
 
@@ -172,3 +174,32 @@ def test_a_history_of_a_few_thousand_updates_makes_no_query_slower() -> None:
     assert costs.choose(8_400, 21_000) == "recompute"
     assert costs.build(21_000) == 2.5
     assert costs.build(200_000) == 5.0
+
+
+def test_a_session_that_has_just_been_opened_is_taken_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Memory(SessionMemory):
+        opening = 9.0  # type: ignore[assignment]
+
+    at = 0.0
+    monkeypatch.setattr(lazy_session.time, "monotonic", lambda: at)
+    session = LazySession(lambda: object(), Memory())  # type: ignore[arg-type, return-value]
+    assert session.opening == 9.0
+    assert session.spark
+    assert session.opening == 9.0
+    at = 30.0
+    assert session.opening == 4.5
+    at = 100.0
+    assert session.opening == 0.0
+    assert LazySession.of(object()).opening == 0.0  # type: ignore[arg-type]
+
+
+def test_deltas_tell_of_changes_of_the_same_inputs() -> None:
+    """A few new prices change every portfolio, a few new trades change a few."""
+    manifest = ModelManifest(runs=(RecordedRun("build", 100_000, 100_000, 2.0),))
+    for name, seconds in (("trades", 0.3), ("prices", 8.0), ("trades", 0.3), ("trades", 0.3)):
+        manifest = replace(manifest, runs=Costs.of(manifest, [name]).with_run("delta", 50, 100_000, seconds))
+    assert Costs.of(manifest, ["trades"]).choose(50, 100_000) == "delta"
+    assert Costs.of(manifest, ["prices"]).choose(50, 100_000) == "rebuild"
+    assert Costs.of(manifest, ["trades", "prices"]).choose(50, 100_000) == "delta"
+    stored = Manifest.from_json(manifest.to_json())
+    assert isinstance(stored, ModelManifest) and stored.runs == manifest.runs

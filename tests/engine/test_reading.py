@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from benchmarks.asked import ListeningSession
 from benchmarks.results import read
+from dbt_incremental_dd.core.reads import Reads
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -43,6 +45,55 @@ def test_a_change_of_columns_that_a_model_does_not_read_costs_it_nothing(
     assert not [path for record in caplog.records for path in vars(record).get("paths", ()) if ".c/" in path]
     world.check()
     world.delete("o", [(3, 3, "new")])
+    world.step()
+    world.check()
+
+
+def test_a_run_tells_the_rows_that_it_has_read_and_those_that_it_looked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    world = World(spark, tmp_path, {"o": Table("id INT, customer INT"), "c": Table("id INT, name STRING")})
+    world.insert("o", [(i, i % 5) for i in range(20)])
+    world.insert("c", [(i, f"name {i}") for i in range(5)])
+    world.model("m", "SELECT o.id, c.name FROM {o} o JOIN {c} c ON c.id = o.customer")
+    assert world.step()["m"].reads.rows == 25
+    assert world.step()["m"].reads == Reads()
+    world.insert("o", [(100, 3), (101, 3)])
+    reads = world.step()["m"].reads
+    assert (reads.rows, reads.found) == (2 + 5, 2 + 1) and reads.bytes > 0
+
+
+def test_a_join_with_what_a_left_join_has_found_is_looked_up_through_it(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A change of the last table, whose key the middle one has: of the first, only the rows that lead there are read.
+    NULL in a key, and rows without a match, are no reason to read more."""
+    rng, tables = (
+        random.Random(11),
+        {"m": "day INT, symbol STRING", "s": "symbol STRING, cik INT", "f": "cik INT, year INT"},
+    )
+    world = World(spark, tmp_path, {name: Table(columns) for name, columns in tables.items()})
+    world.model(
+        "prices",
+        "SELECT m.day, s.symbol, s.cik, f.year FROM {m} m LEFT JOIN {s} s ON s.symbol = m.symbol AND m.day > s.cik - 9"
+        " LEFT JOIN {f} f ON f.cik = s.cik AND f.year = m.day + 1",
+    )
+    symbols = [None, *(f"s{i}" for i in range(12))]
+    world.insert("m", [(day, symbol) for day in range(4) for symbol in symbols])
+    world.insert("s", [(symbol, i if i % 5 else None) for i, symbol in enumerate(symbols)])
+    world.step()
+    for _ in range(4):
+        rows = world.tables["f"].rows
+        world.delete("f", rng.sample(rows, min(2, len(rows))))
+        world.insert("f", [(rng.choice([None, *range(12)]), rng.randrange(5)) for _ in range(4)])
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "dbt_incremental_dd.trace.driver_reader"):
+            world.step()
+        read = [vars(record) for record in caplog.records]
+        assert all(one["wanted"] for one in read if any(".m/" in path for path in one.get("paths", ())))
+        world.check()
+    world.insert("s", [("s3", 4), ("s1", None)])
+    world.delete("m", world.tables["m"].rows[::3])
     world.step()
     world.check()
 

@@ -199,6 +199,24 @@ def test_a_query_that_spark_does_not_answer_is_built_by_its_plan_and_not_tried_a
     assert not Costs.of(_stored(world, "m")).can_recompute
 
 
+def test_by_deltas_whatever_would_be_quicker(spark: SparkSession, tmp_path: Path, forced: Forced) -> None:
+    """``strategy: delta``; where the states are behind, a build comes first."""
+    world = World(spark, tmp_path, {name: Table(DDL, some_rows(random.Random(6), 20)) for name in ("a", "b")})
+    world.model("by_day", BY_DAY)
+    world.step()
+    rng = random.Random(7)
+    for forced.only in ("rebuild", "recompute"):
+        world.insert("a", some_rows(rng, 2))
+        assert world.step(strategy="delta")["by_day"].strategy == "delta"
+        world.check()
+    world.insert("b", some_rows(rng, 2))
+    assert world.step()["by_day"].strategy == "recompute"
+    for strategy in ("rebuild", "delta"):
+        world.insert("b", some_rows(rng, 2))
+        assert world.step(strategy="delta")["by_day"].strategy == strategy
+        world.check()
+
+
 def _failing(spark: SparkSession) -> Any:
     spark.sql("select raise_error('no')").collect()
 

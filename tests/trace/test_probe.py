@@ -96,6 +96,21 @@ def test_both_readers_agree(
     assert bool(found.num_rows) is some
 
 
+def test_keys_of_several_columns_are_looked_for_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Storage(str(tmp_path))
+    file = stored(storage, list(COLUMNS))
+    keys = {"i": [1, 2], "l": [-5, 2**63 - 1]}
+    pairs = [(1, -5), (2, 2**63 - 1)]
+    together = pa.table({"i": [i for i, _ in pairs], "l": [n for _, n in pairs]})
+    schema = schema_of(["l", "i", "s"])
+    each = driver_reader.read_files(storage, storage.root, [file], schema, keys)
+    monkeypatch.setattr(driver_reader, "_LITTLE", -1)
+    found = driver_reader.read_files(storage, storage.root, [file], schema, keys, together)
+    wanted = [row for row in each.to_pylist() if (row["i"], row["l"]) in pairs]
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted))
+    assert 0 < found.num_rows < each.num_rows
+
+
 def test_a_first_look_into_little_imports_no_duckdb(tmp_path: Path) -> None:
     """A process of few look-ups would spend its time on it; one that has it reads less of larger files."""
     storage = Storage(str(tmp_path))
