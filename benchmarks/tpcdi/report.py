@@ -85,22 +85,27 @@ def _long(path: Path) -> Iterator[str]:
         return
     found = read(path)["results"]
     days, ways = found["days"], found["ways"]
+    wrong = [day for day, by_way in found["wrong"].items() if by_way["differential"]]
+    others = {model for by_way in found["wrong"].values() for model in by_way.get("duckdb", {})}
     yield f"### {len(days) - 1} days\n"
     yield (
-        f"Scale factor {found['scale']:g}; {' and '.join(found['wrong'])} were compared with Spark's batch answer: "
-        f"{'all models exact' if not any(one['differential'] for one in found['wrong'].values()) else 'NOT exact'}. "
-        f"Strategies of the differential models: {_strategies(days[1:])}. `table` ran on some of the days only, since "
-        "it needs none of those between.\n"
+        f"Scale factor {found['scale']:g}, `strategy: {found['strategy']}`. `duckdb` is the same warehouse, its "
+        "selects translated, built anew by DuckDB from the same files, without dbt. `table` ran on the days of "
+        f"comparisons alone. Comparisons, on {', '.join(found['wrong'])}: "
+        f"{f'differential WRONG on {wrong}' if wrong else 'every differential model is exact'}; `duckdb` has other "
+        f"rows in {', '.join(sorted(others)) or 'no model'}, since it divides decimals as doubles. How the "
+        f"differential models were brought up to date: {_strategies(days[1:])}.\n"
     )
-    rows = []
+    rows = [["first load, s", *(f"{days[0][way]['seconds']:.1f}" for way in ways)]]
     for start in range(1, len(days), _TOGETHER):
         part = days[start : start + _TOGETHER]
-        means = [[day[way]["seconds"] for day in part if way in day] for way in ways]
-        rows.append([f"days {start} to {start + len(part) - 1}, s", *(f"{fmean(mean):.1f}" for mean in means if mean)])
-    yield table(("a day", *ways), rows)
+        seconds = [[day[way]["seconds"] for day in part if way in day] for way in ways]
+        means = (f"{fmean(took):.1f}" if took else "-" for took in seconds)
+        rows.append([f"days {start} to {start + len(part) - 1}, s each", *means])
+    yield table(("", *ways), rows)
     yield (
-        "What the deltas of these days read, a day. *Needed* are the changed rows of the inputs and the stored rows "
-        "that have their keys; *read* are all rows of the pages and files that were looked into for them.\n"
+        "What the deltas read, a day. *Needed* are the changed rows of the inputs and the stored rows that have their "
+        "keys; *read* are all rows of the pages and files that were looked into for them, in at least one column.\n"
     )
     yield table(("model", "changed rows in", "out", "needed", "read", "read / needed"), _reads(days[1:]))
 

@@ -37,7 +37,8 @@ class Thresholds:
     """Maximum number of rows that such a filter returns, and that are read of an output on the driver."""
     built_rows: int = 8_000_000
     """Maximum number of a collection's rows that are read on the driver where something is built of all of them: a
-    model's first contents, a state that is made later. They have to fit into a part of its memory, too."""
+    model's first contents or its new ones beside the stored ones, a state that is made later. They have to fit into a
+    part of its memory, too."""
     joined_rows: int = 16_000_000
     """Maximum number of rows of a join on the driver."""
     crossed_rows: int = 2_000_000

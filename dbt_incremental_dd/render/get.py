@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
@@ -17,7 +14,8 @@ from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
-from dbt_incremental_dd.trace.arrow import arrow_type, is_plain, is_readable
+from dbt_incremental_dd.render.room import row_bytes
+from dbt_incremental_dd.trace.arrow import is_plain, is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
 from dbt_incremental_dd.trace.log import total_rows
 
@@ -110,21 +108,8 @@ def whole_bytes(nodes: Iterable[Node], context: Context) -> float:
     for node in nodes:
         if isinstance(node, Get):
             source = context.inputs[node.collection]
-            widths = (_width(column) for column in _stored(node, source.schema))
-            total += total_rows(source.log.summands(source.t1)) * sum(widths)
+            total += total_rows(source.log.summands(source.t1)) * row_bytes(_stored(node, source.schema))
     return total
-
-
-def _width(column: Column) -> float:
-    """Bytes of a value."""
-    kind = arrow_type(column.type)
-    if kind is None:
-        return math.inf
-    return kind.bit_width / 8 if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else _TEXT_BYTES
-
-
-_TEXT_BYTES = 32
-"""Of a text, as far as is known."""
 
 
 def _stored(node: Get, schema: Schema) -> Schema:

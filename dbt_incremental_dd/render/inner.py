@@ -25,13 +25,14 @@ from dbt_incremental_dd.relation.keys import KeyCache, Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.render.room import room, row_bytes
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.layout import CollectionStore, is_arrangement
 from dbt_incremental_dd.trace.log import Log, total_rows
-from dbt_incremental_dd.trace.tiers import mergeable
+from dbt_incremental_dd.trace.tiers import has_outgrown, mergeable
 
 
 class InnerTraces:
@@ -192,16 +193,19 @@ class InnerTrace:
         return replace(found, positive=rows.positive, consolidated=rows.consolidated)
 
     def _mergeable(self) -> tuple[DataFile, ...]:
-        """Small files whose rows are written again with what is appended."""
+        """Small files whose rows are written again with what is appended; all, where they have outgrown the rows."""
         if self._from_empty or self._log is None or not is_readable(self._data):
             return ()
-        return mergeable(self._log.files)
+        files = self._log.files
+        total, most = total_rows(files), self._workspace.thresholds.built_rows
+        has_room = total <= most and total * row_bytes(self._data) <= room()
+        return files if has_room and has_outgrown(files) else mergeable(files)
 
     def _with(self, merged: tuple[DataFile, ...], rows: Relation) -> Relation:
         """The rows, and those of the files, summed up."""
         if not merged or self._log is None:
             return rows
-        stored = read(self._workspace, self._log.uri, merged, self._data, most=self._workspace.thresholds.found_rows)
+        stored = read(self._workspace, self._log.uri, merged, self._data, most=total_rows(merged))
         own = rows.columns([name for name in self._data.names if name != DIFF])
         summed = plus([stored, own])
         assert summed is not None

@@ -42,11 +42,8 @@ from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
+from dbt_incremental_dd.render.room import room
 from dbt_incremental_dd.render.statistics import LogStatistics
-from dbt_incremental_dd.untrusted.limits import machine_memory
-
-_SHARE_OF_MEMORY = 16
-"""Of the machine's memory: joins and groups take as much again, and several models may be built at once."""
 
 
 class Renderer:
@@ -87,7 +84,7 @@ class Renderer:
         nodes = each_once(self._root)
         if not self.context.from_nothing or any(isinstance(node, Iterate) for node in nodes):
             return False
-        return get.whole_bytes(nodes, self.context) <= machine_memory() / _SHARE_OF_MEMORY
+        return get.whole_bytes(nodes, self.context) <= room()
 
     def _run(self) -> Relation | None:
         rows = self.delta(self._root)

@@ -13,12 +13,14 @@ from dbt_incremental_dd.relation.relation import Relation, negated, plus
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
+from dbt_incremental_dd.render.room import room, row_bytes
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.files import inserts_only
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
+from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.write import remove_files
 
 
@@ -72,9 +74,11 @@ def _stored(context: Context, beside: Relation | None) -> Relation | None:
     files = log.summands(log.frontiers.last)
     if not files:
         return None
-    is_local = beside is None or beside.is_local
-    most = context.workspace.most(context.thresholds.found_rows) if is_local else 0
-    rows = read(context.workspace, log.uri, files, schema_with_diff(schema), most=most)
+    wanted, most = schema_with_diff(schema), 0
+    if beside is None or beside.is_local:
+        has_room = total_rows(files) * row_bytes(wanted) <= room()
+        most = max(context.thresholds.found_rows, context.thresholds.built_rows if has_room else 0)
+    rows = read(context.workspace, log.uri, files, wanted, most=most)
     return replace(rows, positive=inserts_only(files))
 
 

@@ -177,6 +177,7 @@ ERRORS = {
         "would be recomputed",
     ),
     "reserved column": ("select k as dd_time from {{ ref('totals') }}", "reserved"),
+    "bad strategy": ("{{ config(strategy='fast') }} select 1 as x", "strategy is 'fast'"),
     "bad duration": ("{{ config(retain_history='soon') }} select 1 as x", "not a duration"),
 }
 

@@ -14,6 +14,7 @@ import pytest
 from benchmarks.asked import ListeningSession
 from benchmarks.results import read
 from dbt_incremental_dd.core.reads import Reads
+from dbt_incremental_dd.trace import tiers
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -95,6 +96,26 @@ def test_a_join_with_what_a_left_join_has_found_is_looked_up_through_it(
     world.insert("s", [("s3", 4), ("s1", None)])
     world.delete("m", world.tables["m"].rows[::3])
     world.step()
+    world.check()
+
+
+def test_states_stay_in_proportion_to_rows_that_change_each_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiers, "_FEW", 10)
+    world = World(spark, tmp_path, {"t": Table("k INT, v INT")})
+    world.insert("t", [(k, k) for k in range(40)])
+    world.model("m", "SELECT k, sum(v) AS v, max(v) AS most FROM {t} GROUP BY k")
+    world.step()
+    for _ in range(12):
+        rows = world.tables["t"].rows[:]
+        world.delete("t", rows)
+        world.insert("t", [(k, v + 1) for k, v in rows])
+        world.step()
+        inner = world.storage.collection(f"{world.schema}.m")
+        for state in ("reduce1.sums", "reduce1.values"):
+            log = inner.inner(state).log()
+            assert log is not None and sum(file.rows for file in log.files) <= 5 * 40
     world.check()
 
 

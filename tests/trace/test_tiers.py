@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.trace import tiers
 from dbt_incremental_dd.trace.compact import merge_recent
-from dbt_incremental_dd.trace.tiers import FAN, mergeable
+from dbt_incremental_dd.trace.tiers import FAN, has_outgrown, mergeable
 from tests.subscribe.stored import Rows, Stored, rows_of
 from tests.subscribe.test_subscription import STEPS, write
 
@@ -45,6 +45,24 @@ def test_nothing_is_merged_before_a_tier_is_full() -> None:
     assert len(mergeable([file(n, 1) for n in range(FAN)])) == FAN
     assert mergeable([file(n, FAN**tiers.TIERS) for n in range(100)]) == ()
     assert len(mergeable([*(file(n, 20) for n in range(FAN)), file(99, 1)])) == FAN + 1
+
+
+def test_what_changes_most_rows_each_time_stays_in_proportion_to_them() -> None:
+    """Each batch retracts all rows and inserts others; a merge leaves the rows alone."""
+    rows, files, written = 60_000, [file(0, 60_000)], 0
+    for number in range(1, 100):
+        merged = files if has_outgrown(files) else []
+        files = [file(number, rows)] if merged else [*files, file(number, 2 * rows)]
+        written += files[-1].rows
+        assert sum(one.rows for one in files) <= 5 * rows
+    assert written <= 2 * 99 * rows
+
+
+def test_little_is_left_to_its_tiers() -> None:
+    assert not has_outgrown([])
+    assert not has_outgrown([file(0, 10), *(file(n, 1_000) for n in range(1, 99))])
+    assert not has_outgrown([file(0, 1_000_000), file(1, 999_999)])
+    assert has_outgrown([file(0, 500_000), file(0, 500_000), file(1, 500_000), file(2, 500_000)])
 
 
 @settings(max_examples=25)
