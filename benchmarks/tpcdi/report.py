@@ -13,7 +13,6 @@ from benchmarks.results import read, table
 _OTHERS = {
     "tpcdi_deletes": "A day of deletes alone",
     "tpcdi_updates": "A day of updates alone",
-    "tpcdi_ten": "A day of all kinds, ten times as large",
 }
 """Other results, where they are there."""
 
@@ -60,9 +59,9 @@ def summary(days: list[dict[str, Any]], ways: list[str]) -> list[list[str]]:
     ]
     if "read" not in first[ways[0]]:
         return rows
-    for name, unit, told in (("rows", 1e6, "rows that a day reads, millions"), ("bytes", 1e6, "MB that a day reads")):
-        means = (fmean([day[way]["read"][name] for day in later if way in day] or [0]) for way in ways)
-        rows.append([told, *(f"{mean / unit:,.1f}" for mean in means)])
+    for name, told in (("rows", "millions of rows that a day reads*"), ("bytes", "MB that a day reads*")):
+        read_by = [[day[way]["read"][name] for day in later if "read" in day.get(way, {})] for way in ways]
+        rows.append([told, *(f"{fmean(amounts) / 1e6:,.1f}" if amounts else "-" for amounts in read_by)])
     return rows
 
 
@@ -76,7 +75,8 @@ def _alone(path: Path, kind: str) -> str:
     seconds = ", ".join(f"{way} {mean:.1f} s" for way, mean in means.items())
     first = ", ".join(f"{way} {found['days'][0][way]['seconds']:.0f} s" for way in found["ways"])
     where = f"scale factor {found['scale']:g}, days: {len(days)}, pyspark {stored['machine']['pyspark']}"
-    return f"{kind}: {seconds}; first load: {first} ({where}).\n"
+    share = max(found["shares"].values())
+    return f"{kind}, {share:.1%} of the rows: {seconds}; first load: {first} ({where}).\n"
 
 
 def _long(path: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.logical.node import Id
+from dbt_incremental_dd.logical.nodes import Order
 
 _BY_ROWS = (
     "row_number",
@@ -51,13 +52,31 @@ def depends_on_peers(window: exp.Window) -> bool:
     spec = window.args.get("spec")
     if spec is not None and str(spec.args.get("kind") or "").upper() == "ROWS":
         return not _whole_partition(spec)
-    call = window.this
-    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-        call = call.this
-    name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
+    name = name_of(called(window))
     if spec is not None and name in ("first", "last", "first_value", "last_value", "nth_value", "any_value"):
         return False
     return name in _BY_ROWS and (window.args.get("order") is not None or name not in ("first", "last", "any_value"))
+
+
+def called(window: exp.Expr) -> exp.Expr:
+    """The window's call, below IGNORE NULLS and FILTER."""
+    call: exp.Expr = window.this
+    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        call = call.this
+    return call
+
+
+def name_of(call: exp.Expr) -> str:
+    """The call's name, in small letters; empty where it is not an ordinary one."""
+    return str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
+
+
+def order_of(window: exp.Expr) -> tuple[Order, ...]:
+    """The items of the window's ORDER BY, which it has."""
+    return tuple(
+        Order(Expr.of(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+        for item in window.args["order"].expressions
+    )
 
 
 def _whole_partition(spec: exp.WindowSpec) -> bool:

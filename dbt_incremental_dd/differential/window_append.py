@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dbt_incremental_dd.core.types import DOUBLE, LONG, Decimal, Type
-from dbt_incremental_dd.differential.window import depends_on_peers
+from dbt_incremental_dd.differential.window import depends_on_peers, name_of, order_of
 from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.logical.node import Id
 from dbt_incremental_dd.logical.nodes import Order
@@ -78,7 +78,7 @@ class _Function:
     @property
     def name(self) -> str:
         """The call's name, in small letters; empty where it is not an ordinary one."""
-        return str(self.call.this).lower() if isinstance(self.call, exp.Anonymous) else ""
+        return name_of(self.call)
 
     @property
     def argument(self) -> str:
@@ -113,7 +113,7 @@ def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> WindowApp
     trees = [(id, expr.tree.copy()) for id, expr in functions]
     if not all(isinstance(tree, exp.Window) and tree.args.get("order") for _, tree in trees):
         return None
-    orders = sorted((_order(tree) for _, tree in trees), key=len)
+    orders = sorted((order_of(tree) for _, tree in trees), key=len)
     if any(orders[-1][: len(order)] != order for order in orders):
         return None
     by_rows = [tree for _, tree in trees if isinstance(tree, exp.Window) and depends_on_peers(tree)]
@@ -128,13 +128,6 @@ def plan_growth(functions: Sequence[tuple[Id, Expr]], types: Types) -> WindowApp
     new = tuple((id, Expr(how.sql)) for id, how in extended)
     return WindowAppend(
         orders[-1], len(orders[0]), bool(by_rows), functions=new, revised=revised, back=back, ahead=ahead
-    )
-
-
-def _order(window: exp.Expr) -> tuple[Order, ...]:
-    return tuple(
-        Order(Expr.of(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
-        for item in window.args["order"].expressions
     )
 
 

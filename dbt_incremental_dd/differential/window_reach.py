@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from dbt_incremental_dd.differential.window import called, name_of, order_of
 from dbt_incremental_dd.logical.expr import Expr, keyword
 from dbt_incremental_dd.logical.nodes import Order
 
@@ -19,21 +20,17 @@ def common_order(functions: Iterable[Expr]) -> Order | None:
     found: set[Order] = set()
     for function in functions:
         window = function.tree
-        order = window.args.get("order") if isinstance(window, exp.Window) else None
-        if order is None or not _looks_back(window):
+        if not isinstance(window, exp.Window) or not window.args.get("order") or not _looks_back(window):
             return None
-        item = order.expressions[0]
-        found.add(Order(Expr.of(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+        found.add(order_of(window)[0])
     only = found.pop() if len(found) == 1 else None
     return only if only is not None and only.expr.as_column else None
 
 
 def _looks_back(window: exp.Expr) -> bool:
     """Whether the value of a row depends on its peers and the rows before it alone."""
-    call = window.this
-    while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-        call = call.this
-    name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
+    call = called(window)
+    name = name_of(call)
     if not name or name in _OF_ALL_ROWS:
         return False
     if name == "lag":

@@ -35,8 +35,7 @@ def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
 def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | None]:
     changed = run.small_delta(node.right)
     assert changed is not None
-    turned = [_turned(equality) for equality in node.equalities]
-    changed = that_may_match(changed, turned)
+    changed = that_may_match(changed, _from_the_right(node))
     if changed.is_local and changed.is_empty:
         return []
     if matches.are_kept(node, run):
@@ -128,8 +127,9 @@ def contents(node: LeftLinearJoin, run: OperatorRun, *, new: bool, keys: Keys | 
     return keys.restricted(rows)
 
 
-def _turned(equality: Equality) -> Equality:
-    return replace(equality, left=equality.right, right=equality.left)
+def _from_the_right(node: LeftLinearJoin) -> list[Equality]:
+    """The equalities as the right side sees them, which then is the one that probes."""
+    return [replace(one, left=one.right, right=one.left) for one in node.equalities]
 
 
 def _are_of_matches(node: LeftLinearJoin, keys: Keys) -> bool:
@@ -146,8 +146,7 @@ def _matched(node: LeftLinearJoin, run: OperatorRun, *, new: bool, keys: Keys) -
     if keys.estimate <= run.context.thresholds.broadcast_rows:
         right = replace(right, estimate=min(right.estimate, 100 * keys.estimate))
         right = right.localized(run.context.thresholds.found_rows) if keys.is_local else right
-    turned = [_turned(equality) for equality in node.equalities]
-    left = run.contents(node.left, new=new, keys=probe_keys(right, turned))
+    left = run.contents(node.left, new=new, keys=probe_keys(right, _from_the_right(node)))
     if left is None:
         return None
     left = left.localized(run.context.thresholds.found_rows) if right.is_local else left

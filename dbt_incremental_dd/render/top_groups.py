@@ -45,8 +45,9 @@ def delta(node: TopGroups, run: OperatorRun) -> Relation | None:
 
 def _moved(node: TopGroups, run: OperatorRun, change: Relation, old: Relation | None, keys: Keys) -> Relation | None:
     """The change of the answer. ``old``: what is stored of the groups that ``keys`` has."""
-    rows = _first(node, change, old)
-    told, others = _told(node, rows, old, keys)
+    stored = _counted(node, old, _STORED)
+    rows = _first(node, change, old, stored)
+    told, others = _told(node, rows, stored, keys)
     new = top(node, rows.columns(node.columns).restrict(told, node.keys).multiset())
     before = None if old is None else old.restrict(told, node.keys)
     rest = None if others.is_empty else groups.moved(node, run, keys_of(others, node.keys))
@@ -54,8 +55,8 @@ def _moved(node: TopGroups, run: OperatorRun, change: Relation, old: Relation | 
     return None if moved is None else moved.consolidate()
 
 
-def _first(node: TopGroups, change: Relation, old: Relation | None) -> Relation:
-    """Stored rows and new ones, as far as nothing else can come before them."""
+def _first(node: TopGroups, change: Relation, old: Relation | None, stored: Relation | None) -> Relation:
+    """Stored rows and new ones, as far as nothing else can come before them. ``stored``: how many each group has."""
     marked = [change.columns(node.columns).extend([(_WAS, Expr("0L"))])]
     marked += [] if old is None else [old.columns(node.columns).extend([(_WAS, Expr("1L"))])]
     both = plus(marked)
@@ -64,13 +65,13 @@ def _first(node: TopGroups, change: Relation, old: Relation | None) -> Relation:
     rows = both.group_by(node.columns, measures)
     backwards = [item.reversed for item in ordering(node)]
     rows = rows.running(node.keys, backwards, [Running(_LEFT, Expr(_WAS), through=True)])
-    rows = _beside(rows, _counted(node, old, _STORED), node, _STORED)
+    rows = _beside(rows, stored, node, _STORED)
     return rows.filter(Expr(f"({_LEFT} > 0L OR {_STORED} < {node.limit}L) AND {DIFF} > 0L"))
 
 
-def _told(node: TopGroups, rows: Relation, old: Relation | None, keys: Keys) -> tuple[Relation, Relation]:
+def _told(node: TopGroups, rows: Relation, stored: Relation | None, keys: Keys) -> tuple[Relation, Relation]:
     """The groups whose answer is among these rows, and the others."""
-    counted = _beside(keys.rows, _counted(node, old, _STORED), node, _STORED)
+    counted = _beside(keys.rows, stored, node, _STORED)
     counted = _beside(counted, _counted(node, rows, _FOUND), node, _FOUND)
     is_told = f"{_STORED} < {node.limit}L OR {_FOUND} >= {node.limit}L"
     told, others = (counted.filter(Expr(text)).columns(node.keys) for text in (is_told, f"NOT ({is_told})"))

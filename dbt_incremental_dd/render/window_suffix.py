@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.types import DATE, INTEGERS, TIMESTAMP, TIMESTAMP_NTZ
 from dbt_incremental_dd.differential.groups import WindowGroups
 from dbt_incremental_dd.differential.window_reach import common_order
@@ -48,7 +47,7 @@ class Suffix:
             return None
         ends = Measure(_FROM, "max" if self._order.descending else "min", Expr(column), sql_type(kind))
         nulls = Measure(_UNKNOWN, "sum", Expr(f"CASE WHEN {column} IS NULL THEN 1L ELSE 0L END"), "BIGINT")
-        return change.group_by(self._node.keys, [ends, nulls, Measure(DIFF, "sum", Expr("1L"), "BIGINT")])
+        return change.group_by(self._node.keys, [ends, nulls])
 
 
 def _order(node: WindowGroups) -> Order | None:
