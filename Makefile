@@ -19,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch tpcdi nexmark lint format image docs coverage bench clean
+.PHONY: help setup java environments demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch tpcdi nexmark lint format image docs coverage bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -117,6 +117,8 @@ docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a
 
 # The longest first, so that it is not left alone at the end.
 servers: cluster lake kafka postgres ## all tests against real servers; half an hour
+
+environments: java setup $(CONNECTED)/spark.jsa $(ICEBERG)/.installed ## makes the environments that tests against servers need
 
 kafka postgres cluster: java $(CONNECTED)/spark.jsa
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m $@

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def main() -> int:
     tallies = {name: _run_project(name, options.rounds, options.days) for name in options.projects}
     print(f"\n{'project':<12} {'rounds':>6} {'delta s':>9} {'rebuild s':>10}  exact")
     for name, tally in tallies.items():
-        delta, rebuild = statistics.median(tally.delta), statistics.median(tally.rebuild)
+        delta, rebuild = (statistics.median(found or [0.0]) for found in (tally.delta, tally.rebuild))
         verdict = "all exact" if not tally.wrong else f"WRONG: {', '.join(tally.wrong)}"
         print(f"{name:<12} {tally.rounds:>6} {delta:>9.2f} {rebuild:>10.2f}  {verdict}")
     print(f"in {time.monotonic() - started:.0f} s")
@@ -59,10 +60,10 @@ def _run_project(name: str, rounds: int, days: int) -> Tally:
     tally = Tally()
     print(f"\n== {name}: first state {feed.start()}")
     _dbt(folder, "seed")
-    _show(folder, _dbt(folder, "run"), tally)
+    _show(folder, _dbt(folder, "run"), tally, is_timed=not rounds)
     for round in range(1, rounds + 1):
         print(f"\n-- {name}, round {round}: {feed.advance(round)}")
-        _show(folder, _dbt(folder, "run"), tally)
+        _show(folder, _dbt(folder, "run"), tally, is_timed=round == rounds)
         tally.rounds += 1
     return tally
 
@@ -74,6 +75,8 @@ def _feed(name: str, folder: Path, days: int) -> Any:
     return feed(folder, days) if name == "flights" else feed(folder)
 
 
+_SIDE_BY_SIDE = 3
+"""Verifications of a few rows, which do not keep the cores busy."""
 _TOLD = 8.0
 """Seconds without a line."""
 
@@ -115,30 +118,34 @@ def _dbt(folder: Path, command: str) -> Any:
     return result.result
 
 
-def _show(folder: Path, results: Any, tally: Tally) -> None:
-    """A line for each model: what came in, what changed, how long it and a rebuild took, and whether it is exact."""
+def _show(folder: Path, results: Any, tally: Tally, *, is_timed: bool) -> None:
+    """A line for each model: what came in, what changed, how long it took, and whether it is exact. ``is_timed``: also
+    how long a rebuild takes, for which models are verified one after the other."""
     from dbt_incremental_dd.runtime.session import open_session
-    from dbt_incremental_dd.runtime.verify import verify_model
+    from dbt_incremental_dd.runtime.verify import Verification, verify_model
     from dbt_incremental_dd.trace.layout import Storage
 
     root = str(folder / ".dbt_incremental_dd")
-    spark = open_session(root, {})
+    spark, storage = open_session(root, {}), Storage(root)
+    ran = [result for result in results if result.adapter_response.get("strategy")]
+
+    def verified(result: Any) -> Verification:
+        return verify_model(spark, storage, f"{result.node.schema}.{result.node.alias}")
+
     print(f"{'model':<28} {'how':<9} {'input':>8} {'+rows':>8} {'-rows':>8} {'seconds':>8} {'rebuild':>8}  exact")
-    for result in results:
-        response = result.adapter_response
-        if not response.get("strategy"):
-            continue
-        name = f"{result.node.schema}.{result.node.alias}"
-        found = verify_model(spark, Storage(root), name)
-        verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
-        counts = f"{response['input_rows']:>8} {response['rows_added']:>8} {response['rows_removed']:>8}"
-        seconds = f"{response['seconds']:>8.2f} {found.rebuild_seconds:>8.2f}"
-        print(f"{result.node.alias:<28} {response['strategy']:<9} {counts} {seconds}  {verdict}")
-        if not found.exact:
-            tally.wrong.append(result.node.alias)
-        if response["strategy"] == "delta":
-            tally.delta.append(response["seconds"])
-            tally.rebuild.append(found.rebuild_seconds)
+    with ThreadPoolExecutor(1 if is_timed else _SIDE_BY_SIDE) as pool:
+        for result, found in zip(ran, pool.map(verified, ran), strict=True):
+            response = result.adapter_response
+            verdict = "exact" if found.exact else f"WRONG -{found.missing} +{found.unexpected}"
+            counts = f"{response['input_rows']:>8} {response['rows_added']:>8} {response['rows_removed']:>8}"
+            rebuild = f"{found.rebuild_seconds:>8.2f}" if is_timed else f"{'':>8}"
+            line = f"{result.node.alias:<28} {response['strategy']:<9} {counts} {response['seconds']:>8.2f} {rebuild}"
+            print(f"{line}  {verdict}")
+            if not found.exact:
+                tally.wrong.append(result.node.alias)
+            if response["strategy"] == "delta":
+                tally.delta.append(response["seconds"])
+                tally.rebuild += [found.rebuild_seconds] if is_timed else []
 
 
 if __name__ == "__main__":

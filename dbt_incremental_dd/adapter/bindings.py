@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -13,10 +14,16 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.relation.lazy_session import LazySession
 
-_READS = re.compile(
-    r"\s*(/\*.*?\*/\s*)*(select|with|show|describe|desc|explain|set|create\s+(schema|database))\b",
-    re.IGNORECASE | re.DOTALL,
-)
+
+def _statement(words: str) -> re.Pattern[str]:
+    """Of statements that begin with one of the words."""
+    return re.compile(rf"\s*(/\*.*?\*/\s*)*({words})\b", re.IGNORECASE | re.DOTALL)
+
+
+_ABOUT_CATALOG = r"show|describe|desc|set|create\s+(schema|database)"
+_ASIDE = _statement(_ABOUT_CATALOG)
+"""Statements that a command may have once and not again."""
+_READS = _statement(rf"select|with|explain|{_ABOUT_CATALOG}")
 """Statements that leave all relations as they are."""
 _SPECIAL = re.compile(r"[\\'$]")
 """``$`` is among them: Spark replaces ``${...}`` in a statement's text, in strings as well."""
@@ -24,13 +31,16 @@ _SPECIAL = re.compile(r"[\\'$]")
 
 class BoundSession(SessionConnectionWrapper):
     """dbt-spark's handle, which puts values into the text unescaped and makes numbers floats; and which would open a
-    session of its own."""
+    session of its own. ``asked`` hears of statements that a command has each time."""
 
-    def __init__(self, handle: Connection, session: LazySession) -> None:
+    def __init__(self, handle: Connection, session: LazySession, asked: Callable[[], object]) -> None:
         super().__init__(handle)
         self._session = session
+        self._asked = asked
 
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
+        if not _ASIDE.match(sql):
+            self._asked()
         try:
             self._session.spark  # noqa: B018 - opened here, with the engine's settings
             self._session.settle()

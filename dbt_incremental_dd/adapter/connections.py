@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Hashable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from dbt.adapters.differential.bindings import BoundSession
@@ -25,8 +27,12 @@ logger = AdapterLogger("Differential")
 
 _RUNS = ("run", "build")
 _STATEMENTS = ("seed", "snapshot", "test", "show")
+_SELECTION = ("WHICH", "SELECT", "EXCLUDE", "SELECTOR", "RESOURCE_TYPES", "EXCLUDE_RESOURCE_TYPES")
+"""dbt's flags that say which nodes a command is for."""
 _LOCK = threading.Lock()
 _SESSIONS: dict[tuple[Hashable, ...], LazySession] = {}
+_ASKED: set[str] = set()
+"""Commands of this process that had statements of dbt's own for Spark."""
 
 
 class DifferentialConnectionManager(SparkConnectionManager):
@@ -36,13 +42,15 @@ class DifferentialConnectionManager(SparkConnectionManager):
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
+        _ASKED.discard(_command())
         _open_ahead(config.credentials)
 
     @classmethod
     def open(cls, connection: Any) -> Any:
         opened = super().open(connection)
         if isinstance(opened.handle, SessionConnectionWrapper):
-            opened.handle = BoundSession(opened.handle.handle, _session(connection.credentials))
+            asked = partial(_ASKED.add, _command())
+            opened.handle = BoundSession(opened.handle.handle, _session(connection.credentials), asked)
         return opened
 
     def cleanup_all(self) -> None:
@@ -50,6 +58,7 @@ class DifferentialConnectionManager(SparkConnectionManager):
         with _LOCK:
             sessions = list(_SESSIONS.values())
         for session in sessions:
+            session.memory.keep_statements(_command(), are_there=_command() in _ASKED)
             session.memory.leave()
 
     def session(self) -> LazySession:
@@ -72,7 +81,7 @@ def _session(credentials: Any) -> LazySession:
 
 def _open_ahead(credentials: Any) -> None:
     """Opens the session while dbt reads the project, where the command is certain to need it: dbt's own statements do,
-    and a first run."""
+    and a first run. A command that had such statements the last time has them again."""
     from dbt.flags import get_flags
 
     command = getattr(get_flags(), "WHICH", None)
@@ -81,7 +90,8 @@ def _open_ahead(credentials: Any) -> None:
     with suppress(DbtRuntimeError, DifferentialError, OSError):  # raised again when it is asked for
         session = _session(credentials)
         is_ours = isinstance(session.memory, StoredMemory)
-        if is_ours and not session.is_open and (_is_certain(command, credentials) or not session.memory.settings):
+        is_certain = _is_certain(command, credentials) or session.memory.has_statements(_command())
+        if is_ours and not session.is_open and (is_certain or not session.memory.settings):
             session.open_ahead()
 
 
@@ -89,6 +99,14 @@ def _is_certain(command: str, credentials: Any) -> bool:
     """Whether the command has statements for Spark; seeds that were loaded once may have none."""
     is_loaded = command == "seed" and any_loaded(storage_of(credentials, _invocation_dir()))
     return command in _STATEMENTS and not is_loaded
+
+
+def _command() -> str:
+    """The same for commands for the same nodes."""
+    from dbt.flags import get_flags
+
+    flags = get_flags()
+    return json.dumps([getattr(flags, name, None) for name in _SELECTION], default=str)
 
 
 def _invocation_dir() -> str:

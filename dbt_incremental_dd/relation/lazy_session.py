@@ -119,6 +119,13 @@ class SessionMemory:
         """A statement of somebody else's may have changed the catalog: what has been seen of it so far no longer
         counts."""
 
+    def has_statements(self, command: str) -> bool:
+        """Whether that command, the last time, had statements for the session that are not the engine's."""
+        return False
+
+    def keep_statements(self, command: str, *, are_there: bool) -> None:
+        """Remembers whether the command had such statements."""
+
     def save(self) -> None:
         """Stores what is new, for later processes."""
 

@@ -19,6 +19,7 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.foreign import is_foreign, reason
 from dbt_incremental_dd.relation.due import DueRelations
 from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory, expected_settings
+from dbt_incremental_dd.runtime.class_archive import remove_mapped, with_archive
 from dbt_incremental_dd.runtime.java import require_java, starting
 from dbt_incremental_dd.runtime.kept_session import TOKEN, Wanted, configuration_of, join, let_go
 from dbt_incremental_dd.runtime.metastore import wait_for
@@ -39,6 +40,7 @@ _PASSING = ("session.py", "lazy_session.py")
 """Modules that ask for the session only because somebody else does."""
 _ENVIRONMENT = ("TZ", "JAVA_HOME", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "SPARK_HOME", "SPARK_SUBMIT_OPTS")
 """Variables on which a session's settings depend, its time zone for one."""
+_NO_JVM = "JAVA_GATEWAY_EXITED"
 _REACHED: set[str] = set()
 """State roots in object storage that this process's Spark has reached."""
 
@@ -126,6 +128,7 @@ def asked_by() -> str:
 
 
 def _open(root: str, settings: Mapping[str, str], options: Mapping[str, str], keep: float) -> SparkSession:
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     _quiet()
@@ -147,10 +150,23 @@ def _open(root: str, settings: Mapping[str, str], options: Mapping[str, str], ke
     if metastore is not None:
         let_go(local_folder(root))
         wait_for(metastore, _tell)
-    builder = _configured(SparkSession.builder, session_settings(root, settings, hadoop, user))
+    given = session_settings(root, settings, hadoop, user)
+    archived = with_archive(given, user, os.environ)
     log = f"{local_folder(root)}/spark.log"
     with starting(log), _stderr_to(log):
-        return builder.enableHiveSupport().getOrCreate()
+        try:
+            return _started(archived)
+        except PySparkRuntimeError as error:
+            if error.getCondition() != _NO_JVM or not remove_mapped(archived):
+                raise
+            return _started(given)
+
+
+def _started(settings: Mapping[str, str]) -> SparkSession:
+    """The session of a new JVM."""
+    from pyspark.sql import SparkSession
+
+    return _configured(SparkSession.builder, settings).enableHiveSupport().getOrCreate()
 
 
 def _use(wanted: Wanted) -> SparkSession:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _FILE = "session.json"
 _MOST_CONSTANTS = 2_000
+_MOST_COMMANDS = 100
 
 
 class StoredMemory(SessionMemory):
@@ -200,6 +201,19 @@ class StoredMemory(SessionMemory):
     def doubt(self) -> None:
         with self._lock:
             self._seen = {}
+
+    def has_statements(self, command: str) -> bool:
+        return command in self._found.get("commands", ())
+
+    def keep_statements(self, command: str, *, are_there: bool) -> None:
+        with self._lock:
+            known: list[str] = self._found.get("commands", [])
+            if (command in known) == are_there:
+                return
+            others = [other for other in known if other != command]
+            self._found["commands"] = [*others, command][-_MOST_COMMANDS:] if are_there else others
+            self._is_new = True
+            self.save()
 
     def save(self) -> None:
         with self._lock:

@@ -44,7 +44,7 @@ class UserSpark:
 
 def user_spark(environment: Mapping[str, str]) -> UserSpark:
     """What is set for a session of this process. Raises ConfigError, naming the file, if it cannot be read."""
-    folder = _conf_folder(environment)
+    folder = conf_folder(environment)
     named, given = _submitted(environment.get("PYSPARK_SUBMIT_ARGS", ""))
     variables = {key: environment[name] for name, key in _VARIABLES.items() if environment.get(name)}
     file = Path(named) if named else folder / "spark-defaults.conf"
@@ -87,16 +87,20 @@ def _plain(escaped: str) -> str:
     return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _CONTROL.get(m[2], m[2]), escaped)
 
 
-def _conf_folder(environment: Mapping[str, str]) -> Path:
-    given = environment.get("SPARK_CONF_DIR")
-    if given:
-        return Path(given)
+def spark_home(environment: Mapping[str, str]) -> Path:
+    """The folder of the Spark that pyspark starts: the user's own, or the one that comes with pyspark."""
     home = environment.get("SPARK_HOME")
     if home:
-        return Path(home) / "conf"
+        return Path(home)
     found = find_spec("pyspark")
     assert found is not None and found.submodule_search_locations
-    return Path(found.submodule_search_locations[0]) / "conf"
+    return Path(found.submodule_search_locations[0])
+
+
+def conf_folder(environment: Mapping[str, str]) -> Path:
+    """Where Spark's own files of settings are, if there are any."""
+    given = environment.get("SPARK_CONF_DIR")
+    return Path(given) if given else spark_home(environment) / "conf"
 
 
 def _submitted(arguments: str) -> tuple[str | None, dict[str, str]]:

@@ -5,7 +5,10 @@ The batch answer knows nothing of the plan: it is the SQL text over the inputs' 
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -38,8 +41,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_STORED = "dd_stored"
 _RECURSION = {"spark.sql.cteRecursionLevelLimit": "1000000", "spark.sql.cteRecursionRowLimit": "-1"}
 """Spark ends its own recursions after 100 iterations, or a million rows; what is stored did come to its end."""
+_RECURSING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -72,32 +77,42 @@ def _is_model(storage: Storage, name: str) -> bool:
 
 
 def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verification:
-    """Recomputes one model from its inputs' contents and compares. Raises StateError where that is not a model."""
+    """Recomputes one model from its inputs' contents and compares; several threads may. Raises StateError where that is
+    not a model."""
     log, schema = require(storage, name)
     manifest = storage.collection(name).read_manifest(log.manifest)
     if not isinstance(manifest, ModelManifest):
         raise StateError(f"{name} is a {kind_of(manifest)}, not a model", "Name a model.")
     t = log.frontiers.last
     views: list[str] = []
-    limits = _RECURSION if is_recursive(parsed(manifest.sql).tree) else {}
-    before = {key: spark.conf.get(key, None) for key in limits}
-    for key, value in limits.items():
-        spark.conf.set(key, value)
     try:
-        started = time.monotonic()
-        answer = batch_answer(spark, storage.collection(name), manifest, position(log, manifest), views)
-        kept = answer.toDF(*schema.names).localCheckpoint()
-        seconds = time.monotonic() - started
-        stored = contents(spark, log, schema, t)
+        with _unlimited(spark) if is_recursive(parsed(manifest.sql).tree) else nullcontext():
+            started = time.monotonic()
+            answer = batch_answer(spark, storage.collection(name), manifest, position(log, manifest), views)
+            kept = answer.toDF(*schema.names).localCheckpoint()
+            seconds = time.monotonic() - started
+        stored = multiset(spark, log.uri, between(log.files, BEGINNING, t), schema, t)
         return _compare(name, t, kept, stored, seconds)
     finally:
-        for key, former in before.items():
-            if former is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, former)
         for view in views:
             spark.catalog.dropTempView(view)
+
+
+@contextmanager
+def _unlimited(spark: SparkSession) -> Iterator[None]:
+    """Recursions come to their end meanwhile: one thread's, since settings are the session's."""
+    with _RECURSING:
+        before = {key: spark.conf.get(key, None) for key in _RECURSION}
+        for key, value in _RECURSION.items():
+            spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            for key, former in before.items():
+                if former is None:
+                    spark.conf.unset(key)
+                else:
+                    spark.conf.set(key, former)
 
 
 def batch_answer(
@@ -135,12 +150,14 @@ def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFram
 
 
 def _compare(name: str, t: Time, answer: DataFrame, stored: DataFrame, seconds: float) -> Verification:
-    """Both directions of EXCEPT ALL in one pass: the sums of +1 and -1."""
-    both = answer.withColumn(DIFF, F.lit(1).cast("bigint")).union(stored.withColumn(DIFF, F.lit(-1).cast("bigint")))
-    found = consolidate(both).agg(
-        F.sum(F.greatest(DIFF, F.lit(0))).alias("missing"), F.sum(-F.least(DIFF, F.lit(0))).alias("unexpected")
+    """Both directions of EXCEPT ALL in one pass: the sums of +1 and -1. ``stored`` has each row's multiplicity in
+    ``dd_diff``."""
+    given = answer.withColumn(DIFF, F.lit(1).cast("bigint")).withColumn(_STORED, F.lit(0).cast("bigint"))
+    held = stored.withColumn(_STORED, F.col(DIFF)).withColumn(DIFF, -F.col(DIFF))
+    found = consolidate(given.union(held), (DIFF, _STORED)).agg(
+        F.sum(F.greatest(DIFF, F.lit(0))).alias("missing"),
+        F.sum(-F.least(DIFF, F.lit(0))).alias("unexpected"),
+        F.sum(_STORED).alias("rows"),
     )
-    row = found.collect()[0]
-    missing, unexpected = row["missing"] or 0, row["unexpected"] or 0
-    rows = answer.count() - missing + unexpected
+    missing, unexpected, rows = (count or 0 for count in found.collect()[0])
     return Verification(name, t, rows, missing=missing, unexpected=unexpected, rebuild_seconds=seconds)

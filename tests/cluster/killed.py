@@ -1,7 +1,8 @@
 """A process that writes a collection in object storage, and may be ended in the middle.
 
-``python -m tests.cluster.killed ROOT OPTIONS ACT...``: OPTIONS are JSON. Each act is one of ``Writer``'s methods;
-``commit@commit: before#2`` is ended when that point is reached for the second time, ``commit>FILE`` notes the points.
+Arguments: ROOT OPTIONS STOP_AT ACT...; OPTIONS are JSON. STOP_AT is the point, or nothing, at which it is ended before
+the acts. Each act is one of ``Writer``'s methods; ``commit@commit: before#2`` is ended when that point is reached for
+the second time, ``commit>FILE`` notes the points.
 """
 
 from __future__ import annotations
@@ -82,15 +83,12 @@ def _no_spark() -> Any:
 
 def main() -> int:
     """Does the acts in turn."""
+    failpoints.watch(sys.argv[3])
     writer = Writer(sys.argv[1], json.loads(sys.argv[2]))
-    for act in sys.argv[3:]:
+    for act in sys.argv[4:]:
         told, _, noted_in = act.partition(">")
         name, _, stop_at = told.partition("@")
         failpoints.watch(stop_at, noted_in)
         getattr(writer, name)()
         failpoints.watch()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

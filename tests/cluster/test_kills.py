@@ -10,8 +10,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -19,8 +17,10 @@ import pytest
 
 from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.layout import Storage
+from tests.cluster import killed
 from tests.cluster.conftest import Store
 from tests.cluster.killed import contents
+from tests.fork_server import fork_server
 from tests.subscribe.stored import Stored, rows_of
 
 pytestmark = pytest.mark.cluster
@@ -39,11 +39,10 @@ FEW = 1
 
 def writer(root: str, store: Store, *acts: str, stop_at: str = "") -> int:
     """The exit code of a process that does these acts. ``stop_at``: where it is ended before them."""
-    command = [sys.executable, "-m", "tests.cluster.killed", root, json.dumps(store.options), *acts]
-    environment = {**os.environ, "DD_STOP_AT": stop_at}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr[-4000:]
-    return done.returncode
+    command = [killed.__name__, root, json.dumps(store.options), stop_at, *acts]
+    code, told = fork_server(killed.__name__).call(command, os.environ, ROOT)
+    assert code in (0, -signal.SIGKILL), told[-4000:]
+    return code
 
 
 def points(root: str, store: Store, noted: Path, *acts: str) -> list[tuple[str, int]]:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dbt_incremental_dd.core.file_lock import IS_POSSIBLE
-from tests.dbt.fork_server import fork_server
 from tests.dbt.project import Project
+from tests.fork_server import fork_server
 
 _BIN = Path(sys.executable).parent
 SOURCES = """

@@ -51,8 +51,9 @@ def catalog(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return Catalog(spark, tmp_path, monkeypatch)
 
 
-def _execute(session: LazySession, sql: str, meanwhile: str) -> None:
-    """The adapter's statement; a table is seen while it is under way."""
+def _execute(session: LazySession, sql: str, meanwhile: str = "s.t") -> int:
+    """The adapter's statement; a table is seen while it is under way. How often it is told as one of the command's."""
+    asked: list[str] = []
 
     class Cursor:
         def cursor(self) -> Any:
@@ -62,7 +63,8 @@ def _execute(session: LazySession, sql: str, meanwhile: str) -> None:
             session.memory.keep_table(meanwhile)
             session.spark.sql(text)
 
-    BoundSession(Cursor(), session).cursor().execute(sql)
+    BoundSession(Cursor(), session, lambda: asked.append(sql)).cursor().execute(sql)
+    return len(asked)
 
 
 def test_tables_count_that_were_seen_after_the_last_statement(catalog: Catalog) -> None:
@@ -93,3 +95,23 @@ def test_tables_of_an_earlier_process_are_doubted_too(catalog: Catalog) -> None:
     _execute(catalog.opened(), "CREATE OR REPLACE TEMP VIEW of_somebody AS SELECT 2", meanwhile="s.other")
     catalog.leave()
     assert not catalog.memory().has_table("s.t")
+
+
+def test_a_command_with_statements_is_remembered_until_it_has_none(catalog: Catalog) -> None:
+    catalog.memory().keep_statements("run", are_there=False)
+    assert not catalog.memory().has_statements("run")
+    for command in ("run", "build"):
+        catalog.memory().keep_statements(command, are_there=True)
+    catalog.opened()
+    catalog.leave()
+    assert catalog.memory().has_statements("run") and catalog.memory().has_statements("build")
+    catalog.memory().keep_statements("run", are_there=False)
+    assert not catalog.memory().has_statements("run") and catalog.memory().has_statements("build")
+
+
+def test_what_a_command_asks_once_is_no_sign_of_more(catalog: Catalog) -> None:
+    session = catalog.opened()
+    assert _execute(session, "/* dbt */ SHOW SCHEMAS") == 0
+    assert _execute(session, "create schema if not exists default") == 0
+    assert _execute(session, "CREATE OR REPLACE TEMP VIEW of_somebody AS SELECT 3") == 1
+    assert _execute(session, "select 1") == 1

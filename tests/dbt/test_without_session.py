@@ -16,8 +16,8 @@ import pytest
 
 from dbt_incremental_dd.runtime.verify import verify
 from dbt_incremental_dd.trace.layout import Storage
-from tests.dbt.fork_server import fork_server
 from tests.dbt.project import Project
+from tests.fork_server import fork_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -237,6 +237,7 @@ def test_a_seed_that_is_loaded_already_is_left_alone(spark: SparkSession, shop: 
     shop.verify(spark)
 
 
+_AHEAD = "opened by the start of the command"
 _KEPT = """
 import sys
 from dbt.cli.main import dbtRunner
@@ -270,7 +271,8 @@ def test_a_table_beside_them_opens_the_session(shop: Shop) -> None:
         "models/plain.sql", "{{ config(materialized='table') }} select count(*) as n from {{ ref('paid') }}"
     )
     told = shop.dbt("run", "--debug", java=True)
-    assert "Spark's session is opened by" in told
+    assert "Spark's session is opened by" in told and _AHEAD not in told
+    assert _AHEAD in shop.dbt("run", "--debug", java=True), "the last run of all models has asked for it"
     shop.arrive()
     shop.dbt("run", "--exclude", "plain", java=True)  # what that statement has done to the catalog is not known
     shop.dbt("run", "--exclude", "plain", java=False)

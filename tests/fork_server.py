@@ -1,5 +1,5 @@
-"""Runs ``dbt`` and ``dbt-dd`` in forks of a process that has already imported them. A command that needs no Spark
-session spends half of its time on imports."""
+"""Runs commands in forks of a process that has already imported what they need. A command that needs no Spark session
+spends most of its time on imports."""
 
 from __future__ import annotations
 
@@ -10,29 +10,37 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-_IMPORTED = ("dbt.cli.main", "dbt.adapters.differential", "dbt_incremental_dd.cli")
+COMMANDS = ("dbt.cli.main", "dbt.adapters.differential", "dbt_incremental_dd.cli")
+"""Modules of ``dbt`` and ``dbt-dd``."""
 
 
 class ForkServer:
     """Runs one command after another. Each has an environment and a life of its own, to its handlers at exit."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", __name__]
+    def __init__(self, modules: tuple[str, ...]) -> None:
+        command = [sys.executable, "-m", __name__, *modules]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, command: list[str], environment: Mapping[str, str], folder: Path) -> str:
-        """The output of a command that must succeed. ``command``: ``dbt`` or ``dbt-dd``, and arguments."""
+    def call(self, command: list[str], environment: Mapping[str, str], folder: Path) -> tuple[int, str]:
+        """A command's exit code, or its signal below 0, and its output. ``command``: ``dbt``, ``dbt-dd`` or a module of
+        the server's, and arguments."""
         with tempfile.NamedTemporaryFile("r") as told:
             request = {"command": command, "environment": dict(environment), "told": told.name, "folder": str(folder)}
             assert self._process.stdin is not None and self._process.stdout is not None
             print(json.dumps(request), file=self._process.stdin, flush=True)
-            code, text = self._process.stdout.readline().strip(), told.read()
-        assert code == "0", text or f"{command}: exit code {code or 'of a server that has ended'}"
+            code = self._process.stdout.readline().strip()
+            assert code, f"{command}: the server has ended"
+            return int(code), told.read()
+
+    def run(self, command: list[str], environment: Mapping[str, str], folder: Path) -> str:
+        """The output of a command that must succeed."""
+        code, text = self.call(command, environment, folder)
+        assert code == 0, text or f"{command}: exit code {code}"
         return text
 
     def end(self) -> None:
@@ -41,15 +49,15 @@ class ForkServer:
 
 
 @cache
-def fork_server() -> ForkServer:
-    """The one server of this process."""
-    server = ForkServer()
+def fork_server(*modules: str) -> ForkServer:
+    """The one server of this process for ``dbt`` and ``dbt-dd``, or for these modules."""
+    server = ForkServer(modules or COMMANDS)
     atexit.register(server.end)
     return server
 
 
 def _main() -> None:
-    for name in _IMPORTED:
+    for name in sys.argv[1:]:
         importlib.import_module(name)
     for line in sys.stdin:
         request = json.loads(line)
@@ -74,14 +82,17 @@ def _become(request: dict[str, Any]) -> None:
     sys.argv = request["command"]
 
 
-def _entry(command: str) -> Callable[[], Any]:
+def _entry(command: str) -> Any:
+    """What is called as a program's main function."""
     if Path(command).name == "dbt":
         from dbt.cli.main import cli
 
         return cli
-    from dbt_incremental_dd.cli import main
+    if command == "dbt-dd":
+        from dbt_incremental_dd.cli import main
 
-    return main
+        return main
+    return sys.modules[command].main
 
 
 if __name__ == "__main__":
