@@ -58,7 +58,8 @@ class DifferentialConnectionManager(SparkConnectionManager):
         with _LOCK:
             sessions = list(_SESSIONS.values())
         for session in sessions:
-            session.memory.keep_statements(_command(), are_there=_command() in _ASKED)
+            with suppress(DifferentialError, OSError):  # a note that cannot be written costs time alone
+                session.memory.keep_statements(_command(), are_there=_command() in _ASKED)
             session.memory.leave()
 
     def session(self) -> LazySession:
