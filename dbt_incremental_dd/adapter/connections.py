@@ -31,8 +31,6 @@ _SELECTION = ("WHICH", "SELECT", "EXCLUDE", "SELECTOR", "RESOURCE_TYPES", "EXCLU
 """dbt's flags that say which nodes a command is for."""
 _LOCK = threading.Lock()
 _SESSIONS: dict[tuple[Hashable, ...], LazySession] = {}
-_ASKED: set[str] = set()
-"""Commands of this process that had statements of dbt's own for Spark."""
 
 
 class DifferentialConnectionManager(SparkConnectionManager):
@@ -42,15 +40,15 @@ class DifferentialConnectionManager(SparkConnectionManager):
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
-        _ASKED.discard(_command())
         _open_ahead(config.credentials)
 
     @classmethod
     def open(cls, connection: Any) -> Any:
         opened = super().open(connection)
         if isinstance(opened.handle, SessionConnectionWrapper):
-            asked = partial(_ASKED.add, _command())
-            opened.handle = BoundSession(opened.handle.handle, _session(connection.credentials), asked)
+            session = _session(connection.credentials)
+            asked = partial(session.memory.note_statement, _command())
+            opened.handle = BoundSession(opened.handle.handle, session, asked)
         return opened
 
     def cleanup_all(self) -> None:
@@ -59,7 +57,7 @@ class DifferentialConnectionManager(SparkConnectionManager):
             sessions = list(_SESSIONS.values())
         for session in sessions:
             with suppress(DifferentialError, OSError):  # a note that cannot be written costs time alone
-                session.memory.keep_statements(_command(), are_there=_command() in _ASKED)
+                session.memory.keep_statements(_command())
             session.memory.leave()
 
     def session(self) -> LazySession:
@@ -91,13 +89,15 @@ def _open_ahead(credentials: Any) -> None:
     with suppress(DbtRuntimeError, DifferentialError, OSError):  # raised again when it is asked for
         session = _session(credentials)
         is_ours = isinstance(session.memory, StoredMemory)
-        is_certain = _is_certain(command, credentials) or session.memory.has_statements(_command())
-        if is_ours and not session.is_open and (is_certain or not session.memory.settings):
+        is_first = not session.memory.settings
+        if is_ours and not session.is_open and (is_first or _is_certain(command, credentials, session)):
             session.open_ahead()
 
 
-def _is_certain(command: str, credentials: Any) -> bool:
+def _is_certain(command: str, credentials: Any, session: LazySession) -> bool:
     """Whether the command has statements for Spark; seeds that were loaded once may have none."""
+    if session.memory.has_statements(_command()):
+        return True
     is_loaded = command == "seed" and any_loaded(storage_of(credentials, _invocation_dir()))
     return command in _STATEMENTS and not is_loaded
 

@@ -123,8 +123,11 @@ class SessionMemory:
         """Whether that command, the last time, had statements for the session that are not the engine's."""
         return False
 
-    def keep_statements(self, command: str, *, are_there: bool) -> None:
-        """Remembers whether the command had such statements."""
+    def note_statement(self, command: str) -> None:
+        """The command has had such a statement, in this process."""
+
+    def keep_statements(self, command: str) -> None:
+        """The command has ended: remembers whether it has had one."""
 
     def save(self) -> None:
         """Stores what is new, for later processes."""

@@ -20,10 +20,10 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
+from dbt_incremental_dd.runtime.settings import JAVA_OPTIONS
 from dbt_incremental_dd.runtime.user_spark import UserSpark, conf_folder, spark_home
 from dbt_incremental_dd.storage.mirror import default_folder
 
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _SWITCH = "DBT_DD_CLASS_ARCHIVE"
 """0: there is none."""
@@ -53,17 +53,17 @@ _UNUSED = 90 * 24 * 3600.0
 def with_archive(settings: Mapping[str, str], user: UserSpark, environment: Mapping[str, str]) -> dict[str, str]:
     """A new session's settings, with options for its JVM to map the archive, or to write it; as they are where there
     can be none."""
-    given, extra = settings.get(_JAVA_OPTIONS, ""), {**user.settings, **settings}.get(_CLASS_PATH, "")
+    given, extra = settings.get(JAVA_OPTIONS, ""), {**user.settings, **settings}.get(_CLASS_PATH, "")
     java = _java(environment)
     if java is None or not _is_possible(given, extra, java, environment):
         return dict(settings)
     ours = _options(_folder() / f"{_key(java, spark_home(environment), extra)}.jsa")
-    return {**settings, _JAVA_OPTIONS: f"{ours} {given}".strip()}
+    return {**settings, JAVA_OPTIONS: f"{ours} {given}".strip()}
 
 
 def remove_mapped(settings: Mapping[str, str]) -> bool:
     """Removes the archive that a JVM with these settings maps. Returns whether there was one."""
-    found = re.search(rf"{_MAP}(\S+)", settings.get(_JAVA_OPTIONS, ""))
+    found = re.search(rf"{_MAP}(\S+)", settings.get(JAVA_OPTIONS, ""))
     if found is None or not found[1].startswith(str(_folder())):
         return False
     with suppress(OSError):

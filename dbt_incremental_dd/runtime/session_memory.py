@@ -67,6 +67,8 @@ class StoredMemory(SessionMemory):
         self._look: Callable[[], None] = lambda: None
         """Notes how the catalog is left."""
         self._before: dict[str, Any] = {}
+        self._asked: set[str] = set()
+        """Commands of this process that had statements."""
         self._used: set[str] = set()
         """The schemas of which the project has relations."""
         self._seen: dict[str, Any] = {}
@@ -205,9 +207,13 @@ class StoredMemory(SessionMemory):
     def has_statements(self, command: str) -> bool:
         return command in self._found.get("commands", ())
 
-    def keep_statements(self, command: str, *, are_there: bool) -> None:
+    def note_statement(self, command: str) -> None:
+        self._asked.add(command)
+
+    def keep_statements(self, command: str) -> None:
         with self._lock:
             known: list[str] = self._found.get("commands", [])
+            are_there = command in self._asked
             if (command in known) == are_there:
                 return
             others = [other for other in known if other != command]

@@ -21,7 +21,7 @@ REQUIRED = {
 }
 """What exactness needs: it comes before all that is set elsewhere."""
 _QUIET = "log4j2-quiet.properties"
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 """A JVM that goes on without the thread that had no memory may leave whoever asks it waiting for ever."""
 _WAREHOUSE = "spark.sql.warehouse.dir"
@@ -47,7 +47,7 @@ def session_settings(
     both = {**user.settings, **settings}
     defaults = {**{f"spark.hadoop.{name}": value for name, value in hadoop.items()}, **_defaults(root, both, user)}
     ours = {name: value for name, value in defaults.items() if name not in user.settings}
-    java = {_JAVA_OPTIONS: _java_options(local_folder(root), both.get(_JAVA_OPTIONS, ""), user)}
+    java = {JAVA_OPTIONS: _java_options(local_folder(root), both.get(JAVA_OPTIONS, ""), user)}
     return {**ours, **settings, **java, **REQUIRED}
 
 

@@ -91,8 +91,7 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
             answer = batch_answer(spark, storage.collection(name), manifest, position(log, manifest), views)
             kept = answer.toDF(*schema.names).localCheckpoint()
             seconds = time.monotonic() - started
-        stored = multiset(spark, log.uri, between(log.files, BEGINNING, t), schema, t)
-        return _compare(name, t, kept, stored, seconds)
+        return _compare(name, t, kept, _stored(spark, log, schema, t), seconds)
     finally:
         for view in views:
             spark.catalog.dropTempView(view)
@@ -144,9 +143,13 @@ def batch_answer(
 
 def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:
     """A collection's rows as of ``t``, each as often as it counts."""
-    frame = multiset(spark, log.uri, between(log.files, BEGINNING, t), schema, t)
     copies = F.explode(F.expr(f"array_repeat(0, CAST({DIFF} AS INT))"))
-    return frame.withColumn("dd_copy", copies).drop("dd_copy", DIFF)
+    return _stored(spark, log, schema, t).withColumn("dd_copy", copies).drop("dd_copy", DIFF)
+
+
+def _stored(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:
+    """A collection's rows as of ``t``, with their multiplicities."""
+    return multiset(spark, log.uri, between(log.files, BEGINNING, t), schema, t)
 
 
 def _compare(name: str, t: Time, answer: DataFrame, stored: DataFrame, seconds: float) -> Verification:

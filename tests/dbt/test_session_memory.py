@@ -98,14 +98,16 @@ def test_tables_of_an_earlier_process_are_doubted_too(catalog: Catalog) -> None:
 
 
 def test_a_command_with_statements_is_remembered_until_it_has_none(catalog: Catalog) -> None:
-    catalog.memory().keep_statements("run", are_there=False)
+    catalog.memory().keep_statements("run")
     assert not catalog.memory().has_statements("run")
+    memory = catalog.memory()
     for command in ("run", "build"):
-        catalog.memory().keep_statements(command, are_there=True)
+        memory.note_statement(command)
+        memory.keep_statements(command)
     catalog.opened()
     catalog.leave()
     assert catalog.memory().has_statements("run") and catalog.memory().has_statements("build")
-    catalog.memory().keep_statements("run", are_there=False)
+    catalog.memory().keep_statements("run")
     assert not catalog.memory().has_statements("run") and catalog.memory().has_statements("build")
 
 
