@@ -14,10 +14,11 @@ from benchmarks.asked import ListeningSession
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.comparison import Verification
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.session import open_session
-from dbt_incremental_dd.runtime.verify import Verification, verify_model
+from dbt_incremental_dd.runtime.verify import verify_model
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
 

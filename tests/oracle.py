@@ -34,6 +34,7 @@ from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import compile
@@ -76,6 +77,7 @@ class World:
         self.storage = replace(stored, thresholds=thresholds or Thresholds())
         self.tables = tables
         self.models: dict[str, str] = {}
+        self.histories: dict[str, History | None] = {}
         self.time = 1_000
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {self.schema}")
         self.schemas = {name: schema_of(StructType.fromDDL(table.ddl)) for name, table in tables.items()}
@@ -96,9 +98,10 @@ class World:
             self.tables[table].rows.remove(row)
             self._pending[table].append((row, -1))
 
-    def model(self, name: str, sql: str) -> None:
-        """A model, or its new SQL; tables and models are written ``{name}`` in it."""
+    def model(self, name: str, sql: str, history: History | None = None) -> None:
+        """A model, or its new SQL; tables and models are written ``{name}`` in it. ``history``: what is stored."""
         self.models[name] = sql
+        self.histories[name] = history
 
     def step(self, **options: Any) -> dict[str, Outcome]:
         """One run over all tables' changes, every model in order."""
@@ -180,6 +183,7 @@ class World:
             strategy=options.pop("strategy", "auto"),
             contract=options.pop("contract", None),
             arranged_by=options.pop("arranged_by", ()),
+            history=self.histories[name],
         )
         return ModelRequest(
             name=f"{self.schema}.{name}",

@@ -28,9 +28,9 @@ from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.comparison import Verification
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
-from dbt_incremental_dd.runtime.verify import Verification
 from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.layout import Storage
 

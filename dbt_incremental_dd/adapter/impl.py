@@ -32,6 +32,7 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.source_relation import final_at, show_source, source_columns
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.graph import LAKE_FORMATS, is_differential
 
 logger = AdapterLogger("Differential")
 
@@ -228,6 +229,11 @@ class DifferentialAdapter(SparkAdapter):
             raise _told(error) from error
 
     @available
+    def differential_is_lake_table(self, file_format: str | None) -> bool:
+        """Whether a snapshot of that format is dbt-spark's."""
+        return (file_format or "").lower() in LAKE_FORMATS
+
+    @available
     def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:
         """Whether the relation is there, as a view. Raises DbtRuntimeError where the run cannot begin."""
         try:
@@ -281,7 +287,7 @@ class DifferentialAdapter(SparkAdapter):
         """A model that was differential and is something else now leaves nothing of it in the catalog."""
         super().post_model_hook(config, context)
         node = getattr(config, "model", None)
-        if node is None or config.get("materialized") in ("differential", "ephemeral"):
+        if node is None or is_differential({"config": config}) or config.get("materialized") == "ephemeral":
             return
         relation = self.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)
         try:

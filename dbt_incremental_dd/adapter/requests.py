@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from dbt.adapters.differential.contract import contract_of, description_of
+from dbt.adapters.differential.histories import SNAPSHOTS_OWN, history_of
 from dbt.adapters.differential.settings import require_meaning
 from dbt.adapters.events.logging import AdapterLogger
 
@@ -16,12 +17,12 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.graph import relation_key, settings_of, source_of
+from dbt_incremental_dd.sources.graph import is_differential, relation_key, settings_of, source_of
 from dbt_incremental_dd.sources.secrets import literal_secrets
 
 logger = AdapterLogger("Differential")
 
-_OURS = ("retain_history", "fallback", "strategy", "arranged_by", "dd_recursion_limit")
+_OURS = ("retain_history", "fallback", "strategy", "arranged_by", "dd_recursion_limit", "history")
 _WARNED: set[tuple[str, str]] = set()
 _POLICIES: dict[str, Literal["any", "fixed", "kept"]] = {
     "ignore": "any",
@@ -38,13 +39,18 @@ def model_request(
     """The request for one model. Raises ConfigError for a setting that cannot be honoured."""
     name = f"{model['schema']}.{model['alias']}".lower()
     settings = model["config"]
+    if settings.get("materialized") == "snapshot":
+        settings = {key: value for key, value in settings.items() if key not in SNAPSHOTS_OWN}
     require_meaning(name, settings, folder)
     return ModelRequest(
         name=name,
         relation=relation,
         sql=sql,
         config=replace(
-            _model_config(name, settings), contract=contract_of(name, model), description=description_of(name, model)
+            _model_config(name, settings),
+            contract=contract_of(name, model),
+            description=description_of(name, model),
+            history=history_of(name, model["config"]),
         ),
         inputs=dict(_inputs(model, graph, folder)),
         full_refresh=_full_refresh(settings),
@@ -55,7 +61,7 @@ def model_request(
 def read_sources(graph: Mapping[str, Any], selected: Iterable[str], folder: str) -> tuple[SourceSpec, ...]:
     """What the selected differential models read from outside, each once. Raises ConfigError for wrong settings."""
     nodes = [graph["nodes"][name] for name in selected if name in graph["nodes"]]
-    models = [node for node in nodes if node["config"].get("materialized") == "differential"]
+    models = [node for node in nodes if is_differential(node)]
     inputs = dict(pair for model in models for pair in _inputs(model, graph, folder))
     return tuple(spec for _, spec in sorted(inputs.items()) if isinstance(spec, SourceSpec))
 
@@ -123,10 +129,9 @@ def _inputs(
         node = graph["nodes"].get(unique_id)
         if node is None:
             continue
-        materialized = node["config"].get("materialized")
-        if materialized == "ephemeral":
+        if node["config"].get("materialized") == "ephemeral":
             pending += node["depends_on"]["nodes"]
-        elif materialized == "differential":
+        elif is_differential(node):
             for relation_name in (node.get("relation_name"), (node.get("defer_relation") or {}).get("relation_name")):
                 if relation_name:
                     yield relation_key(relation_name), "model"

@@ -10,6 +10,7 @@ import yaml
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.runtime.orphans import Owners
+from dbt_incremental_dd.sources.graph import is_differential
 
 
 def owners(folder: str) -> Owners | None:
@@ -23,7 +24,7 @@ def owners(folder: str) -> Owners | None:
         models = {
             str(id): f"{node['schema']}.{node['alias']}".lower()
             for id, node in graph["nodes"].items()
-            if node["config"].get("materialized") == "differential"
+            if is_differential(node)
         }
         packages = {str(node["package_name"]) for node in graph["nodes"].values()}
         return Owners(packages | {str(graph["metadata"]["project_name"])}, models)

@@ -137,7 +137,8 @@ class ModelManifest(Manifest):
     a change of an input. ``runs``: the latest ones of each kind, oldest first. ``can_recompute``: whether Spark can run
     the query as one; None if unknown. ``has_ties``: the query leaves ties open. ``behind``: the last run has not
     updated all states. ``contract``: the contract that the rows satisfy; empty if there is none.
-    ``arrangements``: those of its inputs that it reads.
+    ``arrangements``: those of its inputs that it reads. ``history``: settings of the history that its rows are; empty
+    if they are the query's.
     """
 
     kind: str = "model"
@@ -155,7 +156,8 @@ class ModelManifest(Manifest):
     runs: tuple[RecordedRun, ...] = ()
     contract: str = ""
     arrangements: tuple[UsedArrangement, ...] = ()
-    implicit: frozenset[str] = frozenset({"arrangements"})
+    history: Mapping[str, Any] = field(default_factory=dict)
+    implicit: frozenset[str] = frozenset({"arrangements", "history"})
 
 
 @dataclass(frozen=True, kw_only=True)

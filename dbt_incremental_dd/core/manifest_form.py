@@ -84,5 +84,6 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     "rows": _is_count_or_none,
     "change": _is_change,
     "progress": _of(dict),
+    "history": _of(dict),
     "position": _is_position,
 }

@@ -46,9 +46,10 @@ def _is_temporal(node: Node) -> bool:
     return node.temporal if isinstance(node, Recompute) else is_temporal(node)
 
 
-def lower(root: Node, names: tuple[str, ...], types: Types) -> DifferentialPlan:
-    """Decides how ``root`` is maintained. Raises what ``types`` raises where Spark cannot type an expression."""
-    lowering = _Lowering(types, Names(), _output_of(root, names))
+def lower(root: Node, names: tuple[str, ...], types: Types, *, is_output: bool = True) -> DifferentialPlan:
+    """Decides how ``root`` is maintained. ``is_output``: its rows are what the model stores, so that an operator need
+    not store them too. Raises what ``types`` raises where Spark cannot type an expression."""
+    lowering = _Lowering(types, Names(), _output_of(root, names) if is_output else None)
     return DifferentialPlan(lowering.lower(root), names)
 
 

@@ -7,6 +7,8 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from sqlglot.errors import SqlglotError
@@ -39,13 +41,18 @@ from dbt_incremental_dd.trace.layout import CollectionStore
 
 PLAN_VERSION = 16
 """Raised whenever the same SQL may compile to another plan: plans are stored, and so are the states that they name."""
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def fingerprint(query: ParsedQuery, inputs: Mapping[str, Input], own: Mapping[str, str]) -> str:
-    """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas, the plan version, and the definitions of
-    the user's own functions (``own``)."""
+def fingerprint(
+    query: ParsedQuery, inputs: Mapping[str, Input], own: Mapping[str, str], history: Mapping[str, Any] = NOTHING
+) -> str:
+    """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas, the plan version, the definitions of the
+    user's own functions (``own``), and the settings of the history that is kept of the rows."""
     schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
-    text = json.dumps([PLAN_VERSION, query.words, schemas, *([dict(own)] if own else [])])
+    further = [dict(own)] if own or history else []
+    further += [dict(history)] if history else []
+    text = json.dumps([PLAN_VERSION, query.words, schemas, *further])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -59,15 +66,16 @@ def compile_cached(
     query: ParsedQuery,
     inputs: Mapping[str, Input],
     own: Mapping[str, str],
+    history: Mapping[str, Any] = NOTHING,
 ) -> Compiled:
     """``compile_model``, but a plan that was made before is taken again: this process's, or the one stored with the
     model."""
-    mark = fingerprint(query, inputs, own)
+    mark = fingerprint(query, inputs, own, history)
     key = (place.name, mark)
     if key not in _CACHE:
         found = stored_plan.load(place, mark)
         if found is None:
-            found = compile_model(session, place.name, query, inputs, own)
+            found = compile_model(session, place.name, query, inputs, own, history)
             stored_plan.store(place, found)
         _CACHE[key] = found
         while len(_CACHE) > _CACHED:
@@ -81,8 +89,10 @@ def compile_model(
     query: ParsedQuery,
     inputs: Mapping[str, Input],
     own: Mapping[str, str] | None = None,
+    history: Mapping[str, Any] = NOTHING,
 ) -> Compiled:
     """The plan of one model. Raises UnsupportedSQL for what cannot be maintained, before anything is written.
+    ``history``: settings of the one that is kept of its rows, in place of the rows.
 
     Spark is not asked if the driver knows all types: then it accepts the query.
     """
@@ -90,12 +100,14 @@ def compile_model(
         check(query)
     except NotParsed as error:
         raise told_by_spark(session.spark, query.sql, error) from error
-    plan, schema = compiled_on_driver(session, name, query, inputs) or _with_spark(session, name, query, inputs)
-    return Compiled(plan, schema, fingerprint(query, inputs, own or {}))
+    is_output = not history
+    made = compiled_on_driver(session, name, query, inputs, is_output=is_output)
+    plan, schema = made or _with_spark(session, name, query, inputs, is_output=is_output)
+    return Compiled(plan, schema, fingerprint(query, inputs, own or {}, history))
 
 
 def compiled_on_driver(
-    session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input]
+    session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input], *, is_output: bool = True
 ) -> tuple[DifferentialPlan, Schema] | None:
     """The plan and its columns; None if only Spark can say whether it accepts the query, or why not."""
     if not is_faithful(written):
@@ -109,7 +121,8 @@ def compiled_on_driver(
         if [c.type for c in found] != [c.type for c in as_written] or not all(query.names):
             return None
         schema = Schema(tuple(Column(label, c.type) for label, c in zip(query.names, found, strict=True)))
-        return lower_differential(query.plan, query.names, types), _as_relation(name, schema)
+        plan = lower_differential(query.plan, query.names, types, is_output=is_output)
+        return plan, _as_relation(name, schema)
     except (NotExact, NoAnalysis, SqlglotError, UnsupportedSQL):
         return None
 
@@ -123,19 +136,19 @@ def _schemas(inputs: Mapping[str, Input]) -> dict[str, Schema]:
 
 
 def _with_spark(
-    session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input]
+    session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input], *, is_output: bool
 ) -> tuple[DifferentialPlan, Schema]:
     """The plan and its columns, which are those that Spark says."""
     types = PlanTypes(session, _schemas(inputs))
     query, schema = _query(types, name, written, inputs)
     timed = with_run_time(written, inputs)
     try:
-        plan = lower_differential(query.plan, query.names, types)
+        plan = lower_differential(query.plan, query.names, types, is_output=is_output)
     except UnsupportedSQL as error:  # an operator would have to keep what cannot be stored
         if is_recursive(written.tree):
             raise
         query = whole(timed, inputs, schema, error.construct)
-        plan = lower_differential(query.plan, query.names, types)
+        plan = lower_differential(query.plan, query.names, types, is_output=is_output)
     return plan, schema
 
 

@@ -51,8 +51,8 @@ def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     given = {key: require(storage, other) for key, other in manifest.inputs.items()}
     inputs = {key: Input(other.name, schema) for key, (other, schema) in given.items()}
     query = parsed(manifest.sql)
-    require_safe(session, storage.collection(name), query, inputs)
-    compiled = compile_model(session, name, query, inputs)
+    require_safe(session, storage.collection(name), query, inputs, manifest.history)
+    compiled = compile_model(session, name, query, inputs, history=manifest.history)
     read = position(log, manifest).inputs
     lines = [f"{name} at {format_time(log.frontiers.last)}", explain(compiled.plan)]
     new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}

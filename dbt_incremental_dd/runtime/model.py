@@ -16,10 +16,12 @@ from dbt_incremental_dd.render.loop import TooCostly
 from dbt_incremental_dd.runtime.agreement import hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.failure import explained, require_whole
+from dbt_incremental_dd.runtime.kept_history import KeptHistory, require_kept, require_undamaged
 from dbt_incremental_dd.runtime.output import arranged
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.routines import routines
+from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.runtime.strategy import (
     InputSnapshot,
     StoredModel,
@@ -69,24 +71,28 @@ def _run(run: RunContext, request: ModelRequest) -> Outcome:
 
 def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, ...]) -> Outcome:
     current = current_of(run, request)
+    require_kept(request, current)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
     slowest = min(given, key=lambda item: item.as_of, default=None)
     held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
     t1 = moment(run, current, given)
     given = reading(given, current, t1)
     own = routines(run.session, request.query)
-    mark = fingerprint(request.query, inputs, own)
+    settings = request.config.history.to_json() if request.config.history is not None else {}
+    mark = fingerprint(request.query, inputs, own, settings)
     strategy, why = choose(request, current, given, mark, t1, run.session.opening)
     if strategy == "skip":
         return _skip(run, request, current, given=given, t1=t1, held_back_by=held_back_by)
-    compiled = compile_cached(run.session, current.place, request.query, inputs, own)
+    compiled = compile_cached(run.session, current.place, request.query, inputs, own, settings)
     require_deltas(compiled.plan, request)
-    require_columns(request, current, compiled.schema)
-    order = arranged(request, compiled.schema)
-    hold_columns(run, request, current, compiled.schema)
+    kept = _kept(request, current, compiled)
+    schema = compiled.schema if kept is None else kept.schema
+    require_columns(request, current, schema)
+    order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
+    hold_columns(run, request, current, schema)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
-    work = Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order)
+    work = Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
@@ -103,9 +109,21 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
             raise failed from error
         if not isinstance(failed, StateError) or strategy == "initial":
             raise
-        why, afresh = failed.message, True
+        if kept is not None:
+            require_undamaged(run.storage, current)
+        why, afresh = failed.message, kept is None
     run.report(f"{request.name}: {why}; it is built anew")
     return replace(work.do("rebuild", afresh=afresh), held_back_by=held_back_by, why=why)
+
+
+def _kept(request: ModelRequest, current: StoredModel, compiled: Compiled) -> KeptHistory | None:
+    """The history that is stored in place of the query's rows. Raises ConfigError where it does not fit the query, or
+    what is stored."""
+    if request.config.history is None:
+        return None
+    kept = KeptHistory.of(request.name, request.config.history, compiled.schema)
+    kept.require_continued(current.manifest, current.log)
+    return kept
 
 
 def _skip(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dbt_incremental_dd.core.data_file import DataFile
@@ -48,18 +49,22 @@ def stored_names(schema: Schema) -> Schema:
     return Schema((*schema.columns, TIME_COLUMN, DIFF_COLUMN))
 
 
-def output_delta(context: Context, compiled: Compiled, rows: Relation | None, *, subtract: bool) -> OutputDelta:
-    """The rows under the output's names and types; with ``subtract``, minus what the output holds."""
+Holds = Callable[[Relation | None], Relation | None]
+"""What the output holds of the query's rows; on the driver if what it is put together with is there, too."""
+
+
+def output_delta(context: Context, compiled: Compiled, rows: Relation | None, holds: Holds | None) -> OutputDelta:
+    """The rows under the query's names and types, minus what the output ``holds``, if anything of it counts."""
     named = None
     if rows is not None:
         pairs = [(name, id) for id, name in zip(compiled.plan.root.columns, compiled.plan.names, strict=True)]
         named = replace(rows.select(pairs), consolidated=rows.consolidated)
-    if not subtract:
+    if holds is None:
         positive_anyway = named is not None and named.positive and context.from_nothing
         change = named if named is None or positive_anyway else named.consolidate()
         return OutputDelta(None if change is None else change.localized())
     named = None if named is None else named.localized()
-    before = _stored(context, named)
+    before = holds(named)
     difference = plus([named, negated(before)])
     change = None if difference is None else difference.consolidate().localized()
     if named is None or before is None or not (named.is_local and before.is_local):
@@ -67,10 +72,10 @@ def output_delta(context: Context, compiled: Compiled, rows: Relation | None, *,
     return OutputDelta(change, before, named)
 
 
-def _stored(context: Context, beside: Relation | None) -> Relation | None:
-    """What the output holds; on the driver if what it is put together with is there, too."""
+def stored_rows(context: Context, beside: Relation | None, schema: Schema) -> Relation | None:
+    """What the output holds, in columns of ``schema``; on the driver if what it is put together with is there, too."""
     assert context.output is not None
-    log, schema = context.output
+    log, _ = context.output
     files = log.summands(log.frontiers.last)
     if not files:
         return None

@@ -14,6 +14,7 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model, require_deltas
 from dbt_incremental_dd.runtime.constraints import Constrained, require_meaning
 from dbt_incremental_dd.runtime.contract import require_columns
+from dbt_incremental_dd.runtime.kept_history import KeptHistory
 from dbt_incremental_dd.runtime.relation_sql import no_rows_sql
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -47,9 +48,13 @@ def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> Pre
     """Compiles the model as its run would. Raises what an invalid query raises, and a fallback that is refused."""
     request = replace(request, sql=_EMPTIED.sub(r"\1", request.sql))
     inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in request.relations}
-    compiled = compile_model(LazySession.of(spark), request.name, request.query, inputs)
+    history = request.config.history
+    settings = {} if history is None else history.to_json()
+    compiled = compile_model(LazySession.of(spark), request.name, request.query, inputs, history=settings)
     require_deltas(compiled.plan, request)
     schema = compiled.schema
+    if history is not None:
+        schema = KeptHistory.of(request.name, history, schema).schema
     contract = request.config.contract
     if contract is not None:
         require_columns(spark, request.name, contract, schema)

@@ -12,6 +12,7 @@ from dbt_incremental_dd.core.reads import Reads
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.relations import RelationName
+from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.runtime.contract import Contract
 from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -23,7 +24,7 @@ class ModelConfig:
 
     ``strategy``: what is quickest, or a delta wherever there can be one. ``columns``: whether they may be others than
     those that are stored; they may not, or stored ones must stay. ``recursion_limit``: iterations after which a
-    recursion is taken to have no end.
+    recursion is taken to have no end. ``history``: what is stored is the history of the query's rows.
     """
 
     retain_history: int = DEFAULT_RETAIN
@@ -34,6 +35,7 @@ class ModelConfig:
     recursion_limit: int = 1_000
     contract: Contract | None = None
     description: Description = NOTHING
+    history: History | None = None
 
 
 @dataclass(frozen=True)

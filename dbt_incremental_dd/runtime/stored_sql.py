@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.frontend.block import Input
@@ -22,14 +23,20 @@ _REACHES_OUT = re.compile(
 """Looked for in the text itself, in comments and strings as well: Java's methods, names that are computed, scripts."""
 
 
-def require_safe(session: LazySession, place: CollectionStore, query: ParsedQuery, inputs: Mapping[str, Input]) -> None:
+def require_safe(
+    session: LazySession,
+    place: CollectionStore,
+    query: ParsedQuery,
+    inputs: Mapping[str, Input],
+    history: Mapping[str, Any],
+) -> None:
     """Raises StateError where the SQL calls the user's own functions, or what may reach out of the query, and was not
     compiled by this user."""
     own = routines(session, query)
     found = _REACHES_OUT.search(query.sql)
     if not own and found is None:
         return
-    if has_signed(place, fingerprint(query, inputs, own)):
+    if has_signed(place, fingerprint(query, inputs, own, history)):
         return
     what = next(iter(own), None) or (found[0].split()[0] if found else "")
     raise StateError(

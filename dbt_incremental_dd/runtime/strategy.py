@@ -150,13 +150,14 @@ def position_of(given: tuple[InputSnapshot, ...], t1: Time) -> Position:
 
 
 def current_of(run: RunContext, request: ModelRequest) -> StoredModel:
-    """Raises StateError where what is stored is damaged; with a full refresh it is removed instead."""
+    """Raises StateError where what is stored is damaged; with a full refresh it is removed instead, unless it is a
+    history."""
     place = run.storage.collection(request.name)
     try:
         log = place.log()
         manifest = place.read_manifest(log.manifest) if log else None
     except StateError as error:
-        if not request.full_refresh:
+        if not request.full_refresh or request.config.history is not None:
             raise
         run.report(f"{request.name}: {error.message}; it is removed, and built anew")
         place.remove()
@@ -182,6 +183,8 @@ def choose(
     if current.manifest.fingerprint != mark:
         if current.manifest.sql != request.sql:
             return "rebuild", "its SQL has changed"
+        if current.manifest.history != (request.config.history.to_json() if request.config.history else {}):
+            return "rebuild", "the settings of its history have changed"
         return "rebuild", "the columns of an input, or a function that it calls, have changed"
     has_passed = t1 > current.position.as_of
     if not has_passed and all(item.up_to <= item.read for item in given):

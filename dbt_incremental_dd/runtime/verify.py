@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -25,43 +24,27 @@ from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.comparison import Verification, compared
 from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.stored_sql import require_safe
+from dbt_incremental_dd.runtime.verified_history import verified_history
 from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.position import Position, position
 from dbt_incremental_dd.trace.spark_multiset import multiset
-from dbt_incremental_dd.trace.spark_reader import consolidate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_STORED = "dd_stored"
 _RECURSION = {"spark.sql.cteRecursionLevelLimit": "1000000", "spark.sql.cteRecursionRowLimit": "-1"}
 """Spark ends its own recursions after 100 iterations, or a million rows; what is stored did come to its end."""
 _RECURSING = threading.Lock()
-
-
-@dataclass(frozen=True)
-class Verification:
-    """``missing`` and ``unexpected`` count rows of the batch answer that are not stored, and the reverse."""
-
-    model: str
-    as_of: Time
-    rows: int
-    missing: int
-    unexpected: int
-    rebuild_seconds: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether both directions of EXCEPT ALL are empty."""
-        return not self.missing and not self.unexpected
 
 
 def verify(spark: SparkSession, storage: Storage, models: list[str] | None = None) -> list[Verification]:
@@ -83,15 +66,20 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
     manifest = storage.collection(name).read_manifest(log.manifest)
     if not isinstance(manifest, ModelManifest):
         raise StateError(f"{name} is a {kind_of(manifest)}, not a model", "Name a model.")
+    history = History.from_json(manifest.history) if manifest.history else None
     t = log.frontiers.last
     views: list[str] = []
     try:
         with _unlimited(spark) if is_recursive(parsed(manifest.sql).tree) else nullcontext():
             started = time.monotonic()
             answer = batch_answer(spark, storage.collection(name), manifest, position(log, manifest), views)
-            kept = answer.toDF(*schema.names).localCheckpoint()
+            query = schema if history is None else history.query_columns(schema)
+            kept = answer.toDF(*query.names).localCheckpoint()
             seconds = time.monotonic() - started
-        return _compare(name, t, kept, _stored(spark, log, schema, t), seconds)
+        stored = _stored(spark, log, schema, t)
+        if history is not None:
+            return verified_history(history, query, name, t, kept, stored, seconds)
+        return compared(name, t, kept, stored, seconds)
     finally:
         for view in views:
             spark.catalog.dropTempView(view)
@@ -122,7 +110,7 @@ def batch_answer(
     given = {key: require(place.storage, name) for key, name in manifest.inputs.items()}
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
     written = parsed(manifest.sql)
-    require_safe(LazySession.of(spark), place, written, inputs)
+    require_safe(LazySession.of(spark), place, written, inputs, manifest.history)
     names = {}
     for key, (log, schema) in given.items():
         log.frontiers.require(read.inputs[log.name], log.name)
@@ -150,17 +138,3 @@ def contents(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFram
 def _stored(spark: SparkSession, log: Log, schema: Schema, t: Time) -> DataFrame:
     """A collection's rows as of ``t``, with their multiplicities."""
     return multiset(spark, log.uri, between(log.files, BEGINNING, t), schema, t)
-
-
-def _compare(name: str, t: Time, answer: DataFrame, stored: DataFrame, seconds: float) -> Verification:
-    """Both directions of EXCEPT ALL in one pass: the sums of +1 and -1. ``stored`` has each row's multiplicity in
-    ``dd_diff``."""
-    given = answer.withColumn(DIFF, F.lit(1).cast("bigint")).withColumn(_STORED, F.lit(0).cast("bigint"))
-    held = stored.withColumn(_STORED, F.col(DIFF)).withColumn(DIFF, -F.col(DIFF))
-    found = consolidate(given.union(held), (DIFF, _STORED)).agg(
-        F.sum(F.greatest(DIFF, F.lit(0))).alias("missing"),
-        F.sum(-F.least(DIFF, F.lit(0))).alias("unexpected"),
-        F.sum(_STORED).alias("rows"),
-    )
-    missing, unexpected, rows = (count or 0 for count in found.collect()[0])
-    return Verification(name, t, rows, missing=missing, unexpected=unexpected, rebuild_seconds=seconds)

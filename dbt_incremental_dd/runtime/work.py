@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
@@ -19,7 +20,15 @@ from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.agreement import hold_batch
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
-from dbt_incremental_dd.runtime.output import WrittenBatch, output_delta, stored_names, write_batch
+from dbt_incremental_dd.runtime.kept_history import KeptHistory
+from dbt_incremental_dd.runtime.output import (
+    OutputDelta,
+    WrittenBatch,
+    output_delta,
+    stored_names,
+    stored_rows,
+    write_batch,
+)
 from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_recompute_next, recomputed
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
@@ -39,7 +48,8 @@ _PATIENCE = 5.0
 
 class Work:
     """One model's change: what is there (``current``), what its inputs have (``given``), and the moment that it will
-    show. ``order``: the columns by which its files are sorted."""
+    show. ``order``: the columns by which its files are sorted. ``kept``: the history that is stored in place of the
+    query's rows."""
 
     def __init__(
         self,
@@ -50,6 +60,7 @@ class Work:
         compiled: Compiled,
         t1: Time,
         order: tuple[str, ...],
+        kept: KeptHistory | None,
     ) -> None:
         self._run = run
         self._request = request
@@ -58,6 +69,8 @@ class Work:
         self._compiled = compiled
         self._t1 = t1
         self._order = order
+        self._kept = kept
+        self._schema = compiled.schema if kept is None else kept.schema
         self._at = stamp(current, given, t1)
         self._started = time.monotonic()
         self._fails_as_one = False
@@ -79,13 +92,14 @@ class Work:
         try:
             rows = self._rows(context, strategy)
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
-            subtract = strategy in ("rebuild", "recompute") and same_columns and not afresh
-            delta = output_delta(context, self._compiled, rows, subtract=subtract)
-            beside_stored = strategy == "delta" or subtract
+            continues = same_columns if self._kept is None else self._continues
+            subtract = strategy in ("rebuild", "recompute") and continues and not afresh
+            delta = self._delta(context, rows, subtract=subtract)
+            beside_stored = strategy == "delta" or (subtract and same_columns)
             batch = write_batch(
                 context,
                 self._current.place,
-                self._compiled.schema,
+                self._schema,
                 delta=delta,
                 t=self._at,
                 arranged_by=self._order,
@@ -95,14 +109,14 @@ class Work:
                 run,
                 self._request,
                 self._current,
-                schema=self._compiled.schema,
+                schema=self._schema,
                 change=delta.change,
                 batch=batch,
                 beside_stored=beside_stored,
             )
             self._started += context.once_seconds
             reached("model: written")
-            log = self._commit(batch, context, strategy, reset=strategy != "delta" and not subtract)
+            log = self._commit(batch, context, strategy, reset=not beside_stored)
             reached("model: committed")
         finally:
             context.workspace.close()
@@ -128,6 +142,24 @@ class Work:
         inputs = {item.key: Input(item.name, item.schema) for item in self._given}
         return recomputed(context, self._request.query, inputs, plan)
 
+    def _delta(self, context: Context, rows: Relation | None, *, subtract: bool) -> OutputDelta:
+        """The output's change for the query's rows; with ``subtract``, what they are beside those that are stored."""
+        kept = self._kept
+        if kept is None:
+            return output_delta(
+                context, self._compiled, rows, partial(stored_rows, context, schema=self._schema) if subtract else None
+            )
+        delta = output_delta(context, self._compiled, rows, partial(kept.current, context) if subtract else None)
+        change = None if delta.change is None else delta.change.consolidate()
+        delta = kept.delta(context, change, at=self._at, continues=self._continues)
+        log = self._current.log
+        return kept.widened(context, delta) if log is not None and subtract and not self._same_columns(log) else delta
+
+    @property
+    def _continues(self) -> bool:
+        """Whether there is a history to go on from."""
+        return self._current.is_built and bool(self._current.manifest.history)
+
     def _notes(self, strategy: Strategy) -> Iterator[str]:
         """What the user should change for runs to do less."""
         yield from hints(self._request.name, self._compiled.plan)
@@ -140,7 +172,7 @@ class Work:
         report, current = self._run.report, self._current.manifest
         workspace = Workspace(self._run.session, self._run.storage, self._run.found)
         inner = InnerTraces(workspace, self._current.place, current.inner, fresh=anew, report=report)
-        output = None if self._current.log is None else (self._current.log, self._compiled.schema)
+        output = None if self._current.log is None else (self._current.log, self._schema)
         return Context(
             workspace,
             BEGINNING if anew else self._current.position.as_of,
@@ -167,11 +199,11 @@ class Work:
         return math.inf if build is None else max(build, _PATIENCE)
 
     def _same_columns(self, log: Log) -> bool:
-        return self._current.is_built and visible_schema(self._current.manifest, log) == self._compiled.schema
+        return self._current.is_built and visible_schema(self._current.manifest, log) == self._schema
 
     def _commit(self, batch: WrittenBatch, context: Context, strategy: Strategy, *, reset: bool) -> Log:
         place = self._current.place
-        stored = stored_names(self._compiled.schema)
+        stored = stored_names(self._schema)
         log = self._current.log or place.create(stored)
         manifest = place.write_manifest(self._manifest(batch, context, strategy, reset=reset))
         since = self._at if reset else None
@@ -192,7 +224,7 @@ class Work:
         contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
         seconds = time.monotonic() - self._run.session.waited - self._started
         return ModelManifest(
-            schema=compiled.schema,
+            schema=self._schema,
             rows=rows_after(None if reset else before, batch.added, batch.removed),
             change=RecordedChange(strategy, input_rows, batch.added, batch.removed, round(seconds, 3)),
             retain_history=request.config.retain_history,
@@ -212,6 +244,7 @@ class Work:
             runs=self._runs(strategy, seconds),
             contract=contract.text if contract else "",
             arrangements=context.arrangements,
+            history={} if request.config.history is None else request.config.history.to_json(),
         )
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:
@@ -220,7 +253,7 @@ class Work:
 
     def _publish(self, log: Log, batch: WrittenBatch) -> None:
         """Where nothing of the output changed its relations stay as they are."""
-        place, relation, schema = self._current.place, self._request.relation, self._compiled.schema
+        place, relation, schema = self._current.place, self._request.relation, self._schema
         anew = self._current.manifest.relation != relation or not self._same_columns(log)
         description = self._request.config.description
         if anew or batch.files or not is_published(place, relation, log, schema, description):

@@ -1,4 +1,5 @@
-"""A source of dbt's graph: its settings, wherever dbt lets them be written."""
+"""dbt's graph: which of its nodes are kept up to date here, and a source's settings, wherever dbt lets them be
+written."""
 
 from __future__ import annotations
 
@@ -6,6 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
+
+LAKE_FORMATS = ("delta", "iceberg", "hudi")
+"""A snapshot that is one of these tables is dbt-spark's."""
+
+
+def is_differential(node: Mapping[str, Any]) -> bool:
+    """Whether a node is kept up to date by its inputs' changes: a differential model, or a snapshot."""
+    config = node["config"]
+    if config.get("materialized") == "snapshot":
+        return str(config.get("file_format") or "").lower() not in LAKE_FORMATS
+    return bool(config.get("materialized") == "differential")
 
 
 def source_of(node: Mapping[str, Any], folder: str) -> tuple[str, SourceSpec]:

@@ -1,0 +1,1 @@
+"""Histories of rows, against one that is kept by hand."""
