@@ -185,6 +185,24 @@ def _wide(found: dict[str, Any], folder: Path, name: str = "wide", title: str = 
     )
 
 
+def _snapshots(found: dict[str, Any], folder: Path) -> str:
+    days, ways = found["days"], ("differential", "delta")
+    rows = [["first, s", *(f"{days[0][way]:.1f}" for way in ways)]]
+    rows += [[f"day {day}, s", *(f"{took[way]:.1f}" for way in ways)] for day, took in enumerate(days) if day]
+    same = found["versions"]["differential"] == found["versions"]["delta"]
+    return "\n".join(
+        (
+            "## A snapshot\n",
+            f"`python -m benchmarks.snapshots --rows {found['rows']} --share {found['share']:g}`: dbt's snapshot of a "
+            f"Delta table of {found['rows']:,} customers, strategy `timestamp`, `hard_deletes: invalidate`, kept here "
+            f"and by dbt-spark (`delta`). {found['share']:.1%} of the rows change each day, a tenth as many come and "
+            "go, by a MERGE that writes the table's file anew. Seconds are of whole `dbt snapshot` commands. "
+            f"{'Both have the same versions at the end' if same else 'The versions DIFFER'}.\n",
+            table(("", *ways), rows),
+        )
+    )
+
+
 def _floor(found: dict[str, float], folder: Path) -> str:
     parts = ("plan", "logs", "commit", "read", "write", "Spark", "relation", "other")
     rows = [(part, f"{found[part] * 1000:.0f}") for part in parts]
@@ -287,6 +305,7 @@ SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "tpcdi": tpcdi.section,
     "wide": _wide,
     "wide_incremental": _incremental,
+    "snapshots": _snapshots,
     "limit": limit.section,
     "floor": _floor,
     "soak": _soak,

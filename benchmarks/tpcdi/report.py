@@ -43,6 +43,7 @@ def section(found: dict[str, Any], folder: Path) -> str:
             "How the differential models were brought up to date, over all days: "
             f"{_strategies(later)}. A model is built anew where its former runs say that this is quicker.\n",
             *(_alone(folder / f"{name}.json", told) for name, told in _OTHERS.items()),
+            *_larger(folder / "tpcdi_larger.json"),
             *_long(folder / "tpcdi_long.json"),
         )
     )
@@ -77,6 +78,28 @@ def _alone(path: Path, kind: str) -> str:
     where = f"scale factor {found['scale']:g}, days: {len(days)}, pyspark {stored['machine']['pyspark']}"
     share = max(found["shares"].values())
     return f"{kind}, {share:.1%} of the rows: {seconds}; first load: {first} ({where}).\n"
+
+
+def _larger(path: Path) -> Iterator[str]:
+    """The same at another scale factor."""
+    if not path.exists():
+        return
+    stored = read(path)
+    found = stored["results"]
+    days, ways = found["days"], found["ways"]
+    tabled = [day for day in days[1:] if "table" in day]
+    is_exact = not any(by_way["differential"] for by_way in found["wrong"].values())
+    yield f"### Scale factor {found['scale']:g}\n"
+    yield (
+        f"{len(days) - 1} days of the same changes, `strategy: {found['strategy']}`, pyspark "
+        f"{stored['machine']['pyspark']}; `table` ran on {len(tabled)} of them. On {', '.join(found['wrong'])} "
+        f"{'every differential model is exact' if is_exact else 'differential models are WRONG'}. How they were "
+        f"brought up to date: {_strategies(days[1:])}.\n"
+    )
+    yield table(
+        ("", *ways),
+        summary([{way: {"seconds": day[way]["seconds"]} for way in ways if way in day} for day in days], ways),
+    )
 
 
 def _long(path: Path) -> Iterator[str]:

@@ -96,8 +96,8 @@ def _deletes(subject: str, settings: Mapping[str, Any]) -> Literal["close", "kee
 
 def _key(subject: str, given: Any) -> tuple[str, ...]:
     """The names of columns. Raises ConfigError for anything else."""
-    names = [given] if isinstance(given, str) else list(given or ())
-    if not all(isinstance(name, str) for name in names):
+    names = [given] if isinstance(given, str) else [] if given is None else given
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ConfigError(f"{subject} is {given!r}", "It is a column's name, or a list of them.")
     return tuple(names)
 

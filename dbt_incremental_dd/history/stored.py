@@ -24,8 +24,8 @@ class StoredHistory:
     schema: Schema
 
     def of(self, workspace: Workspace, keys: Keys) -> Relation:
-        """The intervals of these keys, each as often as it counts. Keys with a NULL in each column cannot be looked for:
-        what is stored is read whole for them, on the driver if it is not much."""
+        """The intervals of these keys, each as often as it counts. Where every column of the keys has a NULL, they
+        cannot be looked for: what is stored is read whole, on the driver if it is not much."""
         schema = self.schema + Schema((DIFF_COLUMN,))
         if keys.is_local and not keys.values:
             files, most = self.log.summands(self.log.frontiers.last), workspace.thresholds.found_rows

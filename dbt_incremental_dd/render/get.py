@@ -13,8 +13,8 @@ from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.room import row_bytes
 from dbt_incremental_dd.relation.stored import in_interval, read
-from dbt_incremental_dd.render.room import row_bytes
 from dbt_incremental_dd.trace.arrow import is_plain, is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
 from dbt_incremental_dd.trace.log import total_rows

@@ -23,9 +23,9 @@ from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.local.table import consolidate_arrow
 from dbt_incremental_dd.relation.keys import KeyCache, Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
+from dbt_incremental_dd.relation.room import room, row_bytes
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.render.room import room, row_bytes
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.driver_reader import read_files

@@ -23,6 +23,7 @@ from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map
 from dbt_incremental_dd.logical.recursion import Bound
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.room import room
 from dbt_incremental_dd.render import (
     bound,
     constant,
@@ -42,7 +43,6 @@ from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
-from dbt_incremental_dd.render.room import room
 from dbt_incremental_dd.render.statistics import LogStatistics
 
 

@@ -11,10 +11,10 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schem
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
+from dbt_incremental_dd.relation.room import room, row_bytes
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
-from dbt_incremental_dd.render.room import room, row_bytes
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.stored_plan import Compiled
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES

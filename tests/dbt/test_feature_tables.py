@@ -59,7 +59,7 @@ BY_COMMANDS = {
     "--empty": _EMPTY,
     "--sample": _EMPTY,
     "clone": _CLONES,
-    "snapshot": f"{_CLONES} {PROJECT}::test_macros_read_history",
+    "snapshot": f"{_CLONES} dbt/test_history.py::test_snapshots_are_kept_by_what_has_changed",
 }
 BY_CONSTRAINTS = {
     **{key: _CONSTRAINTS for key in CONSTRAINTS if " of " not in key},

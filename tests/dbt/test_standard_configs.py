@@ -334,8 +334,7 @@ def test_clone_and_snapshot(project: Project, spark: SparkSession) -> None:
     project.write("snapshots/kept.yml", yaml.safe_dump(SNAPSHOT))
     declare(project, [])
     project.dbt("run")
-    message = project.dbt("snapshot", fails=True)["kept"]
-    assert re.search("file_format be set to 'delta' or 'iceberg' or 'hudi'", message), message
+    assert strategies(project.dbt("snapshot")) == {"kept": "initial"}
     (project.folder / "target" / "manifest.json").rename(project.folder / "manifest.json")
     state = ("--state", str(project.folder))
     project.dbt("clone", "--select", "totals", "--full-refresh", *state)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dbt_incremental_dd.history.history import History
+
 MODELS = {
     "filtered": "SELECT id, k, v FROM s.visits WHERE v > 10",
     "everything": "SELECT id, k, v FROM s.visits UNION ALL SELECT id, k, v FROM s.lines",
@@ -19,3 +21,8 @@ MODELS = {
     "overall": "SELECT count(*) AS n, sum(v) AS v FROM m.everything HAVING count(*) > 0",
 }
 """The SQL by name; a model is ``m.<name>``, and is after what it reads."""
+HISTORIES = {
+    "versions": ("sums", "SELECT * FROM m.sums", History(key=("k",))),
+    "row_versions": ("latest", "SELECT * FROM m.latest", History()),
+}
+"""Histories by name: the model of which one is, the SQL, and the settings."""

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import dbt_incremental_dd
 from dbt_incremental_dd.core import failpoints
@@ -47,7 +48,7 @@ from dbt_incremental_dd.trace import tiers
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
 from tests.faults.feed import Feed, sources
-from tests.faults.models import MODELS
+from tests.faults.models import HISTORIES, MODELS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +88,7 @@ class Worker:
         run = Run(LazySession.of(self._spark), self._storage, "worker", None, lambda line: None)
         for spec in self._sources.values():
             run.source(spec)
-        for name in MODELS:
+        for name in (*MODELS, *HISTORIES):
             run.model(self._request(name, full_refresh))
 
     def again(self) -> None:
@@ -138,6 +139,8 @@ class Worker:
                 wrong.append(f"model {name}: lost {rows - found}, too many {found - rows}")
             if _rows(self._spark.table(f"m.{name}").select(*answer.columns)) != found:
                 wrong.append(f"the relation {name} does not show the model")
+        for name, (model, _, _) in HISTORIES.items():
+            wrong += self._history(database[f"m.{name}"], database[f"m.{model}"])
         wrong += self._read_again(database)
         assert not wrong, "\n".join(wrong)
 
@@ -157,10 +160,28 @@ class Worker:
             answer.createOrReplaceTempView(f"m_{name}")
             yield name, answer
 
+    def _history(self, history: Any, model: Any) -> list[str]:
+        """What was valid at a time is what the model held then."""
+        last = min(history.frontiers.last, model.frontiers.last)
+        times = {*self._known().get(model.name, {}), str(last)}
+        found = history.as_of()
+        begins, ends = (found[name].cast("timestamp[ms]").cast("int64") for name in ("valid_from", "valid_to"))
+        rows = found.drop_columns(["valid_from", "valid_to", "is_current"])
+        wrong = []
+        for t in sorted(int(t) for t in times if model.frontiers.since <= int(t) <= last):
+            is_valid = pc.and_(pc.less_equal(begins, t), pc.fill_null(pc.greater(ends, t), True))
+            if _counted(rows.filter(is_valid)) != _counted(model.as_of(t)):
+                wrong.append(f"{history.name} has other rows at {t} than {model.name}")
+        return wrong
+
+    def _known(self) -> dict[str, dict[str, str]]:
+        """Digests of what was read at times, by collection."""
+        path = self._folder / "read.json"
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+
     def _read_again(self, database: Any) -> list[str]:
         """What was readable at a time is so still, and the same."""
-        path = self._folder / "read.json"
-        known: dict[str, dict[str, str]] = json.loads(path.read_text()) if path.exists() else {}
+        path, known = self._folder / "read.json", self._known()
         wrong = []
         for collection in database.collections():
             times = known.setdefault(collection.name, {})
@@ -177,11 +198,12 @@ class Worker:
     def _request(self, name: str, full_refresh: bool) -> ModelRequest:
         inputs: dict[str, Any] = {f"s.{source}": spec for source, spec in self._sources.items()}
         inputs |= {f"m.{model}": "model" for model in MODELS}
+        _, sql, history = HISTORIES[name] if name in HISTORIES else ("", MODELS[name], None)
         return ModelRequest(
             name=f"m.{name}",
             relation=f"`m`.`{name}`",
-            sql=MODELS[name],
-            config=ModelConfig(),
+            sql=sql,
+            config=ModelConfig(history=history),
             inputs=inputs,
             full_refresh=full_refresh,
         )

@@ -17,6 +17,7 @@ from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.sources.config import parse_source
+from dbt_incremental_dd.sources.connectors.lake import data_files
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.layout import Storage
@@ -215,6 +216,26 @@ def test_delta_table_by_its_log(spark: SparkSession, folder: Path) -> None:
     assert taken.rows == 2, "only what changed is stored"
     frame = contents(spark, taken.log, taken.schema, 3)
     assert Counter(tuple(r) for r in frame.collect()) == Counter({(2, "x"): 1, (3, "y"): 1, (4, "y"): 1})
+
+
+def test_a_delta_file_that_is_written_anew_is_compared_on_the_driver(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    from deltalake import DeltaTable, write_deltalake
+
+    path, storage = str(folder / "delta"), Storage(str(folder / "state"))
+    count = 2 * storage.thresholds.taken_rows
+    write_deltalake(path, pa.table({"k": range(count), "v": [float(k % 7) for k in range(count)]}))
+    spec = parse_source("d.t", "d.t", {"path": path, "format": "delta"}, {}, str(folder))
+    assert take_in(LazySession.of(spark), storage, spec, 1, print).rows == count
+    DeltaTable(path).update(predicate="k IN (5, 70000)", updates={"v": "v + 1"})
+    DeltaTable(path).delete("k = 6")
+    monkeypatch.setattr(data_files, "_read", None)
+    taken = take_in(LazySession.of(spark), storage, spec, 2, print)
+    assert taken.rows == 5
+    frame = contents(spark, taken.log, taken.schema, 2).where("k IN (5, 6, 7, 70000)")
+    assert Counter(tuple(r) for r in frame.collect()) == Counter({(5, 6.0): 1, (7, 0.0): 1, (70000, 1.0): 1})
 
 
 def test_malformed_records_are_an_error_or_set_aside(spark: SparkSession, folder: Path) -> None:

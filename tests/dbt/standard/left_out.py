@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _MERGE = "needs MERGE: Delta, Iceberg or Hudi tables, whose connectors are not there for the pyspark that is tested"
+_UPDATES = "updates tables, which are Parquet's here; tests/lake/test_snapshots.py compares with dbt-spark's snapshots"
 _POSTGRES = "its SQL, or what it expects, is PostgreSQL's"
 _GRANTS = "Spark's own catalog has no users, roles or grants; test_standard_configs.py has the refusal"
 _UDFS = "dbt-spark makes no functions from dbt's resources of that kind"
@@ -18,8 +19,6 @@ LEFT_OUT: dict[str, str] = {
     "aliases.test_aliases:BaseSameAliasDifferentDatabases": _SCHEMAS,
     "basic.test_docs_generate": "expects the catalog of its own project type by type; test_project.py generates docs",
     "basic.test_get_catalog_for_single_relation": "dbt-spark has no such capability",
-    "basic.test_snapshot_check_cols": _MERGE,
-    "basic.test_snapshot_timestamp": _MERGE,
     "caching.test_caching:BaseCachingTest": "its subclasses are run",
     "catalog.relation_types": _VIEWS,
     "column_types.test_column_types": _POSTGRES,
@@ -56,8 +55,8 @@ LEFT_OUT: dict[str, str] = {
     "hooks.test_model_hooks:BasePrePostModelHooksOnSeeds": _POSTGRES,
     "hooks.test_model_hooks:BasePrePostModelHooksOnSeedsPlusPrefixed": _POSTGRES,
     "hooks.test_model_hooks:BasePrePostModelHooksOnSeedsPlusPrefixedWhitespace": _POSTGRES,
-    "hooks.test_model_hooks:BasePrePostModelHooksOnSnapshots": _MERGE,
-    "hooks.test_model_hooks:BasePrePostSnapshotHooksInConfigKwargs": _MERGE,
+    "hooks.test_model_hooks:BasePrePostModelHooksOnSnapshots": _POSTGRES,
+    "hooks.test_model_hooks:BasePrePostSnapshotHooksInConfigKwargs": _POSTGRES,
     "hooks.test_run_hooks:BasePrePostRunHooks": _POSTGRES,
     "incremental.test_incremental_merge_exclude_columns": _MERGE,
     "incremental.test_incremental_microbatch": "overwrites partitions of a table that the model has to name",
@@ -74,12 +73,12 @@ LEFT_OUT: dict[str, str] = {
     "simple_seed.test_seed:BaseSeedWithWrongDelimiter": _POSTGRES,
     "simple_seed.test_seed:BaseSimpleSeedWithBOM": "its file is no part of the package",
     "simple_seed.test_seed_type_override": _POSTGRES,
-    "simple_snapshot.new_record_check_mode": _MERGE,
-    "simple_snapshot.new_record_dbt_valid_to_current": _MERGE,
-    "simple_snapshot.new_record_timestamp_mode": _MERGE,
-    "simple_snapshot.test_ephemeral_snapshot_hard_deletes": _MERGE,
-    "simple_snapshot.test_snapshot": _MERGE,
-    "simple_snapshot.test_various_configs": _MERGE,
+    "simple_snapshot.new_record_check_mode": _UPDATES,
+    "simple_snapshot.new_record_dbt_valid_to_current": _UPDATES,
+    "simple_snapshot.new_record_timestamp_mode": _UPDATES,
+    "simple_snapshot.test_ephemeral_snapshot_hard_deletes": _UPDATES,
+    "simple_snapshot.test_snapshot": _UPDATES,
+    "simple_snapshot.test_various_configs": _UPDATES,
     "utils.base_array_utils": "its subclasses are run",
     "utils.base_utils": "its subclasses are run",
     "utils.data_types.base_data_type_macro": "its subclasses are run",

@@ -22,6 +22,7 @@ from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.room import room, row_bytes
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.partitions import value_of
@@ -67,13 +68,13 @@ class Part:
         return len(self.only) if self.only is not None else self.rows
 
 
-def read_parts(workspace: Workspace, schema: Schema, parts: Sequence[Part]) -> Relation:
-    """The parts' rows in the columns of ``schema``."""
+def read_parts(workspace: Workspace, schema: Schema, parts: Sequence[Part], *, most: int = 0) -> Relation:
+    """The parts' rows in the columns of ``schema``; at most ``most`` on the driver, and what is few in any case."""
     rows = sum(part.count for part in parts)
     _LOG.debug("reading %d rows", rows, extra={"rows": rows, "files": [part.uri for part in parts]})
     if not parts:
         return no_records(workspace, schema)
-    few = _read_few(workspace.storage, schema, parts, rows)
+    few = _read_few(workspace.storage, schema, parts, rows, most)
     if few is not None:
         return on_driver(workspace, few, schema)
     groups: dict[tuple[Any, ...], list[Part]] = {}
@@ -82,6 +83,18 @@ def read_parts(workspace: Workspace, schema: Schema, parts: Sequence[Part]) -> R
         groups.setdefault((part.columns.json(), names, part.only is None), []).append(part)
     frames = [_read(workspace, schema, group) for group in groups.values()]
     return in_spark(workspace, reduce(lambda one, other: one.unionAll(other), frames), rows)
+
+
+def compared_parts(
+    workspace: Workspace, schema: Schema, came: Sequence[Part], went: Sequence[Part]
+) -> tuple[Relation, Relation | None]:
+    """The rows that came and those that went, which will be compared: most are the same where files were written anew.
+    On the driver if it has room for both, since that takes a fraction of the time of a Spark job."""
+    rows = sum(part.count for part in (*came, *went))
+    has_room = bool(went) and rows <= workspace.thresholds.found_rows and rows * row_bytes(schema) <= room()
+    most = rows if has_room else 0
+    removed = read_parts(workspace, schema, went, most=most) if went else None
+    return read_parts(workspace, schema, came, most=most), removed
 
 
 def missing(storage: Storage, parts: Sequence[Part]) -> str | None:
@@ -157,9 +170,9 @@ def _plain(uri: str) -> str:
 # On the driver
 
 
-def _read_few(storage: Storage, schema: Schema, parts: Sequence[Part], rows: int) -> pa.Table | None:
+def _read_few(storage: Storage, schema: Schema, parts: Sequence[Part], rows: int, most: int) -> pa.Table | None:
     """The rows, without a Spark job; None where there are many, or Arrow might read others than Spark."""
-    if rows > storage.thresholds.taken_rows or len(parts) > _MOST_FILES or not is_readable(schema):
+    if rows > max(storage.thresholds.taken_rows, most) or len(parts) > _MOST_FILES or not is_readable(schema):
         return None
     tables = []
     for part in parts:

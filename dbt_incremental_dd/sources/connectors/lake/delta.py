@@ -17,7 +17,13 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.connectors.lake.data_files import Part, filesystem_of, missing, read_parts
+from dbt_incremental_dd.sources.connectors.lake.data_files import (
+    Part,
+    compared_parts,
+    filesystem_of,
+    missing,
+    read_parts,
+)
 from dbt_incremental_dd.sources.connectors.lake.delta_log import DeltaLog, Head, LoggedFile, net
 from dbt_incremental_dd.sources.connectors.lake.delta_schema import (
     columns_of,
@@ -163,9 +169,8 @@ class _Table:
         if gone is not None:
             raise FullScanRequired(f"file {gone}, of which rows went, is not there any more")
         self._require_names(head, [*came, *went])
-        workspace = self._request.workspace
-        removed = read_parts(workspace, schema, went) if went else None
-        return PollResult(read_parts(workspace, schema, came), self._progress(head, mark), removed=removed)
+        came_rows, went_rows = compared_parts(self._request.workspace, schema, came, went)
+        return PollResult(came_rows, self._progress(head, mark), removed=went_rows)
 
     def _columns(self, head: Head) -> tuple[Schema, StructType]:
         """The table's columns, and what files call them. Raises SourceError for tables that are not understood."""

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
-from dbt_incremental_dd.sources.connectors.lake.data_files import Part, filesystem_of, missing, read_parts
+from dbt_incremental_dd.sources.connectors.lake.data_files import Part, compared_parts, filesystem_of, missing
 from dbt_incremental_dd.sources.connectors.lake.following import (
     FullScanRequired,
     differing,
@@ -90,8 +90,8 @@ class _Table:
             return PollResult(
                 self._all(), self._progress, whole=True, notes=(whole_or_error(request.spec, str(reason)),)
             )
-        gone = read_parts(request.workspace, self._schema, went) if went else None
-        return PollResult(read_parts(request.workspace, self._schema, came), self._progress, removed=gone)
+        records, gone = compared_parts(request.workspace, self._schema, came, went)
+        return PollResult(records, self._progress, removed=gone)
 
     def _all(self) -> Relation:
         """The current snapshot's records, as Iceberg's own reader has them."""
