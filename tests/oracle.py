@@ -183,7 +183,7 @@ class World:
             strategy=options.pop("strategy", "auto"),
             contract=options.pop("contract", None),
             arranged_by=options.pop("arranged_by", ()),
-            history=self.histories[name],
+            history=self.histories.get(name),
         )
         return ModelRequest(
             name=f"{self.schema}.{name}",

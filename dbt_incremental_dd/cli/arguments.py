@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument("--files", action="store_true", help="only whether every stored file is as it was written")
     _query(verb("query", "a collection's rows as of a time"))
     _subscribe(verb("subscribe", "a collection's rows, and every change after them as it comes"))
-    _publish(verb("publish", "writes a collection's changes to a Kafka topic, exactly once"))
+    _publish(verb("publish", "writes a collection's changes to a Kafka topic, a table of PostgreSQL, or a webhook"))
     _serve(verb("serve", "collections over HTTP: rows, changes as they come, pages"))
     _watch(verb("watch", "runs what a change concerns, as soon as a source has something new"))
     advance = verb("advance", "declares up to when a managed source is complete")
@@ -91,10 +91,21 @@ def _subscribe(subscribe: argparse.ArgumentParser) -> None:
 
 def _publish(publish: argparse.ArgumentParser) -> None:
     publish.add_argument("model")
-    publish.add_argument("--topic", required=True, help="an existing topic")
+    target = publish.add_mutually_exclusive_group(required=True)
+    target.add_argument("--topic", help="an existing topic of Kafka")
+    target.add_argument("--table", help="a table of PostgreSQL, with its schema; created if it is missing")
+    target.add_argument("--webhook", help="a URL to which each change is sent; DBT_DD_WEBHOOK_SECRET signs them")
+    publish.add_argument("--rejected", type=Path, help="a file for changes that a webhook does not want")
     publish.add_argument("--key", nargs="+", required=True, help="columns each of whose values has one row")
-    publish.add_argument("--form", choices=("upsert", "debezium"), default="upsert", help="(default: upsert)")
-    publish.add_argument("--option", action="append", default=[], help="bootstrap.servers=HOST:PORT, and others")
+    publish.add_argument(
+        "--form", choices=("upsert", "debezium"), default="upsert", help="of messages (default: upsert)"
+    )
+    publish.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        help="of Kafka: bootstrap.servers=HOST:PORT, and others; of PostgreSQL: url=postgresql://USER@HOST/DATABASE",
+    )
     publish.add_argument("--once", action="store_true", help="publish what there is now, then stop")
 
 

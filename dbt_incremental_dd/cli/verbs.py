@@ -192,11 +192,19 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 
 def _publish(options: argparse.Namespace) -> int:
-    from dbt_incremental_dd.sinks.kafka import Sink, options_of, publish
+    from dbt_incremental_dd.sinks import kafka, postgres, webhook
+    from dbt_incremental_dd.sinks.following import options_of
 
-    sink = Sink(options.topic, tuple(options.key), options_of(options.option), options.form)
+    collection, key, given = _collection(options, options.model), tuple(options.key), options_of(options.option)
     with contextlib.suppress(KeyboardInterrupt):
-        publish(_collection(options, options.model), sink, once=options.once)
+        if options.table:
+            postgres.publish(collection, postgres.sink_of(options.table, key, given), once=options.once)
+        elif options.webhook:
+            secret = os.environ.get(webhook.SECRET, "")
+            target = webhook.Sink(options.webhook, key, secret, options.rejected)
+            webhook.publish(collection, target, once=options.once)
+        else:
+            kafka.publish(collection, kafka.Sink(options.topic, key, given, options.form), once=options.once)
     return 0
 
 

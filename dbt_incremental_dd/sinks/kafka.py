@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time as clock
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +17,11 @@ from dbt_incremental_dd.core.errors import ConfigError, SinkError, SourceError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sinks.events import FORMS, Form, KeyedMessage, messages
+from dbt_incremental_dd.sinks.following import follow, require_key, resumed
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, client, extent
 from dbt_incremental_dd.sources.connectors.kafka.client import messages as read
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
-from dbt_incremental_dd.subscribe.read_hold import ReadHold
-from dbt_incremental_dd.subscribe.subscription import POLL, Batch, Start, Subscription
+from dbt_incremental_dd.subscribe.subscription import Batch, Subscription
 
 PROGRESS = "dbt-dd-progress"
 """The topic in which publishers record their progress."""
@@ -56,15 +56,7 @@ def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
     kafka = client(collection.name)
     try:
         publisher = _Publisher(collection, sink, kafka)
-        with publisher.subscription() as subscription:
-            while True:
-                batch = subscription.poll()
-                if batch is not None:
-                    publisher.write(batch)
-                elif once:
-                    return
-                else:
-                    clock.sleep(POLL)
+        follow(publisher.subscription(), publisher.write, once=once)
     except (kafka.KafkaException, SourceError) as error:
         reason = error.message if isinstance(error, SourceError) else error.args[0].str()
         raise SinkError(
@@ -79,12 +71,7 @@ def _check(collection: Collection, sink: Sink) -> None:
         raise ConfigError(f"{collection.name}: publishing needs bootstrap.servers", "Say where the brokers are.")
     if sink.form not in FORMS:
         raise ConfigError(f"{collection.name}: the form is {sink.form!r}", f"It may be {', '.join(FORMS)}.")
-    names = collection.schema.names
-    if not sink.key or not set(sink.key) <= set(names):
-        raise ConfigError(
-            f"{collection.name}: the key of what is published is {', '.join(sink.key) or 'missing'}",
-            f"Name columns of which each value has one row, of {', '.join(names)}.",
-        )
+    require_key(collection, sink.key)
 
 
 class _Publisher:
@@ -144,14 +131,7 @@ class _Publisher:
 
     def subscription(self) -> Subscription:
         """A subscription from the last published time, or from the beginning."""
-        place, name = self._collection.place, f"kafka {self._cluster} {self._sink.topic}"
-        at = self._last_published()
-        if at is None:
-            return Subscription(place, Start(as_of=self._collection.frontiers.last), name=name)
-        remembered = ReadHold(place, name).remembered
-        # Times without changes are not recorded in the topic.
-        begin = at if remembered is None else max(at, remembered)
-        return Subscription(place, Start(as_of=begin, snapshot=False), name=name)
+        return resumed(self._collection, f"kafka {self._cluster} {self._sink.topic}", self._last_published())
 
     def _last_published(self) -> Time | None:
         """The time of the last committed transaction; None if there is none."""
@@ -192,10 +172,3 @@ class _Publisher:
                 return
             except BufferError:
                 self._producer.poll(0.1)
-
-
-def options_of(given: Sequence[str]) -> dict[str, str]:
-    """A mapping of ``NAME=VALUE`` texts. Raises ConfigError for a malformed one."""
-    if wrong := next((text for text in given if text.find("=") < 1), None):
-        raise ConfigError(f"an option is NAME=VALUE, not {wrong}")
-    return dict(text.partition("=")[::2] for text in given)

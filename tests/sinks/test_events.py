@@ -10,7 +10,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sinks.events import KeyedMessage, messages
-from dbt_incremental_dd.sinks.kafka import options_of
+from dbt_incremental_dd.sinks.following import options_of
 
 
 def updates(*rows: tuple[Any, Any, int]) -> pa.Table:
