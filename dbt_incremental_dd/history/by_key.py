@@ -170,6 +170,8 @@ class Versions:
         if self.history.time and not self.history.compared:
             is_later = f"{_OPEN_TIME} IS NULL OR {_TIME} > {_OPEN_TIME}"
             return "TRUE" if self.history.mends else f"{is_first} OR {is_later}"
+        if not self.history.compared and self.history.deletes != "keep":
+            return "TRUE"  # an open version is the row that the query had, and the row that comes is another one
         compared = self.history.compared or self.query
         same = [f"{_new(place)} <=> {_old(place)}" for place, name in enumerate(self.query) if name in compared]
         return f"{is_first} OR NOT ({' AND '.join(same)})"

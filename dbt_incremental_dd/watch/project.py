@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.graph import source_of
+from dbt_incremental_dd.sources.graph import is_differential, source_of
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.relation.lazy_session import LazySession
+
+
+_KINDS = ("--resource-type", "model", "--resource-type", "snapshot")
 
 
 class RunFailed(DifferentialError):
@@ -55,7 +58,7 @@ class Project:
     def _selected_ids(self) -> list[str]:
         """Unique ids of the selected models. Raises ConfigError if there are none."""
         selection = [word for name in ("select", "exclude") for word in _option(name, getattr(self, name))]
-        how = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]
+        how = [*_KINDS, "--output", "json", "--output-keys", "unique_id"]
         found = self._invoke(["list", *how, *selection], self._manifest)
         if not found.success or not found.result:
             raise ConfigError(
@@ -87,15 +90,17 @@ class Project:
         return [os.path.join(self.folder, name) for name in names if name]
 
     def run(self, select: Sequence[str] | None = None) -> list[ModelResult]:
-        """One `dbt run` of these models, or of all selected ones. Raises RunFailed, naming each model that failed and
-        why."""
+        """One `dbt run` of these models, or of all selected ones, with their snapshots. Raises RunFailed, naming each
+        model that failed and why."""
         if select is None and self._selected is not None:
             select = [".".join(node.fqn) for node in self._models()]
         selection = _option("select", select or ())
         # Relations are looked up when they are needed, and the artifacts of each run are not read.
         flags = ["--no-populate-cache", "--no-write-json"]
         forget_compiled(self._manifest)
-        result = self._invoke(["run", *flags, *selection], self._manifest)
+        has_snapshots = any(node.resource_type == "snapshot" for node in self._models())
+        command = ["build", *_KINDS] if has_snapshots else ["run"]
+        result = self._invoke([*command, *flags, *selection], self._manifest)
         if isinstance(result.exception, KeyboardInterrupt):
             raise result.exception
         results = list(getattr(result.result, "results", ()) or ())
@@ -120,8 +125,9 @@ class Project:
         return partial(get_adapter_by_type("differential").config.credentials.session, self.folder)
 
     def _models(self) -> list[Any]:
+        """Models, and the snapshots that are kept up to date as they are."""
         nodes = self._manifest.nodes.values()
-        models = [node for node in nodes if node.resource_type == "model" and node.config.enabled]
+        models = [node for node in nodes if _is_model(node) and node.config.enabled]
         return [node for node in models if self._selected is None or node.unique_id in self._selected]
 
     def _invoke(self, command: list[str], manifest: Any) -> Any:
@@ -130,6 +136,11 @@ class Project:
         given = ["--project-dir", self.folder, "--log-level", "none", "--no-send-anonymous-usage-stats"]
         given += ["--profiles-dir", self.profiles] if self.profiles else []
         return dbtRunner(manifest=manifest).invoke([*command, *given, *self.arguments])
+
+
+def _is_model(node: Any) -> bool:
+    is_snapshot = node.resource_type == "snapshot" and is_differential({"config": node.config})
+    return is_snapshot or bool(node.resource_type == "model")
 
 
 def forget_compiled(manifest: Any) -> None:

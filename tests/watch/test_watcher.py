@@ -157,6 +157,27 @@ def test_it_compacts_with_the_session_that_the_profile_names(spark: SparkSession
     assert spark.conf.get("spark.dd.told") == "yes"
 
 
+def test_snapshots_follow_too(project: Project) -> None:
+    project.write(
+        "snapshots/kept.yml",
+        "snapshots: [{name: kept, relation: ref('sums'), config: {unique_key: k, strategy: check, check_cols: all}}]",
+    )
+    project.write("models/versions.sql", "select k, count(*) as n from {{ ref('kept') }} group by k")
+    found = warm(project)
+    found.parse()
+    (a,) = (name for name in found.sources() if name.endswith(".a"))
+    assert {name.split(".")[-1] for name in found.affected([a])} == {"both", "kept", "sums", "versions", "words"}
+    found.run()
+    project.records("in/a/2.json", [{"k": 1, "v": 5}])
+    assert {one.name: (one.rows_added, one.rows_removed) for one in found.run(found.affected([a]))} == {
+        "both": (1, 1),
+        "kept": (2, 1),
+        "sums": (1, 1),
+        "versions": (1, 1),
+        "words": (0, 0),
+    }
+
+
 def test_some_of_the_models(project: Project) -> None:
     found = Warm(str(project.folder), str(project.folder), select=["+sums", "count_b"], exclude=["count_b"])
     found.parse()
