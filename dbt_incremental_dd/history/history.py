@@ -114,7 +114,7 @@ class History:
             columns = tuple((role, str(name)) for role, name in entries["columns"] if role in _TYPES)
             lists = {name: tuple(map(str, entries[name])) for name in ("key", "compared")}
             return History(**{**entries, **lists, "columns": columns})
-        except (KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"a history is not one of this version's: {error}") from error
 
 

@@ -12,12 +12,12 @@ from dbt_incremental_dd.differential.explain import explain
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import parsed
-from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.arrangements import readers
 from dbt_incremental_dd.runtime.compile import compile_model
 from dbt_incremental_dd.runtime.costs import Costs
+from dbt_incremental_dd.runtime.kept_history import stored_history
 from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.files import between
@@ -43,10 +43,10 @@ def _arrangements(storage: Storage, manifest: ModelManifest) -> Iterator[str]:
         yield f"Arrangement of {used.collection} by {used.column}: {amount}; read by {by}"
 
 
-def _history(manifest: ModelManifest) -> Iterator[str]:
+def _history(name: str, manifest: ModelManifest) -> Iterator[str]:
     """What is stored in place of the plan's rows."""
-    if manifest.history:
-        history = History.from_json(manifest.history)
+    history = stored_history(name, manifest)
+    if history is not None:
         of = f" of {', '.join(history.key)}" if history.key else ""
         yield f"History{of}, by {history.time or 'the time of the run'}"
 
@@ -63,7 +63,7 @@ def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     require_safe(session, storage.collection(name), query, inputs, manifest.history)
     compiled = compile_model(session, name, query, inputs, history=manifest.history)
     read = position(log, manifest).inputs
-    lines = [f"{name} at {format_time(log.frontiers.last)}", *_history(manifest), explain(compiled.plan)]
+    lines = [f"{name} at {format_time(log.frontiers.last)}", *_history(name, manifest), explain(compiled.plan)]
     new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}
     lines += [f"Input {key}: {_amount(other.files)}; next: {_amount(new[key])}" for key, (other, _) in given.items()]
     changed = sum(map(total_rows, new.values()))

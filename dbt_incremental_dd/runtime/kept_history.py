@@ -85,6 +85,19 @@ class KeptHistory:
         return OutputDelta(None if whole is None else replace(whole.consolidate(), positive=True))
 
 
+def stored_history(name: str, manifest: ModelManifest) -> History | None:
+    """The history that the model's rows are; None if they are its query's. Raises StateError where the stored settings
+    are none: anybody who can write to the state root may have written them."""
+    if not manifest.history:
+        return None
+    try:
+        return History.from_json(manifest.history)
+    except ValueError as error:
+        raise StateError(
+            f"what is stored of {name} is damaged: {error}", "Run the model: its settings are stored anew."
+        ) from error
+
+
 def require_kept(request: ModelRequest, current: StoredModel) -> None:
     """Raises ConfigError where the model would drop the history that is stored of it, and nobody has asked for that."""
     if current.manifest.history and request.config.history is None and not request.full_refresh:

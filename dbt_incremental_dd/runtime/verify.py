@@ -24,11 +24,11 @@ from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.template import template
-from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.comparison import Verification, compared
 from dbt_incremental_dd.runtime.iterated import iterated
+from dbt_incremental_dd.runtime.kept_history import stored_history
 from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.runtime.verified_history import verified_history
 from dbt_incremental_dd.trace.columns import require
@@ -66,7 +66,7 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
     manifest = storage.collection(name).read_manifest(log.manifest)
     if not isinstance(manifest, ModelManifest):
         raise StateError(f"{name} is a {kind_of(manifest)}, not a model", "Name a model.")
-    history = History.from_json(manifest.history) if manifest.history else None
+    history = stored_history(name, manifest)
     t = log.frontiers.last
     views: list[str] = []
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,14 @@ import pytest
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, QueryError, StateError
+from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
+from dbt_incremental_dd.runtime.explain import explain_model
 from dbt_incremental_dd.runtime.request import Outcome
 from dbt_incremental_dd.runtime.verify import verify_model
+from dbt_incremental_dd.trace.commit import Commit
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -174,6 +178,28 @@ def test_one_that_is_damaged_is_not_built_anew(world: World, tmp_path: Path) -> 
         with pytest.raises(StateError, match=r"the history of .* is damaged"):
             world.step(full_refresh=full_refresh)
     file.write_bytes(kept)
+    _run(world)
+    assert [row[:2] for row in _history(world)] == [(1, "ann"), (1, "ann b"), (2, "bob")]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"open_end": "reflect('a', 'b')"}, {"key": 7}, {"columns": [["to"]]}, {"further": 1}, {"columns": None}],
+)
+def test_settings_that_somebody_else_has_stored_are_not_followed(world: World, settings: dict[str, Any]) -> None:
+    world.model("h", "SELECT id, name FROM {t}", _KEYED)
+    _run(world)
+    place = world.storage.collection(f"{world.schema}.h")
+    log = place.log()
+    assert log is not None
+    manifest = place.read_manifest(log.manifest)
+    assert isinstance(manifest, ModelManifest)
+    forged = replace(manifest, history={**manifest.history, **settings})
+    log.commit(Commit(manifest=place.write_manifest(forged)))
+    for look in (verify_model, lambda spark, storage, name: explain_model(LazySession.of(spark), storage, name)):
+        with pytest.raises(StateError, match=r"what is stored of .* is damaged"):
+            look(world.spark, world.storage, f"{world.schema}.h")
+    _rename(world, "ann b")
     _run(world)
     assert [row[:2] for row in _history(world)] == [(1, "ann"), (1, "ann b"), (2, "bob")]
 
