@@ -32,7 +32,7 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.source_relation import final_at, show_source, source_columns
 from dbt_incremental_dd.sources.config import SourceSpec
-from dbt_incremental_dd.sources.graph import LAKE_FORMATS, is_differential
+from dbt_incremental_dd.sources.graph import is_differential
 
 logger = AdapterLogger("Differential")
 
@@ -229,9 +229,9 @@ class DifferentialAdapter(SparkAdapter):
             raise _told(error) from error
 
     @available
-    def differential_is_lake_table(self, file_format: str | None) -> bool:
-        """Whether a snapshot of that format is dbt-spark's."""
-        return (file_format or "").lower() in LAKE_FORMATS
+    def differential_keeps(self, node: Mapping[str, Any]) -> bool:
+        """Whether a model or snapshot is kept up to date here; others are dbt-spark's."""
+        return is_differential(node)
 
     @available
     def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:

@@ -78,7 +78,7 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
     t1 = moment(run, current, given)
     given = reading(given, current, t1)
     own = routines(run.session, request.query)
-    settings = request.config.history.to_json() if request.config.history is not None else {}
+    settings = request.config.history_settings
     mark = fingerprint(request.query, inputs, own, settings)
     strategy, why = choose(request, current, given, mark, t1, run.session.opening)
     if strategy == "skip":

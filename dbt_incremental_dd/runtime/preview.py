@@ -49,7 +49,7 @@ def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> Pre
     request = replace(request, sql=_EMPTIED.sub(r"\1", request.sql))
     inputs = {r.key: Input(r.key, _schema(spark, storage, request, r)) for r in request.relations}
     history = request.config.history
-    settings = {} if history is None else history.to_json()
+    settings = request.config.history_settings
     compiled = compile_model(LazySession.of(spark), request.name, request.query, inputs, history=settings)
     require_deltas(compiled.plan, request)
     schema = compiled.schema

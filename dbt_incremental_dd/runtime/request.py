@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
@@ -36,6 +36,11 @@ class ModelConfig:
     contract: Contract | None = None
     description: Description = NOTHING
     history: History | None = None
+
+    @property
+    def history_settings(self) -> Mapping[str, Any]:
+        """The history's settings as manifests have them; empty without one."""
+        return {} if self.history is None else self.history.to_json()
 
 
 @dataclass(frozen=True)

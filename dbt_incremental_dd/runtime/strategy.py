@@ -183,7 +183,7 @@ def choose(
     if current.manifest.fingerprint != mark:
         if current.manifest.sql != request.sql:
             return "rebuild", "its SQL has changed"
-        if current.manifest.history != (request.config.history.to_json() if request.config.history else {}):
+        if current.manifest.history != request.config.history_settings:
             return "rebuild", "the settings of its history have changed"
         return "rebuild", "the columns of an input, or a function that it calls, have changed"
     has_passed = t1 > current.position.as_of

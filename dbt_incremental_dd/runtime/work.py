@@ -244,7 +244,7 @@ class Work:
             runs=self._runs(strategy, seconds),
             contract=contract.text if contract else "",
             arrangements=context.arrangements,
-            history={} if request.config.history is None else request.config.history.to_json(),
+            history=request.config.history_settings,
         )
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:

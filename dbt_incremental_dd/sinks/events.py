@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,29 +43,31 @@ def messages(
 
     Raises ConfigError if a key has several rows, or is NULL.
     """
-    found = changes(name, updates, t, key)
+    found = changes(name, json_rows(updates.drop_columns([TIME])), t, key)
     if form == "upsert":
         return [KeyedMessage(_json(one.key), None if one.after is None else _json(one.after)) for one in found]
     return [message for one in found for message in _events(name, one, t, is_first=is_first)]
 
 
-def changes(name: str, updates: pa.Table, t: Time, key: Sequence[str]) -> Iterator[KeyChange]:
-    """Each key's change, from the updates of one time. Raises ConfigError as ``messages`` does."""
-    known: dict[bytes, tuple[list[Row], list[Row]]] = {}
-    for row in json_rows(updates.drop_columns([TIME])):
+def changes(name: str, updates: Iterable[Row], t: Time, key: Sequence[str]) -> Iterator[KeyChange]:
+    """Each key's change, from the updates of one time, as rows with their diffs. Raises ConfigError as ``messages``
+    does."""
+    known: dict[str, tuple[Row, list[Row], list[Row]]] = {}
+    for row in updates:
         diff = row.pop(DIFF)
         values = {column: row[column] for column in key}
         if None in values.values():
             raise ConfigError(f"{name}: column {_null(values)} of the key is NULL in a row", "Choose another key.")
-        sides = known.setdefault(_json(values), ([], []))
+        _, *sides = known.setdefault(repr(values), (values, [], []))
         sides[diff > 0].extend([row] * abs(diff))
-    for text, (gone, come) in known.items():
+    for values, gone, come in known.values():
         if len(gone) > 1 or len(come) > 1:
+            shown = ", ".join(f"{column} = {value}" for column, value in values.items())
             raise ConfigError(
-                f"{name}: key {text.decode()} has several rows at {format_time(t)}",
+                f"{name}: key {shown} has several rows at {format_time(t)}",
                 "Name columns of which each value has one row.",
             )
-        yield KeyChange(json.loads(text), gone[0] if gone else None, come[0] if come else None)
+        yield KeyChange(values, gone[0] if gone else None, come[0] if come else None)
 
 
 def _events(name: str, change: KeyChange, t: Time, *, is_first: bool) -> Iterator[KeyedMessage]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError, SinkError
 from dbt_incremental_dd.core.failpoints import reached
-from dbt_incremental_dd.core.schema import DIFF, TIME
-from dbt_incremental_dd.core.time import Time, format_time
+from dbt_incremental_dd.core.schema import TIME
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.core.types import (
     BINARY,
     BOOLEAN,
@@ -33,6 +33,7 @@ from dbt_incremental_dd.core.types import (
     Decimal,
     Type,
 )
+from dbt_incremental_dd.sinks.events import changes
 from dbt_incremental_dd.sinks.following import follow, require_key, resumed
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError, connected, parameters
 from dbt_incremental_dd.subscribe.json_values import json_rows
@@ -85,7 +86,7 @@ def sink_of(table: str, key: tuple[str, ...], options: Mapping[str, str]) -> Sin
 
 def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
     """Writes the rows, and then each change as it comes, unless ``once``; goes on from where the table is. A missing
-    table is created. Where the history that it lacks is gone, all of its rows are written anew.
+    table is created. Where it has been dropped, or the history that it lacks is gone, all rows are written anew.
 
     Raises ConfigError for invalid settings, SinkError if the server fails or refuses: then the table is as of a former
     time, and calling it again continues from there.
@@ -110,19 +111,21 @@ class _Publisher:
         self._target = tuple(sink.table.split("."))
         self._columns = {column.name: _type_of(collection, column.name, column.type) for column in collection.schema}
         self._nested = [column.name for column in collection.schema if isinstance(column.type, NESTED)]
-        self._at = self._prepare()
         self._is_replaced = False
+        """Whether what is written next are all rows, in place of what the table has."""
+        self._at = self._prepare()
 
     def subscription(self) -> Subscription:
         """One that goes on where the table is."""
         server = parameters(self._sink.url)
         where = " ".join(str(server.get(part) or "") for part in ("host", "port", "dbname"))
         name = f"postgres {where} {self._sink.table}"
-        try:
-            return resumed(self._collection, name, self._at)
-        except FrontierError:
-            self._is_replaced = True
-            return Subscription(self._collection.place, Start(as_of=self._collection.frontiers.last), name=name)
+        if not self._is_replaced:
+            try:
+                return resumed(self._collection, name, self._at)
+            except FrontierError:
+                self._is_replaced = True
+        return Subscription(self._collection.place, Start(as_of=self._collection.frontiers.last), name=name)
 
     def write(self, batch: Batch) -> None:
         """One transaction: the keys' last rows in the batch, and its time."""
@@ -156,6 +159,8 @@ class _Publisher:
                 "PRIMARY KEY (collection, target))",
                 self._progress,
             )
+            name = self._name.as_string(self._connection)
+            is_missing = self._execute("SELECT to_regclass(%s)", values=[name]).fetchone()[0] is None
             self._execute("CREATE TABLE IF NOT EXISTS {} ({})", self._name, sql.SQL(", ").join([*columns, key]))
             self._require_columns()
             row = self._execute(
@@ -166,6 +171,7 @@ class _Publisher:
                     f"table {self._sink.table} has rows, and {self._collection.name} was never published to it",
                     "Empty it, or name another table.",
                 )
+        self._is_replaced = is_missing and row is not None
         return None if row is None else int(row[0])
 
     def _require_columns(self) -> None:
@@ -174,7 +180,7 @@ class _Publisher:
         if missing:
             raise ConfigError(
                 f"table {self._sink.table} has no column {missing[0]}, and {self._collection.name} has",
-                f"Add it, as {self._columns[missing[0]]}; or drop the table and what {PROGRESS} says of it.",
+                f"Add it, as {self._columns[missing[0]]}; or drop the table, and it is written anew.",
             )
 
     def _advance(self, t: Time) -> None:
@@ -263,39 +269,21 @@ class _Publisher:
     def _rows(self, batch: Batch) -> dict[Row, Row | None]:
         """Each key's last row in the batch; None where it goes. Raises ConfigError where a key has several rows at a
         time, or is NULL."""
-        places = [list(self._columns).index(name) for name in self._sink.key]
         last: dict[Row, Row | None] = {}
         for one in batch.times():
-            come: dict[Row, Row] = {}
-            for row, diff in self._values(one.updates):
-                key = tuple(row[place] for place in places)
-                if None in key:
-                    column = self._sink.key[key.index(None)]
-                    message = f"{self._collection.name}: column {column} of the key is NULL in a row"
-                    raise ConfigError(message, "Choose another key.")
-                if diff > 1 or (diff > 0 and key in come):
-                    shown = ", ".join(f"{name} = {value}" for name, value in zip(self._sink.key, key, strict=True))
-                    raise ConfigError(
-                        f"{self._collection.name}: key {shown} has several rows at {format_time(one.timestamp)}",
-                        "Name columns of which each value has one row.",
-                    )
-                if diff > 0:
-                    come[key] = row
-                else:
-                    last[key] = None
-            last |= come
+            for change in changes(self._collection.name, self._values(one.updates), one.timestamp, self._sink.key):
+                row = change.after
+                last[tuple(change.key.values())] = None if row is None else tuple(row[name] for name in self._columns)
         return last
 
-    def _values(self, updates: pa.Table) -> Iterator[tuple[Row, int]]:
+    def _values(self, updates: pa.Table) -> Iterator[dict[str, Any]]:
         """Rows with their diffs; nested values are JSON."""
         table = updates.drop_columns([TIME])
         nested = [json_rows(table.select(self._nested))] if self._nested else []
-        plain = table.to_pylist()
-        for row, *others in zip(plain, *nested, strict=True):
+        for row, *others in zip(table.to_pylist(), *nested, strict=True):
             for other in others:
                 row |= {name: None if value is None else json.dumps(value) for name, value in other.items()}
-            diff = row.pop(DIFF)
-            yield tuple(row[name] for name in self._columns), diff
+            yield row
 
 
 def _type_of(collection: Collection, name: str, kind: Type) -> str:

@@ -24,10 +24,13 @@ from urllib.parse import urlsplit
 import urllib3
 
 from dbt_incremental_dd.api import Collection
-from dbt_incremental_dd.core.errors import ConfigError, SinkError
+from dbt_incremental_dd.core.errors import ConfigError, FrontierError, SinkError
 from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.schema import TIME
 from dbt_incremental_dd.sinks.events import changes
 from dbt_incremental_dd.sinks.following import follow, require_key
+from dbt_incremental_dd.subscribe.json_values import json_rows
+from dbt_incremental_dd.subscribe.read_hold import ReadHold
 from dbt_incremental_dd.subscribe.subscription import Batch, Start, Subscription
 
 SECRET = "DBT_DD_WEBHOOK_SECRET"
@@ -71,10 +74,32 @@ def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
     require_key(collection, sink.key)
     if urlsplit(sink.url).scheme not in ("http", "https"):
         raise ConfigError(f"{collection.name}: {sink.url} is no URL of a webhook", "Write https://host/path.")
-    sender = _Sender(collection, sink)
     name = f"webhook {hashlib.sha256(sink.url.encode()).hexdigest()[:16]}"
-    with ThreadPoolExecutor(_AT_ONCE) as pool, sender:
-        follow(Subscription(collection.place, Start(), name=name), lambda batch: sender.write(pool, batch), once=once)
+    first = ReadHold(collection.place, f"{name}, first rows")
+    with ThreadPoolExecutor(_AT_ONCE) as pool, _Sender(collection, sink) as sender:
+
+        def write(batch: Batch) -> None:
+            if batch.after is not None:
+                first.release()
+            sender.write(pool, batch)
+
+        follow(_subscription(collection, name, first), write, once=once)
+        first.release()
+
+
+def _subscription(collection: Collection, name: str, first: ReadHold) -> Subscription:
+    """One that goes on where the last one was. Where that one has not sent all of the first rows, they are sent again
+    as of the same time, which ``first`` remembers: what has gone since is then sent as a change."""
+    place = collection.place
+    if ReadHold(place, name).remembered is not None:
+        return Subscription(place, Start(), name=name)
+    begun, last = first.remembered, collection.frontiers.last
+    try:
+        subscription = Subscription(place, Start(as_of=last if begun is None else begun), name=name)
+    except FrontierError:  # the hold has expired
+        begun, subscription = None, Subscription(place, Start(as_of=last), name=name)
+    first.advance_to(last if begun is None else begun)
+    return subscription
 
 
 class _Sender:
@@ -103,7 +128,7 @@ class _Sender:
 
     def _events(self, batch: Batch) -> Iterator[_Event]:
         name, t = self._collection.name, batch.timestamp
-        for change in changes(name, batch.updates, t, self._sink.key):
+        for change in changes(name, json_rows(batch.updates.drop_columns([TIME])), t, self._sink.key):
             kind = "deleted" if change.after is None else "updated" if change.before is not None else "inserted"
             event = {
                 "type": f"row.{kind}",

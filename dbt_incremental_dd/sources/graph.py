@@ -8,7 +8,7 @@ from typing import Any
 
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
 
-LAKE_FORMATS = ("delta", "iceberg", "hudi")
+_LAKE_FORMATS = ("delta", "iceberg", "hudi")
 """A snapshot that is one of these tables is dbt-spark's."""
 
 
@@ -16,7 +16,7 @@ def is_differential(node: Mapping[str, Any]) -> bool:
     """Whether a node is kept up to date by its inputs' changes: a differential model, or a snapshot."""
     config = node["config"]
     if config.get("materialized") == "snapshot":
-        return str(config.get("file_format") or "").lower() not in LAKE_FORMATS
+        return str(config.get("file_format") or "").lower() not in _LAKE_FORMATS
     return bool(config.get("materialized") == "differential")
 
 

@@ -3,7 +3,7 @@
   is dbt-spark's.
 #}
 {% materialization snapshot, adapter='differential' %}
-  {%- if adapter.differential_is_lake_table(config.get('file_format')) -%}
+  {%- if not adapter.differential_keeps(model) -%}
     {{ return(materialization_snapshot_spark()) }}
   {%- endif -%}
   {{ return(materialization_differential_differential()) }}

@@ -165,6 +165,17 @@ def test_what_lost_its_history_is_written_anew(published: Published) -> None:
     published.check()
 
 
+def test_a_table_that_was_dropped_is_written_anew(published: Published) -> None:
+    published.put(*range(10))
+    published.step()
+    publish(published.collection, published.sink, once=True)
+    published.connection.execute(f"DROP TABLE {published.table}")
+    published.put(3, name="other")
+    published.step()
+    publish(published.collection, published.sink, once=True)
+    published.check()
+
+
 def test_what_does_not_fit_is_refused(published: Published) -> None:
     published.put(1, 2)
     published.world.insert("t", [_row(2, "twice")])

@@ -22,6 +22,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, SinkError
 from dbt_incremental_dd.sinks.webhook import SECRET, Sink, publish
+from dbt_incremental_dd.trace.holds import holds_of_readers
 from tests.subscribe.stored import Stored
 
 _KEY = b"of the tests"
@@ -150,6 +151,24 @@ def test_a_receiver_that_is_down_ends_the_publisher_and_nothing_is_lost(tmp_path
     nobody = Sink("http://127.0.0.1:1/", ("k",), attempts=2, wait=0.001)
     with pytest.raises(SinkError, match="in 2 attempts"):
         publish(stored.collection, nobody, once=True)
+
+
+def test_first_rows_of_which_some_were_sent_are_sent_as_of_the_same_time(tmp_path: Path, receiver: Receiver) -> None:
+    stored = Stored(tmp_path)
+    stored.commit({1: Counter({(k, "a"): 1 for k in range(50)})}, 2)
+    receiver.answer = lambda event: 503 if event["key"]["k"] >= 20 else 200
+    with pytest.raises(SinkError, match="status 503"):
+        publish(stored.collection, _sink(receiver, attempts=2), once=True)
+    assert receiver.taken
+    stored.commit({2: Counter({(k, "a"): -1 for k in range(10)})}, 3)
+    receiver.answer = lambda event: 200
+    publish(stored.collection, _sink(receiver), once=True)
+    state: dict[int, Any] = {}
+    for event in receiver.taken:
+        state[event["key"]["k"]] = event["after"]
+    assert {k for k, row in state.items() if row is not None} == set(range(10, 50))
+    held = [hold.by for hold in holds_of_readers(stored.place)]
+    assert len(held) == 1, "the hold of the first rows has gone"
 
 
 def test_what_a_receiver_does_not_want_is_set_aside_or_ends_the_publisher(tmp_path: Path, receiver: Receiver) -> None:
