@@ -11,7 +11,7 @@ import pyarrow as pa
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
-from dbt_incremental_dd.core.manifest import Manifest, SourceManifest, kind_of
+from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, SourceManifest, kind_of
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
@@ -129,6 +129,12 @@ class Collection:
         """The manifest of the last commit as it is stored: kind, SQL, inputs, ..."""
         manifest = self._manifest()
         return manifest.to_json() if manifest is not None else {}
+
+    @property
+    def table_uri(self) -> str | None:
+        """The folder of its open table, which other engines read; None if it has none."""
+        manifest = self._manifest()
+        return self.place.table_uri if isinstance(manifest, ModelManifest) and manifest.output else None
 
     @property
     def files(self) -> tuple[DataFile, ...]:

@@ -78,6 +78,7 @@ class World:
         self.tables = tables
         self.models: dict[str, str] = {}
         self.histories: dict[str, History | None] = {}
+        self.outputs: dict[str, str] = {}
         self.time = 1_000
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {self.schema}")
         self.schemas = {name: schema_of(StructType.fromDDL(table.ddl)) for name, table in tables.items()}
@@ -98,10 +99,12 @@ class World:
             self.tables[table].rows.remove(row)
             self._pending[table].append((row, -1))
 
-    def model(self, name: str, sql: str, history: History | None = None) -> None:
-        """A model, or its new SQL; tables and models are written ``{name}`` in it. ``history``: what is stored."""
+    def model(self, name: str, sql: str, history: History | None = None, output: str = "") -> None:
+        """A model, or its new SQL; tables and models are written ``{name}`` in it. ``history``: what is stored;
+        ``output``: the format of its open table."""
         self.models[name] = sql
         self.histories[name] = history
+        self.outputs[name] = output
 
     def step(self, **options: Any) -> dict[str, Outcome]:
         """One run over all tables' changes, every model in order."""
@@ -184,6 +187,7 @@ class World:
             contract=options.pop("contract", None),
             arranged_by=options.pop("arranged_by", ()),
             history=self.histories.get(name),
+            output=self.outputs.get(name, ""),
         )
         return ModelRequest(
             name=f"{self.schema}.{name}",

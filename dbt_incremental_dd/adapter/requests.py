@@ -15,6 +15,7 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
+from dbt_incremental_dd.open_table.registry import FORMATS
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential, relation_key, settings_of, source_of
@@ -22,7 +23,7 @@ from dbt_incremental_dd.sources.secrets import literal_secrets
 
 logger = AdapterLogger("Differential")
 
-_OURS = ("retain_history", "fallback", "strategy", "arranged_by", "dd_recursion_limit", "history")
+_OURS = ("retain_history", "fallback", "strategy", "arranged_by", "dd_recursion_limit", "history", "output")
 _WARNED: set[tuple[str, str]] = set()
 _POLICIES: dict[str, Literal["any", "fixed", "kept"]] = {
     "ignore": "any",
@@ -102,8 +103,15 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
     limit = settings.get("dd_recursion_limit", ModelConfig.recursion_limit)
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise ConfigError(f"model {name}: dd_recursion_limit is {limit!r}", "It is a number of iterations, at least 1.")
+    output = settings.get("output") or ""
+    if output and output not in FORMATS:
+        raise ConfigError(
+            f"model {name}: output is {output!r}",
+            f"It may be {' or '.join(FORMATS)}: an open table beside the collection.",
+        )
     return ModelConfig(
         recursion_limit=limit,
+        output=output,
         columns=_POLICIES[on_schema_change],
         retain_history=parse_duration(settings.get("retain_history") or "1 day"),
         fallback=fallback,

@@ -138,7 +138,7 @@ class ModelManifest(Manifest):
     the query as one; None if unknown. ``has_ties``: the query leaves ties open. ``behind``: the last run has not
     updated all states. ``contract``: the contract that the rows satisfy; empty if there is none.
     ``arrangements``: those of its inputs that it reads. ``history``: settings of the history that its rows are; empty
-    if they are the query's.
+    if they are the query's. ``output``: the format of its open table; empty if it has none.
     """
 
     kind: str = "model"
@@ -157,7 +157,8 @@ class ModelManifest(Manifest):
     contract: str = ""
     arrangements: tuple[UsedArrangement, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
-    implicit: frozenset[str] = frozenset({"arrangements", "history"})
+    output: str = ""
+    implicit: frozenset[str] = frozenset({"arrangements", "history", "output"})
 
 
 @dataclass(frozen=True, kw_only=True)

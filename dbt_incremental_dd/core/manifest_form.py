@@ -71,7 +71,7 @@ def _is_mapping_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 _FORMS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
-        ("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier", "contract"), _of(str)
+        ("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier", "contract", "output"), _of(str)
     ),
     **dict.fromkeys(("schema", "records"), _is_schema),
     **dict.fromkeys(("fallbacks", "sorted_by"), _texts),

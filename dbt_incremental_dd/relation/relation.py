@@ -214,7 +214,7 @@ class Relation:
 
     def count(self) -> int:
         """The sum of all diffs."""
-        total = self.group_by((), [Measure("dd_count", "sum", Expr(DIFF), "BIGINT")]).localized().table
+        total = self.group_by((), [Measure("dd_count", "sum", Expr(DIFF), "BIGINT")]).localized(1).table
         assert total is not None
         return int(total.arrow["dd_count"][0].as_py())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from dbt_incremental_dd.trace.arrow import among, file_type, is_readable
 from dbt_incremental_dd.trace.driver_reader import find_rows, pages_with, read_files, searched_rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.spark_reader import quote_name, quoted, updates
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE, ROWS_PER_GROUP, write_arrow, write_spark
 
@@ -67,7 +67,26 @@ def _are_few(
     return bool(most and values) and searched_rows(workspace.storage, uri, files, schema, values) <= most
 
 
-def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Relation:
+class StoredFiles(Protocol):
+    """Files with the columns of ``schema`` below ``uri``: a log's, or those of another table."""
+
+    @property
+    def uri(self) -> str:
+        """The folder of all of them."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """What is stored."""
+        ...
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """All of them."""
+        ...
+
+
+def with_keys(workspace: Workspace, log: StoredFiles, schema: Schema, keys: Keys) -> Relation:
     """The log's updates, with the columns of ``schema``, whose values are among the keys.
 
     They are found on the driver where the keys are there, and are values that files have bounds for. What was stored
@@ -77,7 +96,8 @@ def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Rel
     found = None
     is_found = keys.is_local and bool(keys.values) and all(log.schema.find(column.name) == column for column in schema)
     if is_found and all(file_type(column.type) is not None for column in schema):
-        timed = schema if schema.find(TIME) else Schema((*schema, TIME_COLUMN))
+        has_times = log.schema.find(TIME) is not None and schema.find(TIME) is None
+        timed = Schema((*schema, TIME_COLUMN)) if has_times else schema
         found = found_by_keys(workspace, log, log.files, timed, keys.values)
     if found is not None:
         return keys.restricted(Relation.of(workspace, found.select(list(schema.names)), schema))
@@ -87,7 +107,7 @@ def with_keys(workspace: Workspace, log: Log, schema: Schema, keys: Keys) -> Rel
 
 def found_by_keys(
     workspace: Workspace,
-    log: Log,
+    log: StoredFiles,
     files: Sequence[DataFile],
     schema: Schema,
     keys: Mapping[str, Sequence[Any]],
@@ -108,7 +128,12 @@ def found_by_keys(
 
 
 def _is_enough(
-    workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: Sequence[Any]
+    workspace: Workspace,
+    log: StoredFiles,
+    files: Sequence[DataFile],
+    schema: Schema,
+    column: str,
+    values: Sequence[Any],
 ) -> bool:
     """Whether to look for one of several columns' values alone: the rows are there, or in the same few pages."""
     known = workspace.found.knows(log.uri, column, values, files, schema)
@@ -116,7 +141,12 @@ def _is_enough(
 
 
 def is_in_few_pages(
-    workspace: Workspace, log: Log, files: Sequence[DataFile], schema: Schema, column: str, values: Sequence[Any]
+    workspace: Workspace,
+    log: StoredFiles,
+    files: Sequence[DataFile],
+    schema: Schema,
+    column: str,
+    values: Sequence[Any],
 ) -> bool:
     """Whether the rows of each value are side by side in the large ones of the files, as far as their pages tell."""
     large = [file for file in matching(files, {column: values}) if file.rows > ROWS_PER_GROUP]

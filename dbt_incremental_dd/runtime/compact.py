@@ -17,6 +17,7 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import publish, stored_relation
 from dbt_incremental_dd.runtime.shown import was_published
+from dbt_incremental_dd.runtime.table_note import advance_note
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace, merge_recent
@@ -49,6 +50,7 @@ def compact(
             log = place.log()
             if log is None or log.manifest is None:
                 continue
+            advance_note(place, log)
             line = _compact_one(session, place, log, retain_history, held.get(place.name, ()))
         yield line
 

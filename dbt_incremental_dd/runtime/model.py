@@ -17,6 +17,7 @@ from dbt_incremental_dd.runtime.agreement import hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.kept_history import KeptHistory, require_kept, require_undamaged
+from dbt_incremental_dd.runtime.kept_table import keep_table
 from dbt_incremental_dd.runtime.output import arranged
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
@@ -139,7 +140,8 @@ def _skip(
     log = current.log
     assert log is not None
     schema = visible_schema(current.manifest, log)
-    manifest = replace(current.manifest, contract=hold_stored(run, request, current, schema))
+    contract = hold_stored(run, request, current, schema)
+    manifest = replace(current.manifest, contract=contract, output=request.config.output)
     if current.position.as_of < t1 <= current.last:
         manifest = replace(manifest, position=position_of(given, t1).stored(current.last))
     is_other = manifest != current.manifest
@@ -154,5 +156,7 @@ def _skip(
     is_shown = is_published(current.place, request.relation, log, schema, description)
     if not is_shown or not run.catalog.has_view(request.relation):
         publish(run.catalog, current.place, request.relation, log, schema, anew=False, description=description)
+    before = current.manifest
+    keep_table(run, current.place, log, schema, request.config, before=before.output, sorted_by=before.sorted_by)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)

@@ -24,7 +24,8 @@ class ModelConfig:
 
     ``strategy``: what is quickest, or a delta wherever there can be one. ``columns``: whether they may be others than
     those that are stored; they may not, or stored ones must stay. ``recursion_limit``: iterations after which a
-    recursion is taken to have no end. ``history``: what is stored is the history of the query's rows.
+    recursion is taken to have no end. ``history``: what is stored is the history of the query's rows. ``output``:
+    the format of the open table that is kept beside; empty for none.
     """
 
     retain_history: int = DEFAULT_RETAIN
@@ -36,6 +37,7 @@ class ModelConfig:
     contract: Contract | None = None
     description: Description = NOTHING
     history: History | None = None
+    output: str = ""
 
     @property
     def history_settings(self) -> Mapping[str, Any]:

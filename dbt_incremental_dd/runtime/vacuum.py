@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.manifest import ModelManifest
+from dbt_incremental_dd.open_table.registry import FORMATS
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.runtime.arrangements import readers
 from dbt_incremental_dd.storage.exclusive import SCRATCH
@@ -80,6 +82,7 @@ class _Vacuum:
             kept.add(arrangement.uri)
             self._arrangement(arrangement)
         self._other_states(place, kept)
+        self._table(place, log, manifest.output if isinstance(manifest, ModelManifest) else "")
         self._manifests(place, log.manifest)
         return self.line(place.name)
 
@@ -127,6 +130,16 @@ class _Vacuum:
                     self.sweep(f"{place.uri}/inner/{folder.base_name}", ())
                     if self._storage.is_local:
                         filesystem.delete_dir(folder.path)
+
+    def _table(self, place: CollectionStore, log: Log, output: str) -> None:
+        """Of the open table what no version needs that can be read; one that the model has no more."""
+        uri = place.table_uri
+        needed = FORMATS[output].needed(self._storage, uri, log.frontiers.since) if output in FORMATS else None
+        if needed is not None:
+            _, root = self._storage.filesystem(uri)
+            self.sweep(uri, {f"{root}/{path}" for path in needed})
+        elif not output and self._storage.list_names(uri):
+            self._storage.remove(uri)
 
     def _manifests(self, place: CollectionStore, current: int | None) -> None:
         filesystem, path = self._storage.filesystem(f"{place.uri}/manifests")

@@ -8,6 +8,8 @@
     <state_root>/collections/<name>/live/<n>/          links to the trace's files, or copies, which the relations read
     <state_root>/collections/<name>/plan-<key>.json    a model's compiled plan, signed with the key of that id
     <state_root>/collections/<name>/shown.json         how the relations show the trace
+    <state_root>/collections/<name>/table/             the open table of its present rows, if it has one
+    <state_root>/collections/<name>/table.json         up to when the table is written
     <state_root>/locks/<name>                          locked by the process that writes the collection
     <state_root>/scratch/                              files of running jobs
 
@@ -109,6 +111,11 @@ class CollectionStore:
     def trace_uri(self) -> str:
         """The URI of the Delta table of its updates."""
         return f"{self.uri}/trace"
+
+    @property
+    def table_uri(self) -> str:
+        """The URI of its open table."""
+        return f"{self.uri}/table"
 
     def log(self) -> Log | None:
         """The newest version of its log; None if it has never been stored. Raises StateError if it is damaged."""

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 """Logs each file that the driver writes at DEBUG, with its ``rows`` and their ``bytes`` in memory."""
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+DATA = "data"
+"""The folder of a trace's files."""
 ROWS_PER_FILE = 500_000
 """Maximum number of rows in a file, so that a probe by key can skip most files."""
 ROWS_PER_GROUP = 20_000
@@ -67,18 +69,22 @@ def write_arrow(
     bounded: Sequence[str] = (),
     *,
     retracts_all: bool = False,
+    folder: str = DATA,
 ) -> DataFile:
-    """Writes a small table on the driver to one file, without a Spark job. ``retracts_all``: as in DataFile."""
+    """Writes a small table on the driver to one file in a folder below ``uri``, without a Spark job.
+
+    ``retracts_all``: as in DataFile.
+    """
     mirror = storage.mirror
     if mirror is not None:
         with suppress(OSError):  # this disk is full: the store is not
-            local, folder = pafs.LocalFileSystem(), mirror.new_folder(uri)
-            written = _written(local, folder, table, schema, bounded, retracts_all=retracts_all)
+            local, root = pafs.LocalFileSystem(), mirror.new_folder(uri)
+            written = _written(local, root, table, schema, bounded, retracts_all=retracts_all, folder=folder)
             for path in (written.path, f"{written.path}{SUFFIX}"):
-                if os.path.exists(f"{folder}/{path}"):
+                if os.path.exists(f"{root}/{path}"):
                     mirror.written(uri, path)
             return written
-    return _written(*storage.filesystem(uri), table, schema, bounded, retracts_all=retracts_all)
+    return _written(*storage.filesystem(uri), table, schema, bounded, retracts_all=retracts_all, folder=folder)
 
 
 def _written(
@@ -89,9 +95,10 @@ def _written(
     bounded: Sequence[str],
     *,
     retracts_all: bool,
+    folder: str,
 ) -> DataFile:
-    make_folder(filesystem, f"{root}/data")
-    path = f"data/{RETRACTS_ALL if retracts_all else ''}{uuid.uuid4().hex}.parquet"
+    make_folder(filesystem, f"{root}/{folder}")
+    path = f"{folder}/{RETRACTS_ALL if retracts_all else ''}{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
     table = nullable_inside(table).replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
     is_large = table.num_rows > ROWS_PER_GROUP
@@ -137,13 +144,19 @@ def _has_nan(column: pa.ChunkedArray) -> bool:
 
 
 def write_spark(
-    storage: Storage, uri: str, frame: DataFrame, bounded: Sequence[str] = (), *, is_arranged: bool = False
+    storage: Storage,
+    uri: str,
+    frame: DataFrame,
+    bounded: Sequence[str] = (),
+    *,
+    is_arranged: bool = False,
+    folder: str = DATA,
 ) -> tuple[DataFile, ...]:
     """Writes a DataFrame of updates by one Spark job. Returns the files, without empty ones.
 
-    ``is_arranged``: its partitions are sorted by the key of later probes.
+    ``is_arranged``: its partitions are sorted by the key of later probes. ``folder``: below ``uri``.
     """
-    folder = f"data/{uuid.uuid4().hex}"
+    folder = f"{folder}/{uuid.uuid4().hex}"
     writer = frame.write.option("compression", _COMPRESSION).option("maxRecordsPerFile", ROWS_PER_FILE)
     if is_arranged:
         writer = writer.option("parquet.block.row.count.limit", ROWS_PER_GROUP)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyarrow import fs as pafs
 
+from dbt_incremental_dd.lake.positions import inline_vector, positions, read_vector, vector_file
 from dbt_incremental_dd.sources.connectors.lake.following import differing
-from dbt_incremental_dd.sources.connectors.lake.positions import inline_vector, positions, read_vector, vector_file
 
 MANY = [*range(0, 1_000_000, 7), 1 << 33, (1 << 40) + 3]
 

@@ -17,6 +17,8 @@ from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.lake.delta_log import DeltaLog, Head, LoggedFile, VersionGone, net
+from dbt_incremental_dd.lake.positions import inline_vector, read_vector, vector_file
 from dbt_incremental_dd.sources.connectors.lake.data_files import (
     Part,
     compared_parts,
@@ -24,7 +26,6 @@ from dbt_incremental_dd.sources.connectors.lake.data_files import (
     missing,
     read_parts,
 )
-from dbt_incremental_dd.sources.connectors.lake.delta_log import DeltaLog, Head, LoggedFile, net
 from dbt_incremental_dd.sources.connectors.lake.delta_schema import (
     columns_of,
     is_by_id,
@@ -38,7 +39,6 @@ from dbt_incremental_dd.sources.connectors.lake.following import (
     refuse_other_columns,
     whole_or_error,
 )
-from dbt_incremental_dd.sources.connectors.lake.positions import inline_vector, read_vector, vector_file
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.paths import poll_interval, require_format, require_path
 from dbt_incremental_dd.sources.poll import PollRequest
@@ -133,7 +133,7 @@ class _Table:
             return self._whole(mark)
         try:
             return self._since(before, mark)
-        except (FullScanRequired, FileNotFoundError) as reason:
+        except (FullScanRequired, VersionGone, FileNotFoundError) as reason:
             return self._whole(mark, whole_or_error(request.spec, str(reason)))
 
     def _whole(self, mark: str | None, *notes: str) -> PollResult:

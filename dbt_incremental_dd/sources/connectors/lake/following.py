@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.sources.connectors.lake.positions import positions
+from dbt_incremental_dd.lake.positions import positions
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.spec import SourceSpec
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
+from dbt_incremental_dd.lake.positions import positions
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
 from dbt_incremental_dd.sources.connectors.lake.data_files import Part, compared_parts, filesystem_of, missing
@@ -26,7 +27,6 @@ from dbt_incremental_dd.sources.connectors.lake.following import (
 )
 from dbt_incremental_dd.sources.connectors.lake.iceberg_metadata import Deletes, File, Metadata, Positions
 from dbt_incremental_dd.sources.connectors.lake.iceberg_schema import columns_in, numbers
-from dbt_incremental_dd.sources.connectors.lake.positions import positions
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult

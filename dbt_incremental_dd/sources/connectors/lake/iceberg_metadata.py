@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.lake.positions import positions, read_vector
 from dbt_incremental_dd.sources.connectors.lake.data_files import filesystem_of
 from dbt_incremental_dd.sources.connectors.lake.following import FullScanRequired
-from dbt_incremental_dd.sources.connectors.lake.positions import positions, read_vector
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:

@@ -9,21 +9,24 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from dbt_incremental_dd.sources.connectors.lake.following import FullScanRequired
-
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.(?:(?:(\d{10})\.(\d{10})|([0-9a-f-]{36}))\.)?(parquet|json)")
-_ADD = ("path", "partitionValues", "deletionVector", "size", "stats")
+_ADD = ("path", "partitionValues", "deletionVector", "size", "stats", "tags")
 _ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
 _SMALLEST_ROW = 20
 """Bytes; for guessing how many rows a file has at most, where the log does not say."""
+
+
+class VersionGone(Exception):
+    """A version is not in the log any more; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Head:
 
     metadata: Mapping[str, Any]
     protocol: Mapping[str, Any]
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    """The versions of its applications' transactions."""
 
 
 class DeltaLog:
@@ -65,33 +70,48 @@ class DeltaLog:
         return None if name is None else hashlib.sha256(self._bytes(name)).hexdigest()
 
     def between(self, after: int, up_to: int) -> Iterator[dict[str, Any]]:
-        """The actions of commits, in their order. Raises FullScanRequired."""
+        """The actions of commits, in their order. Raises VersionGone."""
         for version in range(after + 1, up_to + 1):
             if version not in self._commits:
-                raise FullScanRequired(f"its log has no version {version} any more")
+                raise VersionGone(f"its log has no version {version} any more")
             yield from self._actions(self._commits[version])
 
+    def backwards(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """The versions whose entries are there, and their actions, from the latest one on."""
+        version = self.version
+        while version in self._commits:
+            yield version, list(self._actions(self._commits[version]))
+            version -= 1
+
+    def from_version(self, version: int) -> list[str]:
+        """The log's files, below the table's folder, that reading it from a version on takes."""
+        starts = [int(m[1]) for name in self._names if (m := _CHECKPOINT.fullmatch(name)) and int(m[1]) <= version]
+        start = max(starts, default=0)
+        dated = {name: re.match(r"\d{20}(?=\.)", name) for name in self._names}
+        return [f"_delta_log/{name}" for name, m in dated.items() if m is None or int(m[0]) >= start]
+
     def snapshot(self) -> tuple[Head, list[LoggedFile]]:
-        """All that is live at the latest version. Raises FullScanRequired."""
+        """All that is live at the latest version. Raises VersionGone."""
+        head, added = self.live()
+        return head, [logged_file(add) for add in added]
+
+    def live(self) -> tuple[Head, list[Mapping[str, Any]]]:
+        """The same, with the files' ``add`` actions as they are in the log."""
         metadata: Mapping[str, Any] = {}
         protocol: Mapping[str, Any] = {}
-        live: dict[tuple[Any, ...], LoggedFile] = {}
+        transactions: dict[str, int] = {}
+        found: dict[tuple[Any, ...], Mapping[str, Any]] = {}
         start, names = self._checkpoint()
-        for name in names:
-            for action in self._stored(name):
-                metadata, protocol = action.get("metaData") or metadata, action.get("protocol") or protocol
-                if action.get("add"):
-                    file = logged_file(action["add"])
-                    live[file.path, file.vector] = file
-        for action in self.between(start, self.version):
+        stored = (action for name in names for action in self._stored(name))
+        for action in chain(stored, self.between(start, self.version)):
             metadata, protocol = action.get("metaData") or metadata, action.get("protocol") or protocol
-            if "add" in action:
-                file = logged_file(action["add"])
-                live[file.path, file.vector] = file
-            elif "remove" in action:
-                file = logged_file(action["remove"])
-                live.pop((file.path, file.vector), None)
-        return Head(metadata, protocol), list(live.values())
+            if txn := action.get("txn"):
+                transactions[txn["appId"]] = txn["version"]
+            if add := action.get("add"):
+                found[_identity(add)] = add
+            elif remove := action.get("remove"):
+                found.pop(_identity(remove), None)
+        return Head(metadata, protocol, transactions), list(found.values())
 
     def _checkpoint(self) -> tuple[int, list[str]]:
         """The latest whole checkpoint's version, and its files; -1 and none where there is none."""
@@ -120,7 +140,7 @@ class DeltaLog:
             present = set(file.schema_arrow.names)
             added = {field.name for field in file.schema_arrow.field("add").type} if "add" in present else set()
             columns = [f"add.{name}" for name in _ADD if name in added]
-            columns += [name for name in ("metaData", "protocol", "sidecar") if name in present]
+            columns += [name for name in ("metaData", "protocol", "sidecar", "txn") if name in present]
             for batch in file.iter_batches(columns=columns):
                 yield from batch.to_pylist()
 
@@ -132,14 +152,21 @@ class DeltaLog:
             return bytes(stream.read())
 
 
+def _identity(action: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """What tells the rows that an ``add`` or a ``remove`` names: the file, and what marks its deleted ones."""
+    vector = action.get("deletionVector") or {}
+    wanted = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+    return unquote(action["path"]), tuple((key, vector.get(key)) for key in wanted) if vector else ()
+
+
 def logged_file(action: Mapping[str, Any]) -> LoggedFile:
     """The file that an ``add`` or a ``remove`` names."""
-    vector, values = action.get("deletionVector") or {}, action.get("partitionValues")
-    wanted = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+    values = action.get("partitionValues")
+    path, vector = _identity(action)
     rows = _ROWS.search(action.get("stats") or "")
     return LoggedFile(
-        path=unquote(action["path"]),
-        vector=tuple((key, vector.get(key)) for key in wanted) if vector else (),
+        path=path,
+        vector=vector,
         partition=None if values is None else tuple(sorted(dict(values).items())),
         rows=int(rows[1]) if rows else int(action.get("size") or 0) // _SMALLEST_ROW + 1,
     )

@@ -11,7 +11,7 @@ import binascii
 import struct
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pyarrow import fs as pafs
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 _PORTABLE = 1681511377
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-_TO_B85 = str.maketrans(_Z85, _B85)
+_TO_B85, _TO_Z85 = str.maketrans(_Z85, _B85), str.maketrans(_B85, _Z85)
 """The same encoding in another alphabet."""
+_VERSION = b"\1"
+"""With which a file of vectors begins."""
 
 
 def positions(values: Iterable[int] = ()) -> BitMap64:
@@ -61,6 +63,22 @@ def vector_file(text: str) -> str:
     """The name of a vector's file below the table's folder, by what the log has for it: a prefix, and a UUID."""
     prefix, name = text[:-20], uuid.UUID(bytes=_z85(text[-20:]))
     return f"{prefix}/deletion_vector_{name}.bin" if prefix else f"deletion_vector_{name}.bin"
+
+
+def vectors_as_file(vectors: Sequence[BitMap64]) -> tuple[bytes, list[tuple[int, int]]]:
+    """A file of Delta's vectors, and each one's offset and size in it, both in bytes (Delta's protocol, "Deletion
+    Vector File Storage Format")."""
+    data, places = bytearray(_VERSION), []
+    for vector in vectors:
+        body = struct.pack("<i", _PORTABLE) + vector.serialize()
+        places.append((len(data), len(body)))
+        data += struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+    return bytes(data), places
+
+
+def file_text(name: uuid.UUID) -> str:
+    """What the log has for the file that ``vector_file`` names."""
+    return base64.b85encode(name.bytes).decode().translate(_TO_Z85)
 
 
 def _z85(text: str) -> bytes:

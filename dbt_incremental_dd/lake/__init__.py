@@ -1,0 +1,1 @@
+"""Formats of lake tables that are read as sources and written as open tables."""

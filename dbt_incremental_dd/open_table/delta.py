@@ -1,0 +1,407 @@
+"""Open tables as Delta tables: deletion vectors, change data feed, and the collection's times as those of commits.
+
+Source: the Delta transaction log protocol. Features of readers come with what needs them: a table from which no row was
+ever deleted is read by whoever reads Delta tables at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.errors import CommitConflict, ConfigError, StateError
+from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.time import Time
+from dbt_incremental_dd.lake.delta_log import DeltaLog, Head
+from dbt_incremental_dd.lake.positions import file_text, positions, read_vector, vector_file, vectors_as_file
+from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN, TableChange, TableFile, TableVersion
+from dbt_incremental_dd.parquet.page_index import SUFFIX
+from dbt_incremental_dd.storage import durable, uploads
+from dbt_incremental_dd.storage.objects import objects_of
+from dbt_incremental_dd.trace.actions import json_bound, typed_bounds
+from dbt_incremental_dd.trace.entries import entry_path
+from dbt_incremental_dd.trace.entry_writer import write_entry
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import checkpoint_interval
+from dbt_incremental_dd.version import version as own_version
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
+_UPPER, _VERSION = "dd:upper", "dd:version"
+"""Transactions: the time before which the table has everything, and the last version that is ours."""
+_FIRST = "dd:first"
+"""A file's tag: the position of its first row."""
+_SORTED = "dbt_incremental_dd.sorted_by"
+_VECTORS, _NTZ = "deletionVectors", "timestampNtz"
+_FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
+_OTHER_TYPES = re.compile(r'"(void|variant|calendarinterval|(time|interval)\b[^"]*)"')
+_RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+_LEAST = 604_800_000
+"""Milliseconds; Delta's default."""
+_ALWAYS = {"delta.enableChangeDataFeed": "true", "delta.enableInCommitTimestamps": "true"}
+
+
+class DeltaFormat:
+    """Stateless."""
+
+    changes_folder = "_change_data"
+
+    def require(self, name: str, schema: Schema) -> None:
+        for column in schema:
+            if column.name.lower() in _FEED_COLUMNS:
+                raise ConfigError(
+                    f"{name}: a Delta table cannot have the column {column.name}, which its change feed has",
+                    "Rename it, or remove `output`.",
+                )
+            if _OTHER_TYPES.search(json.dumps(column.type.json)):
+                raise ConfigError(
+                    f"{name}: a Delta table cannot have the column {column.name}, of type {column.type}",
+                    "Cast it to another type, or remove `output`.",
+                )
+
+    def load(self, storage: Storage, uri: str) -> TableVersion | None:
+        known = _KNOWN.get(uri)
+        if known is not None and _mark(storage, uri, known[0].number) == known[1]:
+            return known[0]
+        log = DeltaLog(*storage.filesystem(uri))
+        if log.version < 0:
+            return None
+        head, added = log.live()
+        schema = Schema.from_json(head.metadata["schemaString"])
+        stored = Schema((*schema, POSITION_COLUMN))
+        own = head.transactions.get(_VERSION, -1)
+        return TableVersion(
+            uri,
+            log.version,
+            upper=head.transactions.get(_UPPER, 0),
+            at=_time_of(log),
+            schema=schema,
+            sorted_by=tuple(json.loads(_configuration(head).get(_SORTED, "[]"))),
+            retained=_retained(_configuration(head)),
+            files=tuple(_file(add, stored) for add in added),
+            features=tuple(head.protocol.get("readerFeatures") or ()),
+            is_ours=own >= 0 and not any(_changes_table(action) for action in log.between(own, log.version)),
+        )
+
+    def deleted(self, storage: Storage, version: TableVersion, file: TableFile) -> BitMap64:
+        vector = file.vector
+        if vector is None:
+            return positions()
+        filesystem, root = storage.filesystem(version.uri)
+        return read_vector(filesystem, f"{root}/{vector_file(vector['pathOrInlineDv'])}", int(vector["offset"]))
+
+    def commit(
+        self, storage: Storage, uri: str, name: str, before: TableVersion | None, change: TableChange
+    ) -> TableVersion:
+        number = 0 if before is None else before.number + 1
+        at = max(change.upper - 1, 0 if before is None else before.at + 1)
+        vectors = _write_vectors(storage, uri, change.gone)
+        marked = {path: (len(gone), vectors[path]) for path, gone in change.gone.items()}
+        lines = list(_lines(name, before, change, marked, number=number, at=at))
+        written = [file.path for file in (*change.came, *change.changes)]
+        vector_files = {vector_file(vector["pathOrInlineDv"]) for vector in vectors.values()}
+        paths = [f"{uri}/{path}" for path in (*written, *(f"{path}{SUFFIX}" for path in written), *vector_files)]
+        try:
+            durable.note(*(path for path in paths if os.path.exists(path)))
+            uploads.settle(uri)
+            durable.settle()
+            reached("table: before its commit")
+            if storage.is_local:
+                os.makedirs(f"{uri}/_delta_log", exist_ok=True)
+            if write_entry(uri, number, lines, storage.options) is None:
+                raise CommitConflict(
+                    f"another writer changed the table of {name} at {uri} first",
+                    "Run again. Only this model writes it.",
+                )
+            _date(storage, uri, number, at)
+            durable.note(entry_path(uri, number))
+            durable.settle()
+        except OSError as error:
+            raise StateError(f"the table of {name} at {uri} cannot be written: {error}", "Run again.") from error
+        reached("table: committed")
+        if (number + 1) % checkpoint_interval(uri) == 0:
+            _checkpoint(storage, uri, number)
+        after = _after(uri, before, change, marked, number=number, at=at)
+        _KNOWN[uri] = after, _mark(storage, uri, number)
+        return after
+
+    def needed(self, storage: Storage, uri: str, since: Time) -> set[str] | None:
+        filesystem, root = storage.filesystem(uri)
+        log = DeltaLog(filesystem, root)
+        if log.version < 0:
+            return None
+        found: set[str] = set()
+        oldest = log.version
+        for version, actions in log.backwards():
+            oldest = version
+            found.update(path for action in actions for path in _paths(action))
+            if _at(actions) <= since:
+                break
+        _, added = log.live()
+        found.update(path for add in added for path in _paths({"add": add}))
+        _checkpoint(storage, uri, oldest)
+        return found | set(DeltaLog(filesystem, root).from_version(oldest))
+
+
+_KNOWN: dict[str, tuple[TableVersion, str | None]] = {}
+"""The versions that this process has written last, with their marks."""
+
+
+def _mark(storage: Storage, uri: str, number: int) -> str | None:
+    """What tells a version's entry from any other; None where it is gone, or not the last one."""
+    path = entry_path(uri, number)
+    if storage.is_local:
+        with suppress(OSError):
+            return None if os.path.exists(entry_path(uri, number + 1)) else str(os.stat(path).st_mtime_ns)
+        return None
+    objects, key = objects_of(path, storage.options)
+    folder, _, _ = key.rpartition("/")
+    found = objects.after(folder, f"{folder}/{number - 1:020d}.json" if number else folder)
+    entries = {name: tag for name, tag in found.items() if re.fullmatch(r"\d{20}\.json", name.rpartition("/")[2])}
+    return entries.get(key) if len(entries) == 1 else None
+
+
+def _checkpoint(storage: Storage, uri: str, number: int) -> None:
+    """Of a version; the table is right without it."""
+    with suppress(DeltaError, OSError):
+        DeltaTable(uri, version=number, storage_options=dict(storage.options)).create_checkpoint()
+
+
+def _date(storage: Storage, uri: str, number: int, at: Time) -> None:
+    """Readers that do not know times within commits take those of the entries' files."""
+    if storage.is_local:
+        os.utime(entry_path(uri, number), (at / 1000, at / 1000))
+
+
+def _time_of(log: DeltaLog) -> Time:
+    """The latest version's time; 0 where its entry is gone."""
+    return next((_at(actions) for _, actions in log.backwards()), 0)
+
+
+def _at(actions: Sequence[Mapping[str, Any]]) -> Time:
+    """The time of a commit with these actions; 0 where they do not tell."""
+    found = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    return next((int(info.get("inCommitTimestamp") or info.get("timestamp") or 0) for info in found), 0)
+
+
+def _changes_table(action: Mapping[str, Any]) -> bool:
+    """Whether it changes rows, files or columns: compaction by others moves rows to other positions."""
+    return any(name in action for name in ("add", "remove", "metaData", "protocol"))
+
+
+def _configuration(head: Head) -> dict[str, str]:
+    return dict(head.metadata.get("configuration") or {})
+
+
+def _retained(configuration: Mapping[str, str]) -> int:
+    """Milliseconds; 0 where the table does not say it as we do."""
+    found = re.fullmatch(r"interval (\d+) seconds", configuration.get(_RETENTIONS[0], ""))
+    return 1000 * int(found[1]) if found else 0
+
+
+def _file(add: Mapping[str, Any], stored: Schema) -> TableFile:
+    stats, first = json.loads(add["stats"]), int(dict(add.get("tags") or {}).get(_FIRST, -1))
+    rows, vector = int(stats["numRecords"]), add.get("deletionVector")
+    lows, highs = stats.get("minValues", {}), stats.get("maxValues", {})
+    bounds = typed_bounds({name: (low, highs[name]) for name, low in lows.items() if name in highs}, stored)
+    bounds[POSITION] = (first, first + rows - 1)
+    data = DataFile(add["path"], rows, add["size"], first=0, last=0, min_diff=0, max_diff=0, bounds=bounds)
+    return TableFile(data, int(vector["cardinality"]) if vector else 0, dict(vector) if vector else None)
+
+
+def _write_vectors(storage: Storage, uri: str, gone: Mapping[str, BitMap64]) -> dict[str, Mapping[str, Any]]:
+    """All of them in one file, by the paths of the files whose rows they mark."""
+    if not gone:
+        return {}
+    name = uuid.uuid4()
+    data, places = vectors_as_file(list(gone.values()))
+    path = f"{uri}/{vector_file(file_text(name))}"
+    if storage.is_local:
+        with open(path, "wb") as file:
+            file.write(data)
+    else:
+        objects, key = objects_of(path, storage.options)
+        uploads.later(path, lambda: objects.write(key, data))
+    reached("table: vectors written")
+    return {
+        path: {
+            "storageType": "u",
+            "pathOrInlineDv": file_text(name),
+            "offset": offset,
+            "sizeInBytes": size,
+            "cardinality": len(vector),
+        }
+        for (path, vector), (offset, size) in zip(gone.items(), places, strict=True)
+    }
+
+
+def _lines(
+    name: str,
+    before: TableVersion | None,
+    change: TableChange,
+    marked: Mapping[str, tuple[int, Mapping[str, Any]]],
+    *,
+    number: int,
+    at: Time,
+) -> Iterator[dict[str, Any]]:
+    """The entry: an object for each line."""
+    now, touched = int(time.time() * 1000), [file for file in _files(before) if file.data.path in marked]
+    yield {
+        "commitInfo": {
+            "inCommitTimestamp": at,
+            "timestamp": at,
+            "operation": "MERGE" if change.changes_rows else "OPTIMIZE",
+            "operationParameters": {},
+            "isBlindAppend": False,
+            "engineInfo": f"dbt-incremental-dd:{own_version}",
+            "txnId": str(uuid.uuid4()),
+        }
+    }
+    yield from _head(name, before, change)
+    removed = list(_files(before)) if change.replaces is not None else [*change.went, *touched]
+    for file in removed:
+        yield {"remove": _removed(file, now, changes_rows=change.changes_rows)}
+    for file in touched:
+        _, vector = marked[file.data.path]
+        yield {"add": _added(file.data, now, vector, changes_rows=change.changes_rows)}
+    for data in change.came:
+        yield {"add": _added(data, now, None, changes_rows=change.changes_rows)}
+    for data in change.changes:
+        yield {"cdc": {"path": data.path, "partitionValues": {}, "size": data.bytes, "dataChange": False}}
+    yield {"txn": {"appId": _UPPER, "version": change.upper, "lastUpdated": now}}
+    yield {"txn": {"appId": _VERSION, "version": number, "lastUpdated": now}}
+
+
+def _files(version: TableVersion | None) -> Sequence[TableFile]:
+    return () if version is None else version.files
+
+
+def _head(name: str, before: TableVersion | None, change: TableChange) -> Iterator[dict[str, Any]]:
+    """The protocol and the columns, where they are others than before. The first vectors come with the feature."""
+    schema = change.replaces or (before.schema if before is not None else None)
+    assert schema is not None
+    sorted_by = change.sorted_by if change.replaces is not None or before is None else before.sorted_by
+    readers = _features(before, change, schema)
+    is_retained = before is not None and before.retained == max(change.retained, _LEAST)
+    if change.replaces is None and is_retained and before is not None and readers == before.features:
+        return
+    protocol: dict[str, Any] = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
+    if readers:
+        protocol["readerFeatures"] = list(readers)
+    protocol["writerFeatures"] = [*readers, "changeDataFeed", "inCommitTimestamp"]
+    configuration = {**_ALWAYS, _SORTED: json.dumps(sorted_by)}
+    configuration |= dict.fromkeys(_RETENTIONS, f"interval {max(change.retained, _LEAST) // 1000} seconds")
+    if _VECTORS in readers:
+        configuration["delta.enableDeletionVectors"] = "true"
+    yield {"protocol": protocol}
+    yield {
+        "metaData": {
+            "id": str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
+            "name": name,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": schema.to_json(),
+            "partitionColumns": [],
+            "configuration": configuration,
+            "createdTime": change.upper - 1,
+        }
+    }
+
+
+def _features(before: TableVersion | None, change: TableChange, schema: Schema) -> tuple[str, ...]:
+    """What readers have to know after the change. Once there, a feature stays: former versions have it."""
+    needed = {_NTZ} if '"timestamp_ntz"' in schema.to_json() else set()
+    needed |= {_VECTORS} if change.gone else set()
+    return tuple(sorted({*needed, *(before.features if before is not None else ())}))
+
+
+def _stats(data: DataFile, *, is_tight: bool) -> str:
+    bounds = {name: pair for name, pair in data.bounds.items() if name != POSITION}
+    return json.dumps(
+        {
+            "numRecords": data.rows,
+            "tightBounds": is_tight,
+            "minValues": {name: json_bound(low) for name, (low, _) in bounds.items()},
+            "maxValues": {name: json_bound(high) for name, (_, high) in bounds.items()},
+            "nullCount": dict.fromkeys(bounds, 0),
+        }
+    )
+
+
+def _added(data: DataFile, now: int, vector: Mapping[str, Any] | None, *, changes_rows: bool) -> dict[str, Any]:
+    action = {
+        "path": data.path,
+        "partitionValues": {},
+        "size": data.bytes,
+        "modificationTime": now,
+        "dataChange": changes_rows,
+        "stats": _stats(data, is_tight=vector is None),
+        "tags": {_FIRST: str(data.bounds[POSITION][0])},
+    }
+    return action if vector is None else {**action, "deletionVector": dict(vector)}
+
+
+def _removed(file: TableFile, now: int, *, changes_rows: bool) -> dict[str, Any]:
+    action = {
+        "path": file.data.path,
+        "deletionTimestamp": now,
+        "dataChange": changes_rows,
+        "extendedFileMetadata": True,
+        "partitionValues": {},
+        "size": file.data.bytes,
+        "stats": _stats(file.data, is_tight=file.vector is None),
+    }
+    return action if file.vector is None else {**action, "deletionVector": dict(file.vector)}
+
+
+def _after(
+    uri: str,
+    before: TableVersion | None,
+    change: TableChange,
+    marked: Mapping[str, tuple[int, Mapping[str, Any]]],
+    *,
+    number: int,
+    at: Time,
+) -> TableVersion:
+    went = {file.data.path for file in (_files(before) if change.replaces is not None else change.went)}
+    stayed = [
+        TableFile(file.data, *marked[file.data.path]) if file.data.path in marked else file
+        for file in _files(before)
+        if file.data.path not in went
+    ]
+    schema = change.replaces or (before.schema if before is not None else None)
+    assert schema is not None
+    sorted_by = change.sorted_by if change.replaces is not None or before is None else before.sorted_by
+    return TableVersion(
+        uri,
+        number,
+        upper=change.upper,
+        at=at,
+        schema=schema,
+        sorted_by=sorted_by,
+        retained=max(change.retained, _LEAST),
+        files=(*stayed, *(TableFile(data) for data in change.came)),
+        features=_features(before, change, schema),
+    )
+
+
+def _paths(action: Mapping[str, Any]) -> Iterator[str]:
+    """The files that an action names, below the table's folder."""
+    for kind in ("add", "remove", "cdc"):
+        if found := action.get(kind):
+            yield found["path"]
+            yield f"{found['path']}{SUFFIX}"
+            vector = found.get("deletionVector")
+            if vector and vector["storageType"] == "u":
+                yield vector_file(vector["pathOrInlineDv"])
