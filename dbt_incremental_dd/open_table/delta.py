@@ -1,7 +1,6 @@
 """Open tables as Delta tables: deletion vectors, change data feed, and the collection's times as those of commits.
 
-Source: the Delta transaction log protocol. Features of readers come with what needs them: a table from which no row was
-ever deleted is read by whoever reads Delta tables at all.
+Source: the Delta transaction log protocol.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,32 +23,32 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.lake.delta_log import DeltaLog, Head
 from dbt_incremental_dd.lake.positions import file_text, positions, read_vector, vector_file, vectors_as_file
+from dbt_incremental_dd.open_table.delta_entry import (
+    FIRST,
+    LEAST_RETAINED,
+    RETENTIONS,
+    SORTED,
+    UPPER,
+    VERSION,
+    entry_of,
+    features_of,
+    files_of,
+)
 from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN, TableChange, TableFile, TableVersion
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.storage import durable, uploads
 from dbt_incremental_dd.storage.objects import objects_of
-from dbt_incremental_dd.trace.actions import json_bound, typed_bounds
+from dbt_incremental_dd.trace.actions import typed_bounds
 from dbt_incremental_dd.trace.entries import entry_path
 from dbt_incremental_dd.trace.entry_writer import write_entry
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import checkpoint_interval
-from dbt_incremental_dd.version import version as own_version
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-_UPPER, _VERSION = "dd:upper", "dd:version"
-"""Transactions: the time before which the table has everything, and the last version that is ours."""
-_FIRST = "dd:first"
-"""A file's tag: the position of its first row."""
-_SORTED = "dbt_incremental_dd.sorted_by"
-_VECTORS, _NTZ = "deletionVectors", "timestampNtz"
 _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 _OTHER_TYPES = re.compile(r'"(void|variant|calendarinterval|(time|interval)\b[^"]*)"')
-_RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
-_LEAST = 604_800_000
-"""Milliseconds; Delta's default."""
-_ALWAYS = {"delta.enableChangeDataFeed": "true", "delta.enableInCommitTimestamps": "true"}
 
 
 class DeltaFormat:
@@ -81,14 +79,14 @@ class DeltaFormat:
         head, added = log.live()
         schema = Schema.from_json(head.metadata["schemaString"])
         stored = Schema((*schema, POSITION_COLUMN))
-        own = head.transactions.get(_VERSION, -1)
+        own = head.transactions.get(VERSION, -1)
         return TableVersion(
             uri,
             log.version,
-            upper=head.transactions.get(_UPPER, 0),
+            upper=head.transactions.get(UPPER, 0),
             at=_time_of(log),
             schema=schema,
-            sorted_by=tuple(json.loads(_configuration(head).get(_SORTED, "[]"))),
+            sorted_by=tuple(json.loads(_configuration(head).get(SORTED, "[]"))),
             retained=_retained(_configuration(head)),
             files=tuple(_file(add, stored) for add in added),
             features=tuple(head.protocol.get("readerFeatures") or ()),
@@ -109,7 +107,7 @@ class DeltaFormat:
         at = max(change.upper - 1, 0 if before is None else before.at + 1)
         vectors = _write_vectors(storage, uri, change.gone)
         marked = {path: (len(gone), vectors[path]) for path, gone in change.gone.items()}
-        lines = list(_lines(name, before, change, marked, number=number, at=at))
+        lines = list(entry_of(name, before, change, marked, number=number, at=at))
         written = [file.path for file in (*change.came, *change.changes)]
         vector_files = {vector_file(vector["pathOrInlineDv"]) for vector in vectors.values()}
         paths = [f"{uri}/{path}" for path in (*written, *(f"{path}{SUFFIX}" for path in written), *vector_files)]
@@ -207,12 +205,12 @@ def _configuration(head: Head) -> dict[str, str]:
 
 def _retained(configuration: Mapping[str, str]) -> int:
     """Milliseconds; 0 where the table does not say it as we do."""
-    found = re.fullmatch(r"interval (\d+) seconds", configuration.get(_RETENTIONS[0], ""))
+    found = re.fullmatch(r"interval (\d+) seconds", configuration.get(RETENTIONS[0], ""))
     return 1000 * int(found[1]) if found else 0
 
 
 def _file(add: Mapping[str, Any], stored: Schema) -> TableFile:
-    stats, first = json.loads(add["stats"]), int(dict(add.get("tags") or {}).get(_FIRST, -1))
+    stats, first = json.loads(add["stats"]), int(dict(add.get("tags") or {}).get(FIRST, -1))
     rows, vector = int(stats["numRecords"]), add.get("deletionVector")
     lows, highs = stats.get("minValues", {}), stats.get("maxValues", {})
     bounds = typed_bounds({name: (low, highs[name]) for name, low in lows.items() if name in highs}, stored)
@@ -247,124 +245,6 @@ def _write_vectors(storage: Storage, uri: str, gone: Mapping[str, BitMap64]) -> 
     }
 
 
-def _lines(
-    name: str,
-    before: TableVersion | None,
-    change: TableChange,
-    marked: Mapping[str, tuple[int, Mapping[str, Any]]],
-    *,
-    number: int,
-    at: Time,
-) -> Iterator[dict[str, Any]]:
-    """The entry: an object for each line."""
-    now, touched = int(time.time() * 1000), [file for file in _files(before) if file.data.path in marked]
-    yield {
-        "commitInfo": {
-            "inCommitTimestamp": at,
-            "timestamp": at,
-            "operation": "MERGE" if change.changes_rows else "OPTIMIZE",
-            "operationParameters": {},
-            "isBlindAppend": False,
-            "engineInfo": f"dbt-incremental-dd:{own_version}",
-            "txnId": str(uuid.uuid4()),
-        }
-    }
-    yield from _head(name, before, change)
-    removed = list(_files(before)) if change.replaces is not None else [*change.went, *touched]
-    for file in removed:
-        yield {"remove": _removed(file, now, changes_rows=change.changes_rows)}
-    for file in touched:
-        _, vector = marked[file.data.path]
-        yield {"add": _added(file.data, now, vector, changes_rows=change.changes_rows)}
-    for data in change.came:
-        yield {"add": _added(data, now, None, changes_rows=change.changes_rows)}
-    for data in change.changes:
-        yield {"cdc": {"path": data.path, "partitionValues": {}, "size": data.bytes, "dataChange": False}}
-    yield {"txn": {"appId": _UPPER, "version": change.upper, "lastUpdated": now}}
-    yield {"txn": {"appId": _VERSION, "version": number, "lastUpdated": now}}
-
-
-def _files(version: TableVersion | None) -> Sequence[TableFile]:
-    return () if version is None else version.files
-
-
-def _head(name: str, before: TableVersion | None, change: TableChange) -> Iterator[dict[str, Any]]:
-    """The protocol and the columns, where they are others than before. The first vectors come with the feature."""
-    schema = change.replaces or (before.schema if before is not None else None)
-    assert schema is not None
-    sorted_by = change.sorted_by if change.replaces is not None or before is None else before.sorted_by
-    readers = _features(before, change, schema)
-    is_retained = before is not None and before.retained == max(change.retained, _LEAST)
-    if change.replaces is None and is_retained and before is not None and readers == before.features:
-        return
-    protocol: dict[str, Any] = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
-    if readers:
-        protocol["readerFeatures"] = list(readers)
-    protocol["writerFeatures"] = [*readers, "changeDataFeed", "inCommitTimestamp"]
-    configuration = {**_ALWAYS, _SORTED: json.dumps(sorted_by)}
-    configuration |= dict.fromkeys(_RETENTIONS, f"interval {max(change.retained, _LEAST) // 1000} seconds")
-    if _VECTORS in readers:
-        configuration["delta.enableDeletionVectors"] = "true"
-    yield {"protocol": protocol}
-    yield {
-        "metaData": {
-            "id": str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
-            "name": name,
-            "format": {"provider": "parquet", "options": {}},
-            "schemaString": schema.to_json(),
-            "partitionColumns": [],
-            "configuration": configuration,
-            "createdTime": change.upper - 1,
-        }
-    }
-
-
-def _features(before: TableVersion | None, change: TableChange, schema: Schema) -> tuple[str, ...]:
-    """What readers have to know after the change. Once there, a feature stays: former versions have it."""
-    needed = {_NTZ} if '"timestamp_ntz"' in schema.to_json() else set()
-    needed |= {_VECTORS} if change.gone else set()
-    return tuple(sorted({*needed, *(before.features if before is not None else ())}))
-
-
-def _stats(data: DataFile, *, is_tight: bool) -> str:
-    bounds = {name: pair for name, pair in data.bounds.items() if name != POSITION}
-    return json.dumps(
-        {
-            "numRecords": data.rows,
-            "tightBounds": is_tight,
-            "minValues": {name: json_bound(low) for name, (low, _) in bounds.items()},
-            "maxValues": {name: json_bound(high) for name, (_, high) in bounds.items()},
-            "nullCount": dict.fromkeys(bounds, 0),
-        }
-    )
-
-
-def _added(data: DataFile, now: int, vector: Mapping[str, Any] | None, *, changes_rows: bool) -> dict[str, Any]:
-    action = {
-        "path": data.path,
-        "partitionValues": {},
-        "size": data.bytes,
-        "modificationTime": now,
-        "dataChange": changes_rows,
-        "stats": _stats(data, is_tight=vector is None),
-        "tags": {_FIRST: str(data.bounds[POSITION][0])},
-    }
-    return action if vector is None else {**action, "deletionVector": dict(vector)}
-
-
-def _removed(file: TableFile, now: int, *, changes_rows: bool) -> dict[str, Any]:
-    action = {
-        "path": file.data.path,
-        "deletionTimestamp": now,
-        "dataChange": changes_rows,
-        "extendedFileMetadata": True,
-        "partitionValues": {},
-        "size": file.data.bytes,
-        "stats": _stats(file.data, is_tight=file.vector is None),
-    }
-    return action if file.vector is None else {**action, "deletionVector": dict(file.vector)}
-
-
 def _after(
     uri: str,
     before: TableVersion | None,
@@ -374,10 +254,10 @@ def _after(
     number: int,
     at: Time,
 ) -> TableVersion:
-    went = {file.data.path for file in (_files(before) if change.replaces is not None else change.went)}
+    went = {file.data.path for file in (files_of(before) if change.replaces is not None else change.went)}
     stayed = [
         TableFile(file.data, *marked[file.data.path]) if file.data.path in marked else file
-        for file in _files(before)
+        for file in files_of(before)
         if file.data.path not in went
     ]
     schema = change.replaces or (before.schema if before is not None else None)
@@ -390,9 +270,9 @@ def _after(
         at=at,
         schema=schema,
         sorted_by=sorted_by,
-        retained=max(change.retained, _LEAST),
+        retained=max(change.retained, LEAST_RETAINED),
         files=(*stayed, *(TableFile(data) for data in change.came)),
-        features=_features(before, change, schema),
+        features=features_of(before, change, schema),
     )
 
 

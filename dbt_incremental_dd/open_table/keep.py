@@ -12,29 +12,18 @@ from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.nodes import Order
+from dbt_incremental_dd.open_table.matching import positions_of
 from dbt_incremental_dd.open_table.rows import (
     Writer,
     by_file,
     live,
-    plainly,
     read_files,
     sort_column,
-    with_diff,
 )
-from dbt_incremental_dd.open_table.table import (
-    POSITION,
-    POSITION_COLUMN,
-    Format,
-    TableChange,
-    TableFile,
-    TableVersion,
-)
-from dbt_incremental_dd.relation.engine import Running
-from dbt_incremental_dd.relation.keys import keys_of
+from dbt_incremental_dd.open_table.table import Table, TableChange, TableFile, TableVersion
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.room import room, row_bytes
-from dbt_incremental_dd.relation.stored import in_interval, read, with_keys
+from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -45,11 +34,8 @@ if TYPE_CHECKING:
 
     from dbt_incremental_dd.core.data_file import DataFile
 
-_WENT, _BEFORE = "dd_went", "dd_before"
 _MOST_DELETED = 0.25
 """Share of a file's rows; with more, those that are left are written anew."""
-_POSITIONS = 100_000_000
-"""That are brought to the driver, 8 bytes each."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +44,6 @@ class Kept:
 
     version: TableVersion
     why: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A collection's table in the folder ``uri``. ``sorted_by``: the columns by which the collection's files are.
-    ``retained``: ms of history that the collection keeps."""
-
-    name: str
-    uri: str
-    format: Format
-    schema: Schema
-    sorted_by: tuple[str, ...]
-    retained: int
 
 
 def bring_up(workspace: Workspace, table: Table, log: Log, known: tuple[int, Time] | None = None) -> Kept:
@@ -128,7 +101,9 @@ def _change(workspace: Workspace, schema: Schema, log: Log, after: Time) -> Rela
         return None
     columns = Schema((*schema, TIME_COLUMN, DIFF_COLUMN))
     rows = read(workspace, log.uri, files, columns, most=workspace.thresholds.local_rows)
-    return in_interval(rows, files, after, last).columns(schema.names).consolidate().localized()
+    rows = in_interval(rows, files, after, last).columns(schema.names)
+    is_one_batch = len(files) == 1 and files[0].first == files[0].last
+    return replace(rows, consolidated=is_one_batch).consolidate().localized()
 
 
 def _anew(workspace: Workspace, table: Table, version: TableVersion | None, log: Log) -> TableVersion:
@@ -151,7 +126,7 @@ def _changed(
 ) -> TableVersion | None:
     """The version after a change of rows; None where the table lacks some that went."""
     went = change.filter(Expr(f"{DIFF} < 0")).localized()
-    gone = _positions(workspace, table, version, went)
+    gone = positions_of(workspace, table, version, went)
     if gone is None:
         return None
     marked, emptied = _marked(workspace, table, version, gone)
@@ -166,50 +141,6 @@ def _changed(
         changes=writer.changes(change, table.format.changes_folder) if len(gone) else (),
     )
     return table.format.commit(workspace.storage, table.uri, table.name, version, made)
-
-
-def _positions(
-    workspace: Workspace, table: Table, version: TableVersion, went: Relation
-) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
-    """Where the rows are that went: of equal ones those that have been there longest. None where one is not there."""
-    if went.is_empty:
-        return np.empty(0, np.int64)
-    names = table.schema.names
-    found = _found(workspace, table, version, went).localized()
-    found = live(table.format, version, version.files, found, drop=False)
-    if went.is_local and found.is_local:
-        went, found = plainly(went, names).consolidate(), plainly(found, names)
-    elif '"map"' in table.schema.to_json():  # which Spark does not compare
-        return None
-    order = [Order(Expr(POSITION), descending=False, nulls_first=True)]
-    numbered = found.running(names, order, [Running(_BEFORE, Expr(DIFF))])
-    counted = went.extend([(_WENT, Expr(f"-{DIFF}"))])
-    matched = numbered.lookup(counted, names, [(_WENT, _WENT)]).filter(Expr(f"{_BEFORE} < {_WENT}"))
-    positions = matched.columns((POSITION,)).localized(_POSITIONS).table
-    if positions is None or positions.num_rows != -went.count():
-        return None
-    return np.asarray(positions.arrow[POSITION].to_numpy())
-
-
-def _found(workspace: Workspace, table: Table, version: TableVersion, went: Relation) -> Relation:
-    """The table's rows that may be equal to those that went, deleted ones among them, with their positions."""
-    schema, files = table.schema, tuple(file.data for file in version.files)
-    plain = tuple(name for name in schema.names if not went.is_local or went.groups_locally((name,)))
-    keys = keys_of(went, plain) if plain else None
-    if keys is None or (keys.is_local and not keys.values):
-        rows = read_files(workspace, table.uri, files, schema)
-        return rows if keys is None else keys.restricted(rows)
-    stored = Schema((*schema, POSITION_COLUMN))
-    return with_diff(with_keys(workspace, _Files(table.uri, stored, files), stored, keys))
-
-
-@dataclass(frozen=True)
-class _Files:
-    """The table's, to look for keys in them."""
-
-    uri: str
-    schema: Schema
-    files: tuple[DataFile, ...]
 
 
 def _marked(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CHANGE_TYPE = "_change_type"
 _SAMPLE = 20_000
 """Rows by which the column that files are sorted by is chosen."""
+_AS_FEW = 8
+"""Times as many rows as by the best column."""
 _BOUNDED = 15
 """Columns that files have bounds of, besides the position."""
 
@@ -67,7 +69,12 @@ class Writer:
     def changes(self, change: Relation, folder: str) -> tuple[DataFile, ...]:
         """The rows that come and go, each as often as it does, with what it does."""
         does = Expr(f"CASE WHEN {DIFF} > 0 THEN 'insert' ELSE 'delete' END")
-        rows = change.copies("dd_copy").extend([(CHANGE_TYPE, does)]).columns((*self.schema.names, CHANGE_TYPE))
+        are_single = change.table is not None and pc.all(pc.equal(pc.abs(change.table.arrow[DIFF]), 1)).as_py()
+        rows = (
+            (change if are_single else change.copies("dd_copy"))
+            .extend([(CHANGE_TYPE, does)])
+            .columns((*self.schema.names, CHANGE_TYPE))
+        )
         storage, schema = rows.workspace.storage, Schema((*self.schema, Column(CHANGE_TYPE, STRING)))
         if rows.table is None:
             return write_spark(storage, self.uri, rows.frame.drop(DIFF), folder=folder)
@@ -84,17 +91,21 @@ def _require_ascending(file: DataFile) -> DataFile:
 
 
 def sort_column(rows: Relation) -> tuple[str, ...]:
-    """The column whose values find the fewest rows each, of those that files have bounds of; none where there is none.
+    """A column whose values find few rows each, of those that files have bounds of: a number or date if there is one,
+    since that is what readers select by. None where there is no such column.
 
-    Rows that go are looked for by it."""
-    names = [column.name for column in rows.schema if column.type in BOUNDED_TYPES and column.name != DIFF]
+    Rows that go are looked for by it.
+    """
+    bounded = [column for column in rows.schema if column.type in BOUNDED_TYPES and column.name != DIFF]
+    names = [column.name for column in sorted(bounded, key=lambda column: column.type == STRING)]
     if not names:
         return ()
     if rows.table is not None:
         sample = rows.table.arrow.slice(0, _SAMPLE)
     else:
         sample = rows.frame.select(*map(quoted, names)).limit(_SAMPLE).toArrow()
-    return (max(names, key=lambda name: pc.count_distinct(sample[name]).as_py()),)
+    counts = {name: pc.count_distinct(sample[name]).as_py() for name in names}
+    return (next(name for name in names if counts[name] * _AS_FEW >= max(counts.values())),)
 
 
 def read_files(workspace: Workspace, uri: str, files: Sequence[DataFile], schema: Schema) -> Relation:

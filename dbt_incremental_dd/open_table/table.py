@@ -105,3 +105,16 @@ class Format(Protocol):
     def needed(self, storage: Storage, uri: str, since: Time) -> set[str] | None:
         """The paths below the table's folder that its versions from a time on (ms) need, its log among them; None where
         there is no table. What was needed before that is gone from the log afterwards."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A collection's table in the folder ``uri``. ``sorted_by``: the columns by which the collection's files are.
+    ``retained``: ms of history that the collection keeps."""
+
+    name: str
+    uri: str
+    format: Format
+    schema: Schema
+    sorted_by: tuple[str, ...]
+    retained: int

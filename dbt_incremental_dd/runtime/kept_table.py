@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.open_table.keep import Table, bring_up
+from dbt_incremental_dd.open_table.keep import bring_up
 from dbt_incremental_dd.open_table.registry import FORMATS
+from dbt_incremental_dd.open_table.table import Table
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.runtime.request import ModelConfig
+from dbt_incremental_dd.runtime.request import ModelRequest
+from dbt_incremental_dd.runtime.strategy import StoredModel
 from dbt_incremental_dd.runtime.table_note import TableNote, note_table, noted_table
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log
 
@@ -20,37 +22,38 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext
 
 
-def keep_table(
-    run: RunContext,
-    place: CollectionStore,
-    log: Log,
-    schema: Schema,
-    config: ModelConfig,
-    *,
-    before: str,
-    sorted_by: tuple[str, ...],
-) -> None:
-    """Makes the table that the config asks for what the log has; ``before``: the format of the one that the model had,
-    which goes where it is another. ``sorted_by``: the columns that the collection's files are sorted by.
+def keep_table(run: RunContext, request: ModelRequest, before: StoredModel) -> None:
+    """Makes the table that the model's config asks for what its log has; ``before``: the model as the run found it. A
+    table of another format, or that is not asked for any more, goes.
 
-    Raises DifferentialError; the collection's own commit stands.
+    Raises DifferentialError; the collection's own commit stands. Call it as the model's writer.
     """
-    output = config.output
-    if before and before != output:
-        run.report(f"{place.name}: its config has no `output: {before}` any more; the table at {place.table_uri} goes")
+    output, had, place = request.config.output, before.manifest.output, before.place
+    if had and had != output:
+        run.report(f"{place.name}: its config has no `output: {had}` any more; the table at {place.table_uri} goes")
         place.storage.remove(place.table_uri)
         note_table(place, None)
-    if not output:
+    log = place.log() if output else None
+    if log is None:
         return
     note = noted_table(place)
-    if note is not None and (note.format, before) == (output, output) and note.has_all_of(log):
+    if note is not None and (note.format, had) == (output, output) and note.has_all_of(log):
         return
+    schema = columns_of(place, log)
     workspace = Workspace(run.session, run.storage, run.found)
     try:
-        table = Table(place.name, place.table_uri, FORMATS[output], schema, sorted_by, config.retain_history)
+        table = Table(
+            place.name, place.table_uri, FORMATS[output], schema, _sorted_by(place, log), request.config.retain_history
+        )
         kept = bring_up(workspace, table, log, None if note is None else (note.version, note.upper))
     finally:
         workspace.close()
     if kept.why:
         run.report(f"{place.name}: {kept.why}; its table is written anew")
     note_table(place, TableNote(output, kept.version.number, log.frontiers.upper))
+
+
+def _sorted_by(place: CollectionStore, log: Log) -> tuple[str, ...]:
+    """The columns that the collection's files are sorted by."""
+    manifest = place.read_manifest(log.manifest)
+    return () if manifest is None else manifest.sorted_by

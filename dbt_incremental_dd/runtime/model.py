@@ -67,11 +67,15 @@ def _run(run: RunContext, request: ModelRequest) -> Outcome:
     for item in given:  # no model may be ahead of its inputs, whatever happens
         item.log.await_entry()
     with writing(run.storage.collection(request.name), run.report), counting() as reads:
-        return replace(_write(run, request, given), reads=reads)
+        current = current_of(run, request)
+        outcome = replace(_write(run, request, given, current), reads=reads)
+        keep_table(run, request, current)
+        if outcome.strategy != "skip":
+            run.forget(current.place)
+        return outcome
 
 
-def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, ...]) -> Outcome:
-    current = current_of(run, request)
+def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, ...], current: StoredModel) -> Outcome:
     require_kept(request, current)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
     slowest = min(given, key=lambda item: item.as_of, default=None)
@@ -156,7 +160,5 @@ def _skip(
     is_shown = is_published(current.place, request.relation, log, schema, description)
     if not is_shown or not run.catalog.has_view(request.relation):
         publish(run.catalog, current.place, request.relation, log, schema, anew=False, description=description)
-    before = current.manifest
-    keep_table(run, current.place, log, schema, request.config, before=before.output, sorted_by=before.sorted_by)
     t = max(t1, current.last)
     return Outcome(request.name, "skip", t, held_back_by=held_back_by)

@@ -20,7 +20,7 @@ from dbt_incremental_dd.sources.poll import RunScope
 from dbt_incremental_dd.storage import uploads
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.holds import Holds, holds_of_models
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Log
 
@@ -71,13 +71,18 @@ class RunContext:
         )
         if intake.rows:
             with writing(self.storage.collection(spec.name), self.report):
-                intake = replace(intake, log=self.forget(intake.log))
+                intake = replace(intake, log=self._forget(intake.log))
         if needs_relation(spec):
             follow_source(self.catalog, self.storage, spec, intake)
         return intake
 
-    def forget(self, log: Log) -> Log:
-        """The collection's log after compaction, if it is time for that. Call it as the collection's writer."""
+    def forget(self, place: CollectionStore) -> None:
+        """Compacts the collection, if it is time for that. Call it as its writer."""
+        log = place.log()
+        if log is not None:
+            self._forget(log)
+
+    def _forget(self, log: Log) -> Log:
         return forget(self.catalog, self.storage.collection(log.name), log, self._holds_of_models)
 
     def _holds_of_models(self) -> Holds:

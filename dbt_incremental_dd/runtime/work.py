@@ -21,7 +21,6 @@ from dbt_incremental_dd.runtime.agreement import hold_batch
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
 from dbt_incremental_dd.runtime.kept_history import KeptHistory
-from dbt_incremental_dd.runtime.kept_table import keep_table
 from dbt_incremental_dd.runtime.output import (
     OutputDelta,
     WrittenBatch,
@@ -123,17 +122,6 @@ class Work:
             context.workspace.close()
         self._publish(log, batch)
         reached("model: published")
-        keep_table(
-            run,
-            self._current.place,
-            log,
-            self._schema,
-            self._request.config,
-            before=self._current.manifest.output,
-            sorted_by=self._order,
-        )
-        if batch.files:
-            run.forget(log)
         return Outcome(
             self._request.name,
             strategy,

@@ -31,6 +31,8 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.managed_frontier import declare, declared
 from dbt_incremental_dd.trace.write import write_arrow
 from tests.cluster.conftest import Store
+from tests.open_table.test_random import Rounds
+from tests.open_table.written import Written
 from tests.servers.gcs import Gcs
 from tests.subscribe.stored import Stored, rows_of
 
@@ -106,6 +108,16 @@ def test_another_machine_fetches_the_pages_of_its_keys(
     assert found.column("v").to_pylist() == ["value 7", "value 300007"]
     (part,) = tmp_path.rglob("*.parquet.part")
     assert not list(tmp_path.rglob("*.parquet")) and part.stat().st_blocks * 512 < file.bytes / 2
+
+
+def test_an_open_table(store: Store) -> None:
+    """Beside the collection, read by delta-rs from the store."""
+    written = Written(f"{store.root}/open-table", store.options)
+    rounds = Rounds(written, 3)
+    for t in range(1_000, 1_012):
+        rounds.step(t)
+        assert written.shown() == written.as_of(t), t
+    assert written.shown(rounds.versions[1_003]) == written.as_of(1_003)
 
 
 def test_what_readers_and_schedulers_say(stored: Stored) -> None:

@@ -14,7 +14,7 @@ import pytest
 from dbt_incremental_dd.core.thresholds import Thresholds
 from tests.lake.conftest import VERSION
 from tests.open_table.readers import Rows, plain, rows_of
-from tests.open_table.test_random import Rounds
+from tests.open_table.test_models import Models
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,13 +42,11 @@ def by_clickhouse(uri: str, columns: tuple[str, ...]) -> Rows:
 
 def test_readers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # ClickHouse reads files below the current folder only
-    rounds = Rounds(spark, tmp_path, 3, Thresholds(), _NAMES)
+    rounds = Models(spark, tmp_path, 3, Thresholds(), *_NAMES)
     rounds.world.time = int(time.time() * 1000) - 60_000  # Spark travels in time by those of commits
     for step in range(6):
-        rounds.change()
-        rounds.world.step()
+        rounds.step()
         for name in _NAMES:
-            rounds.check(name)
             uri, columns = rounds.collection(name).place.table_uri, rounds.collection(name).schema.names
             expected = rounds.contents(name, rounds.world.time)
             assert by_spark(spark, uri) == expected, (name, step)
@@ -64,7 +62,7 @@ def _typed(rows: Rows) -> Rows:
     return Counter({tuple(v.decode() if isinstance(v, bytes) else v for v in row): n for row, n in rows.items()})
 
 
-def _check_past(spark: SparkSession, rounds: Rounds, name: str) -> None:
+def _check_past(spark: SparkSession, rounds: Models, name: str) -> None:
     """Former versions by number and by the collection's own times, and Spark's change feed."""
     uri, columns = rounds.collection(name).place.table_uri, rounds.collection(name).schema.names
     versions = rounds.versions[name]
@@ -84,18 +82,13 @@ def _check_past(spark: SparkSession, rounds: Rounds, name: str) -> None:
 
 def test_spark_s_own_maintenance_and_changes(spark: SparkSession, tmp_path: Path) -> None:
     """OPTIMIZE moves rows, DELETE takes some: the next run writes the table anew; VACUUM takes nothing that is needed."""
-    rounds = Rounds(spark, tmp_path, 4, Thresholds(), ["rows"])
+    rounds = Models(spark, tmp_path, 4, Thresholds(), "rows")
     rounds.world.time = int(time.time() * 1000) - 60_000
     uri = ""
     for statement in ("", "OPTIMIZE delta.`{}`", "DELETE FROM delta.`{}` WHERE id = 1", "VACUUM delta.`{}`"):
-        rounds.change()
-        rounds.change()
-        rounds.world.step()
-        rounds.check("rows")
+        rounds.step()
         uri = rounds.collection("rows").place.table_uri
         if statement:
             spark.sql(statement.format(uri))
-    rounds.change()
-    rounds.world.step()
-    rounds.check("rows")
+    rounds.step()
     assert by_spark(spark, uri) == rounds.contents("rows", rounds.world.time)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +12,11 @@ from deltalake import DeltaTable, QueryBuilder
 Rows = Counter[tuple[Any, ...]]
 
 
-def by_delta_rs(uri: str, columns: Sequence[str], version: int | None = None) -> Rows:
+def by_delta_rs(
+    uri: str, columns: Sequence[str], version: int | None = None, options: Mapping[str, str] | None = None
+) -> Rows:
     """The rows of a version by delta-rs and DataFusion."""
-    table = DeltaTable(uri, version=version)
+    table = DeltaTable(uri, version=version, storage_options=dict(options or {}))
     listed = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     return rows_of(pa.table(QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t").read_all()))
 
