@@ -14,12 +14,13 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.keep_session import kept_seconds
 from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.observe.settings import observe_settings
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, Storage, open_storage, state_root_of
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.relation.lazy_session import LazySession
 
-_OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session")
+_OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session", "observe")
 
 
 @dataclass
@@ -27,13 +28,15 @@ class DifferentialCredentials(SparkCredentials):
     """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs,
     from which what pyarrow and Spark need is derived; never shown; ``engine``: ``spark`` for every delta, or ``auto``,
     by which small ones are computed on the driver; ``thresholds``: those that are not the engine's defaults;
-    ``keep_session``: how long a local session stays for other commands, such as ``10 minutes``; not at all if empty."""
+    ``keep_session``: how long a local session stays for other commands, such as ``10 minutes``; not at all if empty;
+    ``observe``: settings of those who are told of runs, by observer."""
 
     state_root: str = DEFAULT_ROOT
     storage_options: dict[str, str] = field(default_factory=dict, repr=False)
     engine: str = "auto"
     thresholds: dict[str, Any] = field(default_factory=dict)
     keep_session: str = ""
+    observe: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
@@ -52,6 +55,7 @@ class DifferentialCredentials(SparkCredentials):
             require_method(self.method)
             Thresholds.of(self.thresholds, self.engine)
             kept_seconds(self.keep_session)
+            observe_settings(self.observe)
         except ConfigError as error:
             raise DbtRuntimeError(str(error)) from error
         super().__post_init__()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.phases import phase
 from dbt_incremental_dd.core.reads import counting
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
@@ -17,6 +18,7 @@ from dbt_incremental_dd.runtime.agreement import hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.kept_history import KeptHistory, require_kept, require_undamaged
+from dbt_incremental_dd.runtime.observers import ModelRun
 from dbt_incremental_dd.runtime.output import arranged
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
@@ -43,14 +45,14 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext
 
 
-def run_model(run: RunContext, request: ModelRequest) -> Outcome:
-    """Brings the model to the latest time, up to the run's, at which all its inputs are final.
+def run_model(run: RunContext, model: ModelRun) -> Outcome:
+    """Brings the model to the latest time, up to the run's, at which all its inputs are final. ``model`` learns of it.
 
     Raises DifferentialError, naming the model; then nothing of the run is visible.
     """
-    started = time.monotonic()
+    started, request = time.monotonic(), model.request
     try:
-        outcome = _run(run, request)
+        outcome = _run(run, model)
     except NotParsed as error:
         told = told_by_spark(run.session.spark, request.sql, error)
         raise UnsupportedSQL(f"{request.name}: {told.construct}", told.remedy) from error
@@ -58,18 +60,21 @@ def run_model(run: RunContext, request: ModelRequest) -> Outcome:
         raise UnsupportedSQL(f"{request.name}: {error.construct}", error.remedy) from error
     except RecursionLimit as error:
         raise RecursionLimit(f"{request.name}: {error.message}", error.remedy) from error
-    return replace(outcome, seconds=time.monotonic() - started)
+    model.outcome = replace(outcome, seconds=time.monotonic() - started)
+    return model.outcome
 
 
-def _run(run: RunContext, request: ModelRequest) -> Outcome:
-    given = resolve(run, request)
+def _run(run: RunContext, model: ModelRun) -> Outcome:
+    request = model.request
+    model.inputs = given = resolve(run, request)
     for item in given:  # no model may be ahead of its inputs, whatever happens
         item.log.await_entry()
     with writing(run.storage.collection(request.name), run.report), counting() as reads:
-        return replace(_write(run, request, given), reads=reads)
+        return replace(_write(run, model, given), reads=reads)
 
 
-def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, ...]) -> Outcome:
+def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...]) -> Outcome:
+    request = model.request
     current = current_of(run, request)
     require_kept(request, current)
     inputs = {item.key: Input(item.name, item.schema) for item in given}
@@ -82,11 +87,13 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
     mark = fingerprint(request.query, inputs, own, settings)
     strategy, why = choose(request, current, given, mark, t1, run.session.opening)
     if strategy == "skip":
-        return _skip(run, request, current, given=given, t1=t1, held_back_by=held_back_by)
-    compiled = compile_cached(run.session, current.place, request.query, inputs, own, settings)
+        return _skip(run, model, current, given=given, t1=t1, held_back_by=held_back_by)
+    with phase("plan"):
+        compiled = compile_cached(run.session, current.place, request.query, inputs, own, settings)
     require_deltas(compiled.plan, request)
     kept = _kept(request, current, compiled)
     schema = compiled.schema if kept is None else kept.schema
+    model.plan, model.schema = compiled.plan, schema
     require_columns(request, current, schema)
     order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
     hold_columns(run, request, current, schema)
@@ -128,7 +135,7 @@ def _kept(request: ModelRequest, current: StoredModel, compiled: Compiled) -> Ke
 
 def _skip(
     run: RunContext,
-    request: ModelRequest,
+    model: ModelRun,
     current: StoredModel,
     given: tuple[InputSnapshot, ...],
     t1: Time,
@@ -136,9 +143,9 @@ def _skip(
 ) -> Outcome:
     """Nothing changed: only the frontier moves, if at all. No Spark job, unless a run has ended before its relations
     were made."""
-    log = current.log
+    log, request = current.log, model.request
     assert log is not None
-    schema = visible_schema(current.manifest, log)
+    model.schema = schema = visible_schema(current.manifest, log)
     manifest = replace(current.manifest, contract=hold_stored(run, request, current, schema))
     if current.position.as_of < t1 <= current.last:
         manifest = replace(manifest, position=position_of(given, t1).stored(current.last))

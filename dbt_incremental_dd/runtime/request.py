@@ -85,7 +85,7 @@ Strategy = Literal["initial", "delta", "rebuild", "recompute", "skip"]
 @dataclass(frozen=True)
 class Outcome:
     """What a model's run did. Rows are counted with their multiplicity; ``seconds`` is wall time; ``why`` it was built
-    anew; ``reads``: of stored files, intakes left out."""
+    anew; ``reads``: of stored files, intakes left out; ``bytes_written``: of the output's files, states left out."""
 
     name: str
     strategy: Strategy
@@ -99,6 +99,7 @@ class Outcome:
     why: str = ""
     notes: tuple[str, ...] = ()
     reads: Reads = field(default_factory=Reads)
+    bytes_written: int = 0
 
     @property
     def message(self) -> str:

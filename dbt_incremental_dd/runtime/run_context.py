@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from dbt_incremental_dd.core.phases import phase
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.beginnings import Beginnings
@@ -66,9 +67,11 @@ class RunContext:
         return once.get(lambda: self._take_in(spec))
 
     def _take_in(self, spec: SourceSpec) -> Intake:
-        intake = take_in(
-            self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope, found=self.found
-        )
+        with phase("intake", spec.name) as noted:
+            intake = take_in(
+                self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope, found=self.found
+            )
+            noted.rows = intake.rows
         if intake.rows:
             with writing(self.storage.collection(spec.name), self.report):
                 intake = replace(intake, log=self.forget(intake.log))

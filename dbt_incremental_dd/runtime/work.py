@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
+from dbt_incremental_dd.core.phases import phase
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.relation.relation import Relation
@@ -90,40 +91,27 @@ class Work:
         run = self._run
         context = self._context(anew=strategy != "delta")
         try:
-            rows = self._rows(context, strategy)
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             continues = same_columns if self._kept is None else self._continues
             subtract = strategy in ("rebuild", "recompute") and continues and not afresh
-            delta = self._delta(context, rows, subtract=subtract)
+            with phase("delta"):
+                delta = self._delta(context, self._rows(context, strategy), subtract=subtract)
             beside_stored = strategy == "delta" or (subtract and same_columns)
-            batch = write_batch(
-                context,
-                self._current.place,
-                self._schema,
-                delta=delta,
-                t=self._at,
-                arranged_by=self._order,
-                former=self._current.manifest.rows if beside_stored else None,
-            )
-            hold_batch(
-                run,
-                self._request,
-                self._current,
-                schema=self._schema,
-                change=delta.change,
-                batch=batch,
-                beside_stored=beside_stored,
-            )
+            with phase("write"):
+                batch = self._write(context, delta, beside_stored=beside_stored)
             self._started += context.once_seconds
             reached("model: written")
-            log = self._commit(batch, context, strategy, reset=not beside_stored)
+            with phase("commit"):
+                log = self._commit(batch, context, strategy, reset=not beside_stored)
             reached("model: committed")
         finally:
             context.workspace.close()
-        self._publish(log, batch)
+        with phase("publish"):
+            self._publish(log, batch)
         reached("model: published")
         if batch.files:
-            run.forget(log)
+            with phase("compact"):
+                run.forget(log)
         return Outcome(
             self._request.name,
             strategy,
@@ -133,6 +121,7 @@ class Work:
             input_rows=self._input_rows(strategy),
             fallbacks=self._compiled.plan.fallbacks,
             notes=tuple(self._notes(strategy)),
+            bytes_written=sum(file.bytes for file in batch.files),
         )
 
     def _rows(self, context: Context, strategy: Strategy) -> Relation | None:
@@ -141,6 +130,28 @@ class Work:
             return Renderer(context, plan.root).run()
         inputs = {item.key: Input(item.name, item.schema) for item in self._given}
         return recomputed(context, self._request.query, inputs, plan)
+
+    def _write(self, context: Context, delta: OutputDelta, *, beside_stored: bool) -> WrittenBatch:
+        """The change as files, which the model's constraints and contract allow; nothing is visible yet."""
+        batch = write_batch(
+            context,
+            self._current.place,
+            self._schema,
+            delta=delta,
+            t=self._at,
+            arranged_by=self._order,
+            former=self._current.manifest.rows if beside_stored else None,
+        )
+        hold_batch(
+            self._run,
+            self._request,
+            self._current,
+            schema=self._schema,
+            change=delta.change,
+            batch=batch,
+            beside_stored=beside_stored,
+        )
+        return batch
 
     def _delta(self, context: Context, rows: Relation | None, *, subtract: bool) -> OutputDelta:
         """The output's change for the query's rows; with ``subtract``, what they are beside those that are stored."""
