@@ -376,7 +376,7 @@ class DifferentialAdapter(SparkAdapter):
                 for old in [other for other in _RUNS if other[0] != key[0]]:
                     del _RUNS[old]
                 session = self.connections.session()
-                observers = observers_of(current_command(self.config, storage.root), say_once)
+                observers = observers_of(current_command(self.config, storage), say_once)
                 _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info, observers)
             return _RUNS[key]
 

@@ -23,10 +23,10 @@ def warn_once(subject: Hashable, text: str) -> None:
             _GIVEN.add(subject)
 
 
-def say_once(text: str) -> None:
-    """Warns once in a process, of what is no reason for a run to fail, whatever ``--warn-error`` says."""
+def say_once(subject: Hashable, text: str) -> None:
+    """Warns of a subject once in a process, where it is no reason for a run to fail, whatever ``--warn-error`` says."""
     with _LOCK:
-        is_new = text not in _GIVEN
-        _GIVEN.add(text)
+        is_new = subject not in _GIVEN
+        _GIVEN.add(subject)
     if is_new:
         logger.warning(text)

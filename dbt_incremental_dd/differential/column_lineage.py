@@ -23,8 +23,8 @@ from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.nodes import Filter, FlatMap, Get, Map, Union
 
 How = Literal["identity", "transformation", "aggregation", "window", "filter", "join", "group_by", "sort"]
-"""The first three: the value is the column's, or is made of it. ``window``: it is a value of the rows that partition and
-order choose. The others: whether, or how often, a row is there."""
+"""The first three: the value is the column's, or is made of it. ``window``: partition and order choose the rows that it
+is a value of. The others: whether, or how often, a row is there."""
 _DIRECT: tuple[How, ...] = ("identity", "transformation", "aggregation")
 
 
@@ -42,7 +42,7 @@ Columns = frozenset[InputColumn]
 
 @dataclass(frozen=True)
 class ColumnLineage:
-    """``columns``: by the output's names, what their values are made of. ``rows``: what decides which rows there are."""
+    """``columns``: by the output's names, what values are made of. ``rows``: what decides which rows there are."""
 
     columns: Mapping[str, Columns]
     rows: Columns

@@ -3,9 +3,11 @@ something to send."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 
 WAIT_SECONDS = 3.0
 """Longest time for which the end of a run waits for what is still to be sent."""
@@ -39,9 +41,11 @@ class Background:
                 self._is_working = True
                 threading.Thread(target=self._work, name="sends to observers", daemon=True).start()
 
-    def settle(self, seconds: float = WAIT_SECONDS) -> None:
-        """Waits until all is sent; not at all if the last wait was in vain and nothing has been sent since. Raises
-        NotSent with the first failure since the last call, or if it takes longer."""
+    def settle(self, seconds: float | None = None) -> None:
+        """Waits until all is sent, ``WAIT_SECONDS`` at most or so many; not at all if the last wait was in vain and
+        nothing has been sent since. Raises NotSent with the first failure since the last call, or if it takes
+        longer."""
+        seconds = WAIT_SECONDS if seconds is None else seconds
         with self._changed:
             self._changed.wait_for(lambda: not self._is_working, 0 if self._is_late else seconds)
             failure, self._failure = self._failure, ""
@@ -69,3 +73,13 @@ class Background:
         with self._changed:
             self._failure = self._failure or failure
             self._is_late = self._is_late if is_late is None else is_late
+
+
+@cache
+def background(name: str) -> Background:
+    """The process's own for the observer of that name. A forked process has none of the threads, and makes its own."""
+    return Background()
+
+
+if hasattr(os, "register_at_fork"):  # on Windows there is no fork
+    os.register_at_fork(after_in_child=background.cache_clear)

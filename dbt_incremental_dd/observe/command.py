@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbt_incremental_dd.trace.layout import Storage
+
 
 @dataclass(frozen=True)
 class Command:
     """A command of dbt. ``id``: dbt's invocation id, a UUID; ``name``: ``run``, ``build``, ...; ``began``: seconds
-    since the epoch; ``root``: the state root; ``settings``: those of the profile under ``observe``, by observer."""
+    since the epoch; ``spark``: the session's settings in the profile; ``settings``: those under ``observe``."""
 
     id: str
     name: str
     project: str
     began: float
-    root: str
+    storage: Storage
+    spark: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from dbt_incremental_dd.observe.command import Command
-from dbt_incremental_dd.runtime.observers import Observer, Observers
-from dbt_incremental_dd.runtime.request import Report
+from dbt_incremental_dd.observe.environment import lineage_is_wanted, traces_are_wanted
+from dbt_incremental_dd.runtime.observers import Observer, Observers, Warn
 
 
 class Kind(NamedTuple):
@@ -19,10 +19,13 @@ class Kind(NamedTuple):
     module: str
 
 
-KINDS: Mapping[str, Kind] = {}
+KINDS: Mapping[str, Kind] = {
+    "openlineage": Kind(lineage_is_wanted, "dbt_incremental_dd.observe.openlineage"),
+    "opentelemetry": Kind(traces_are_wanted, "dbt_incremental_dd.observe.opentelemetry"),
+}
 
 
-def observers_of(command: Command, warn: Report) -> Observers:
+def observers_of(command: Command, warn: Warn) -> Observers:
     """Those of a run. One that cannot be made is left out, of which the user is warned."""
     found: list[Observer] = []
     for name, kind in KINDS.items():
@@ -30,5 +33,5 @@ def observers_of(command: Command, warn: Report) -> Observers:
             if kind.is_configured(command.settings.get(name, {})):
                 found.append(import_module(kind.module).observer(command))
         except Exception as error:
-            warn(f"{name}: nothing is sent: {error}")
+            warn(name, f"{name}: nothing is sent: {error}")
     return Observers(found, warn)

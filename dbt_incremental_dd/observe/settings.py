@@ -8,7 +8,10 @@ from typing import Any
 
 from dbt_incremental_dd.core.errors import ConfigError
 
-KNOWN: Mapping[str, tuple[str, ...]] = {}
+KNOWN: Mapping[str, tuple[str, ...]] = {
+    "openlineage": ("url", "namespace"),
+    "opentelemetry": ("endpoint", "service_name"),
+}
 """The settings of each observer."""
 
 

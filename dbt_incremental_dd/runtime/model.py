@@ -81,7 +81,7 @@ def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...]) -
     slowest = min(given, key=lambda item: item.as_of, default=None)
     held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
     t1 = moment(run, current, given)
-    given = reading(given, current, t1)
+    model.inputs = given = reading(given, current, t1)
     own = routines(run.session, request.query)
     settings = request.config.history_settings
     mark = fingerprint(request.query, inputs, own, settings)

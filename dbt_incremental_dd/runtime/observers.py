@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,7 +11,7 @@ from typing import Protocol
 from dbt_incremental_dd.core.phases import Phase, noting
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.differential.lower import DifferentialPlan
-from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Report
+from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.strategy import InputSnapshot
 
 
@@ -50,10 +50,14 @@ class Observer(Protocol):
         """The run has ended. What is still to be sent is waited for here, some seconds at most."""
 
 
+Warn = Callable[[str, str], object]
+"""Warns the user of an observer: its name, and what is wrong."""
+
+
 class Observers:
     """Those of one run. One that fails is told of no more, of which the user is warned; the run goes on."""
 
-    def __init__(self, observers: Sequence[Observer] = (), warn: Report = lambda line: None) -> None:
+    def __init__(self, observers: Sequence[Observer] = (), warn: Warn = lambda who, text: None) -> None:
         self._observers = list(observers)
         self._warn = warn
 
@@ -87,5 +91,5 @@ class Observers:
             except Exception as error:
                 if observer in self._observers:
                     self._observers.remove(observer)
-                    name = type(observer).__name__
-                    self._warn(f"{name} is left out of the rest of this run: {type(error).__name__}: {error}")
+                    who = type(observer).__name__
+                    self._warn(who, f"{who}: {type(error).__name__}: {error}. The run goes on without it.")

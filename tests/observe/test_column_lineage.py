@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import duckdb
@@ -99,10 +100,14 @@ def test_what_is_not_named_changes_nothing(sql: str) -> None:
         for number, (column, made_of) in enumerate(found.columns.items()):
             counts = {(one.collection, one.column) for one in made_of | found.rows}
             other = {
-                name: [[v if (name, c) in counts else rng.randrange(6) for c, v in zip(COLUMNS, row)] for row in of]
+                name: [[v if (name, c) in counts else rng.randrange(6) for c, v in of_row(row)] for row in of]
                 for name, of in rows.items()
             }
             assert answer(sql, rows, number) == answer(sql, other, number), column
+
+
+def of_row(row: list[int]) -> Iterable[tuple[str, int]]:
+    return zip(COLUMNS, row, strict=True)
 
 
 def answer(sql: str, rows: dict[str, list[list[int]]], column: int) -> Counter[Any]:

@@ -59,7 +59,7 @@ def test_phases_are_noted_in_the_thread_that_asks() -> None:
 def test_an_observer_that_fails_is_told_of_no_more(at: str) -> None:
     warned: list[str] = []
     failing, other = Recorder(at), Recorder()
-    observers = Observers([failing, other], warned.append)
+    observers = Observers([failing, other], lambda who, text: warned.append(text))
     for _ in range(2):
         with observers.observed(REQUEST) as model:
             model.outcome = Outcome("s.m", "skip", 1)
@@ -67,7 +67,7 @@ def test_an_observer_that_fails_is_told_of_no_more(at: str) -> None:
     observers.run_ended()
     assert other.told == ["began", "ended", "began", "ended", "run ended"]
     assert failing.told == other.told[: other.told.index(at) + 1]
-    assert warned == ["Recorder is left out of the rest of this run: OSError: no way"]
+    assert warned == ["Recorder: OSError: no way. The run goes on without it."]
 
 
 def test_a_run_tells_what_it_did(spark: SparkSession, tmp_path: Path) -> None:
