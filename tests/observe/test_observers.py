@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 
-from dbt_incremental_dd.core.errors import DifferentialError, UnsupportedSQL
 from dbt_incremental_dd.core.phases import noting, phase
-from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.observers import ModelRun, Observers
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
-from dbt_incremental_dd.runtime.run import Run
-from dbt_incremental_dd.sources.config import parse_source
-from dbt_incremental_dd.trace.layout import Storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 REQUEST = ModelRequest("s.m", "s.m", "select 1", ModelConfig())
 
@@ -70,38 +59,9 @@ def test_an_observer_that_fails_is_told_of_no_more(at: str) -> None:
     assert warned == ["Recorder: OSError: no way. The run goes on without it."]
 
 
-def test_a_run_tells_what_it_did(spark: SparkSession, tmp_path: Path) -> None:
-    """An initial load, an unchanged run, a delta, and one that fails."""
-    (tmp_path / "t").mkdir()
-    columns = {"k": "int", "v": "int"}
-    source = parse_source("ob.t", "ob.t", {"path": "t", "format": "csv", "envelope": "append"}, columns, str(tmp_path))
-    spark.sql("CREATE SCHEMA IF NOT EXISTS ob")
-    recorder, storage = Recorder(), Storage(str(tmp_path / "state"))
-
-    def run(sql: str, rows: str) -> ModelRun:
-        if rows:
-            (tmp_path / "t" / f"{len(recorder.models)}.csv").write_text(rows)
-        model = ModelRequest("ob.m", "ob.m", sql, ModelConfig(), {"ob.t": source})
-        one = Run(LazySession.of(spark), storage, "run", None, lambda line: None, Observers([recorder]))
-        try:
-            one.model(model)
-        finally:
-            one.finish()
-        return recorder.models[-1]
-
-    sql = "select k, sum(v) as v from ob.t group by k"
-    first = run(sql, "1,2\n1,3\n2,5\n")
-    assert [one.kind for one in first.phases] == ["intake", "plan", "delta", "write", "commit", "publish", "compact"]
-    assert first.phases[0].subject == "ob.t" and first.phases[0].rows == 3
-    assert sum(one.seconds for one in first.phases) <= first.ended - first.began + 0.01
-    assert first.outcome and first.outcome.strategy == "initial" and first.outcome.bytes_written > 0
-    assert first.inputs and first.inputs[0].name == "ob.t" and first.schema and first.schema.names == ("k", "v")
-    same = run(sql, "")
-    assert same.outcome and same.outcome.strategy == "skip" and same.plan is None and same.schema == first.schema
-    delta = run(sql, "2,6\n")
-    assert delta.outcome and delta.outcome.strategy == "delta" and delta.phases[0].rows == 1
-    with pytest.raises(UnsupportedSQL):
-        run("select nowhere from ob.t", "")
-    failed = recorder.models[-1]
-    assert isinstance(failed.error, DifferentialError) and failed.outcome is None and failed.inputs
-    assert recorder.told == ["began", "ended", "run ended"] * 3 + ["began", "failed", "run ended"]
+def test_an_interrupted_model_has_ended_too() -> None:
+    recorder = Recorder()
+    with pytest.raises(KeyboardInterrupt), Observers([recorder]).observed(REQUEST):
+        raise KeyboardInterrupt
+    (model,) = recorder.models
+    assert isinstance(model.error, KeyboardInterrupt) and model.outcome is None and model.ended >= model.began

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,9 +14,6 @@ from tests.dbt.project import Project
 from tests.observe.lineage_spec import events_of
 from tests.observe.receiver import receiver
 from tests.observe.traces import SpanRow, spans_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SOURCES = """
 version: 2
@@ -33,7 +30,7 @@ sources:
 MODELS = {
     "paid": "select customer, sum(amount) as amount from {{ source('shop', 'orders') }} group by customer",
     "best": "select customer from {{ ref('paid') }} where amount > 5",
-    "broken": "select nowhere from {{ ref('paid') }}",
+    "broken": "{{ config(arranged_by=[['nowhere']]) }} select customer from {{ ref('paid') }}",
 }
 TRACE, TASK = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 FLOW = f"airflow//scheduler/shop.daily/{uuid4()}"
@@ -48,8 +45,10 @@ def shop(folder: Path, **profile: Any) -> Project:
     return project
 
 
-def test_a_run_of_dbt(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two models and one that fails: an initial load, then a delta, below a task of Airflow."""
+def test_a_run_of_dbt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models and one that fails: an initial load, a delta, then no change, below a task of Airflow."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     project = shop(tmp_path)
     with receiver() as lineage, receiver() as traces:
         monkeypatch.setenv("OPENLINEAGE_URL", lineage.url)
@@ -66,6 +65,9 @@ def test_a_run_of_dbt(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.M
         project.dbt("run", "--exclude", "broken")
         second = events_of(lineage)
         check_traced(project, spans_of(traces.bodies))
+        lineage.bodies.clear()
+        project.dbt("run", "--exclude", "broken")
+        third = events_of(lineage)
     assert set(traces.paths) == {"/v1/traces"}
     assert kinds(first) == {
         "dbt-run-p": ["START", "FAIL"],
@@ -83,6 +85,9 @@ def test_a_run_of_dbt(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.M
     assert [(one.namespace, one.name) for one in best.inputs or []] == [
         (one.namespace, one.name) for one in last(second, "paid").outputs or []
     ]
+    same: Any = last(third, "paid")
+    assert same.run.facets["dd_run"].strategy == "skip" and same.outputs[0].facets["schema"].fields
+    assert same.inputs[0].inputFacets["inputStatistics"].rowCount == 0
     assert identifiers(best.outputs) == [(f"file:{state}", f"{project.schema}.best")]
     assert identifiers(best.inputs) == [(f"file:{state}", f"{project.schema}.paid")]
 
@@ -91,7 +96,7 @@ def check_failed(project: Project, spans: list[SpanRow]) -> None:
     """The model that has failed, and the command with it."""
     by_name = {span.name: span for span in spans}
     broken = by_name[f"model {project.schema}.broken"]
-    assert broken.is_error and broken.attributes["error.type"] == "UnsupportedSQL"
+    assert broken.is_error and broken.attributes["error.type"] == "ConfigError"
     assert "dd.strategy" not in broken.attributes
     ((event),) = broken.events
     assert "nowhere" in event["exception.message"] and "exception.stacktrace" not in event
