@@ -35,7 +35,7 @@ from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.version import version
 
-PRODUCER = f"urn:dbt-incremental-dd:{version}"
+PRODUCER = f"https://github.com/dbt-incremental-dd/dbt-incremental-dd/tree/{version}"
 _NAME = "dbt-incremental-dd"
 
 
