@@ -9,6 +9,7 @@ from dbt.flags import get_flags
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
 from dbt_incremental_dd.observe.command import Command
+from dbt_incremental_dd.observe.settings import observe_settings
 from dbt_incremental_dd.trace.layout import Storage
 
 
@@ -21,5 +22,5 @@ def current_command(config: Any, storage: Storage) -> Command:
         began=get_invocation_started_at().replace(tzinfo=UTC).timestamp(),
         storage=storage,
         spark=config.credentials.settings,
-        settings=config.credentials.observe,
+        settings=observe_settings(config.credentials.observe),
     )

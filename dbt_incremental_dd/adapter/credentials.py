@@ -44,6 +44,7 @@ class DifferentialCredentials(SparkCredentials):
         data.setdefault("method", "session")
         data.setdefault("host", "NA")
         data["keep_session"] = str(data.get("keep_session") or "")
+        data["observe"] = data.get("observe") or {}
         for key in data:
             close = difflib.get_close_matches(key, _OURS, 1, cutoff=0.8)
             if close and key not in _OURS:

@@ -31,8 +31,9 @@ def of_uri(uri: str) -> DatasetName:
     scheme = _SCHEMES.get(parts.scheme, parts.scheme)
     if scheme == "file":
         return DatasetName("file", parts.path.rstrip("/") or "/")
-    path = parts.path.rstrip("/")
-    return DatasetName(f"{scheme}://{parts.netloc}", (path if scheme in _WITH_SLASH else path.lstrip("/")) or "/")
+    path, user = parts.path.rstrip("/"), parts.username or ""
+    store = parts.netloc if parts.password is None else f"{user}@{parts.netloc.rpartition('@')[2]}"
+    return DatasetName(f"{scheme}://{store}", (path if scheme in _WITH_SLASH else path.lstrip("/")) or "/")
 
 
 def of_relation(relation: str, catalog: str) -> DatasetName:

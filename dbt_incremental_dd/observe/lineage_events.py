@@ -124,7 +124,7 @@ class Events:
         request = model.request
         if model.inputs is None:
             for relation in _relations(request):
-                yield InputDataset(*self._name_of(request, relation.key, relation.sql))
+                yield InputDataset(*self._name_of(request, relation.key))
             return
         is_delta = model.outcome is not None and model.outcome.strategy in ("delta", "skip")
         for item in model.inputs:
@@ -153,12 +153,12 @@ class Events:
             )
         return OutputDataset(*self._collection(request.name), facets=facets, outputFacets=written)
 
-    def _name_of(self, request: ModelRequest, key: str, relation: str = "") -> DatasetName:
+    def _name_of(self, request: ModelRequest, key: str) -> DatasetName:
         """The dataset of an input, by its key in the request."""
         how = request.inputs.get(key)
         if isinstance(how, SourceSpec):
             return of_source(how, self._catalog)
-        return self._collection(key) if how == "model" else of_relation(relation or key, self._catalog)
+        return self._collection(key) if how == "model" else of_relation(key, self._catalog)
 
     def _stored(self, request: ModelRequest, key: str) -> dict[str, Any]:
         return stored_facets(of_relation(key, self._catalog)) if request.inputs.get(key) == "model" else {}

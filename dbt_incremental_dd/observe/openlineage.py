@@ -5,7 +5,6 @@ Events are made and sent beside the run, by one thread: importing the client alo
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.observe.background import WAIT_SECONDS, background
 from dbt_incremental_dd.observe.command import Command
-from dbt_incremental_dd.observe.extras import require
+from dbt_incremental_dd.observe.extras import quiet, require
 from dbt_incremental_dd.runtime.observers import ModelRun, Observer
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class OpenLineage:
         """By the profile's url, or as the client itself finds its configuration."""
         from openlineage.client import OpenLineageClient
 
-        logging.getLogger("openlineage").addHandler(logging.NullHandler())  # or else it writes to dbt's output
+        quiet("openlineage")
         url = self._settings.get("url")
         return OpenLineageClient(transport=_http(url)) if url else OpenLineageClient()
 

@@ -6,7 +6,6 @@ importing the SDK alone takes longer than a small change.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.observe.background import background
 from dbt_incremental_dd.observe.command import Command
-from dbt_incremental_dd.observe.extras import require
+from dbt_incremental_dd.observe.extras import quiet, require
 from dbt_incremental_dd.runtime.observers import ModelRun, Observer
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class OpenTelemetry:
         from dbt_incremental_dd.observe.span_exporters import span_exporters
         from dbt_incremental_dd.observe.spans import Spans
 
-        logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # or else it writes to dbt's output
+        quiet("opentelemetry")
         settings = self._command.settings.get("opentelemetry", {})
         exporters = span_exporters(settings.get("endpoint", ""))
         return Spans(self._command, exporters, settings.get("service_name", ""))

@@ -89,7 +89,6 @@ class Observers:
             try:
                 getattr(observer, what)(*given)
             except Exception as error:
-                if observer in self._observers:
-                    self._observers.remove(observer)
-                    who = type(observer).__name__
-                    self._warn(who, f"{who}: {type(error).__name__}: {error}. The run goes on without it.")
+                self._observers = [one for one in self._observers if one is not observer]
+                who = type(observer).__name__
+                self._warn(who, f"{who}: {type(error).__name__}: {error}. The run goes on without it.")

@@ -66,3 +66,8 @@ def test_sources(meta: dict[str, Any], wanted: Any) -> None:
 def test_a_catalog_of_its_own_is_named_by_the_state_root() -> None:
     assert of_source(spec({}), catalog_of({}, "/state")) == DatasetName("file:/state", "shop.orders")
     assert catalog_of({}, "s3://lake/state") == "s3://lake/state"
+
+
+def test_no_password_is_told() -> None:
+    assert of_uri("hdfs://me:s3cret@name:8020/shop") == DatasetName("hdfs://me@name:8020", "/shop")
+    assert "s3cret" not in str(spec({"connector": "postgres", "options": {"url": PG}}).uri)

@@ -49,12 +49,11 @@ def test_a_run_of_dbt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two models and one that fails: an initial load, a delta, then no change, below a task of Airflow."""
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    project = shop(tmp_path)
     with receiver() as lineage, receiver() as traces:
+        project = shop(tmp_path, observe={"opentelemetry": {"endpoint": traces.url}})
         monkeypatch.setenv("OPENLINEAGE_URL", lineage.url)
         monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "warehouse")
         monkeypatch.setenv("OPENLINEAGE_PARENT_ID", FLOW)
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", traces.url)
         monkeypatch.setenv("TRACEPARENT", f"00-{TRACE}-{TASK}-01")
         project.dbt("run", fails=True)
         first = events_of(lineage)
