@@ -30,7 +30,10 @@ class OpenTelemetry:
     """See ``Observer``."""
 
     def __init__(self, command: Command) -> None:
+        from opentelemetry.context import get_current
+
         self._command = command
+        self._context = get_current()  # dbt hands its caller's on to its threads
         self._background = background("opentelemetry")
 
     def model_began(self, model: ModelRun) -> None:
@@ -56,4 +59,4 @@ class OpenTelemetry:
         quiet("opentelemetry")
         settings = self._command.settings.get("opentelemetry", {})
         exporters = span_exporters(settings.get("endpoint", ""))
-        return Spans(self._command, exporters, settings.get("service_name", ""))
+        return Spans(self._command, self._context, exporters, settings.get("service_name", ""))

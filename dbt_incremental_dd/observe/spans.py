@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.semconv.attributes.db_attributes import DB_COLLECTION_NAME, DB_NAMESPACE, DB_SYSTEM_NAME
 from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESSAGE, EXCEPTION_TYPE
-from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
+from opentelemetry.trace import Span, Status, StatusCode, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from dbt_incremental_dd.core.phases import Phase
@@ -33,12 +33,13 @@ Attributes = Mapping[str, str | int | float | Sequence[str]]
 
 
 class Spans:
-    """Those of one command; asked for by one thread. ``service``: the service's name, if the environment has none.
+    """Those of one command; asked for by one thread. ``context``: where it is called, which may have a span.
+    ``service``: the service's name, or else the environment has it.
 
     Each method sends what has ended, and raises NotSent if an exporter has not taken it.
     """
 
-    def __init__(self, command: Command, exporters: Sequence[SpanExporter], service: str) -> None:
+    def __init__(self, command: Command, context: Context, exporters: Sequence[SpanExporter], service: str) -> None:
         self._exporters = exporters
         self._ended = _Ended()
         provider = TracerProvider(resource=_resource(service), shutdown_on_exit=False)
@@ -47,7 +48,7 @@ class Spans:
         self._has_failed = False
         self._command = self._tracer.start_span(
             f"dbt {command.name}",
-            _context_of_environment(),
+            context if get_current_span(context).get_span_context().is_valid else _of_environment(),
             attributes={
                 "dd.command": command.name,
                 "dd.project": command.project,
@@ -117,7 +118,7 @@ def _resource(service: str) -> Resource:
     return found if is_named and not service else found.merge(Resource({SERVICE_NAME: service or _SERVICE}))
 
 
-def _context_of_environment() -> Context:
+def _of_environment() -> Context:
     """The span that has started this process, if TRACEPARENT names one."""
     carrier = {name: os.environ.get(name.upper(), "") for name in ("traceparent", "tracestate")}
     return TraceContextTextMapPropagator().extract(carrier, Context())

@@ -6,6 +6,7 @@ import random
 import time
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 from dbt_incremental_dd.observe import background
 from dbt_incremental_dd.observe.registry import observers_of
@@ -38,6 +39,14 @@ def test_the_profile_says_where_to_and_as_what(monkeypatch: pytest.MonkeyPatch) 
     assert spans[-1].parent == "" and {span.trace for span in spans} == {spans[-1].trace}
     assert {span.resource["service.name"] for span in spans} == {"shop"}
     assert {span.resource["deployment.environment.name"] for span in spans} == {"test"}
+
+
+def test_a_span_in_which_dbt_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+    tracer = TracerProvider(shutdown_on_exit=False).get_tracer("caller")
+    with receiver() as found, tracer.start_as_current_span("calls") as span:
+        drive(observers_of(command(opentelemetry={"endpoint": found.url}), refused), 1)
+    assert spans_of(found.bodies)[-1].parent == f"{span.get_span_context().span_id:016x}"
 
 
 def test_a_trace_that_is_not_sampled_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
