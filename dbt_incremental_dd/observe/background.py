@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import cache
 
 WAIT_SECONDS = 3.0
 """Longest time for which the end of a run waits for what is still to be sent."""
+THREAD = "sends to observers"
+"""The thread's name."""
 MOST = 500
 """Sendings that wait; with as many, further ones are dropped."""
 
@@ -28,6 +31,7 @@ class Background:
         self._changed = threading.Condition()
         self._is_working = False
         self._is_late = False
+        self._began = 0.0
         self._failure = ""
 
     def send(self, send: Callable[[], object]) -> None:
@@ -38,16 +42,17 @@ class Background:
                 return
             self._due.append(send)
             if not self._is_working:
-                self._is_working = True
-                threading.Thread(target=self._work, name="sends to observers", daemon=True).start()
+                self._is_working, self._began = True, time.monotonic()
+                threading.Thread(target=self._work, name=THREAD, daemon=True).start()
 
     def settle(self, seconds: float | None = None) -> None:
-        """Waits until all is sent, ``WAIT_SECONDS`` at most or so many; not at all if the last wait was in vain and
-        nothing has been sent since. Raises NotSent with the first failure since the last call, or if it takes
-        longer."""
+        """Waits until all is sent, ``WAIT_SECONDS`` at most or so many, of which those count that the current sending
+        has taken already; not at all if the last wait was in vain and nothing has been sent since. Raises NotSent with
+        the first failure since the last call, or if it takes longer."""
         seconds = WAIT_SECONDS if seconds is None else seconds
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_working, 0 if self._is_late else seconds)
+            left = 0.0 if self._is_late else self._began + seconds - time.monotonic()
+            self._changed.wait_for(lambda: not self._is_working, max(0.0, left))
             failure, self._failure = self._failure, ""
             self._is_late = self._is_working
             if failure or self._is_late:
@@ -64,6 +69,7 @@ class Background:
     def _next(self) -> Callable[[], object] | None:
         with self._changed:
             if self._due:
+                self._began = time.monotonic()
                 return self._due.popleft()
             self._is_working = False
             self._changed.notify_all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from importlib.util import find_spec
 
 from dbt_incremental_dd.core.errors import ConfigError
@@ -20,10 +19,3 @@ def require(module: str, extra: str, off: str) -> None:
             f"{extra} is configured, but its library is not installed",
             f"Install it: pip install 'dbt-incremental-dd[{extra}]', or set {off}=true.",
         )
-
-
-def quiet(logger: str) -> None:
-    """A library's log goes where the user has told logging to write, and not into dbt's output where nobody has."""
-    found = logging.getLogger(logger)
-    if not found.handlers:
-        found.addHandler(logging.NullHandler())

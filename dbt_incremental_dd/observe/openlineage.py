@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.observe.background import WAIT_SECONDS, background
 from dbt_incremental_dd.observe.command import Command
-from dbt_incremental_dd.observe.extras import quiet, require
+from dbt_incremental_dd.observe.extras import require
+from dbt_incremental_dd.observe.library_logs import hear
 from dbt_incremental_dd.runtime.observers import ModelRun, Observer
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class OpenLineage:
         """By the profile's url, or as the client itself finds its configuration."""
         from openlineage.client import OpenLineageClient
 
-        quiet("openlineage")
+        hear("openlineage")
         url = self._settings.get("url")
         return OpenLineageClient(transport=_http(url)) if url else OpenLineageClient()
 

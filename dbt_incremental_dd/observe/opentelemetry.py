@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.observe.background import background
 from dbt_incremental_dd.observe.command import Command
-from dbt_incremental_dd.observe.extras import quiet, require
+from dbt_incremental_dd.observe.extras import require
 from dbt_incremental_dd.runtime.observers import ModelRun, Observer
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ class OpenTelemetry:
         from dbt_incremental_dd.observe.span_exporters import span_exporters
         from dbt_incremental_dd.observe.spans import Spans
 
-        quiet("opentelemetry")
         settings = self._command.settings.get("opentelemetry", {})
         exporters = span_exporters(settings.get("endpoint", ""))
         return Spans(self._command, self._context, exporters, settings.get("service_name", ""))

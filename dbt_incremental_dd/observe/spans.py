@@ -23,6 +23,7 @@ from dbt_incremental_dd.core.phases import Phase
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.observe.background import NotSent
 from dbt_incremental_dd.observe.command import Command
+from dbt_incremental_dd.observe.library_logs import hear
 from dbt_incremental_dd.runtime.observers import ModelRun
 from dbt_incremental_dd.runtime.request import Outcome
 from dbt_incremental_dd.version import version
@@ -41,6 +42,7 @@ class Spans:
 
     def __init__(self, command: Command, context: Context, exporters: Sequence[SpanExporter], service: str) -> None:
         self._exporters = exporters
+        self._heard = hear("opentelemetry.exporter")
         self._ended = _Ended()
         provider = TracerProvider(resource=_resource(service), shutdown_on_exit=False)
         provider.add_span_processor(self._ended)
@@ -92,7 +94,7 @@ class Spans:
             return
         for exporter in self._exporters:
             if exporter.export(spans) is not SpanExportResult.SUCCESS:
-                raise NotSent("the collector has not taken the spans; its answer is in the log of the SDK")
+                raise NotSent(f"the collector has not taken the spans: {self._heard.last}")
 
 
 class _Ended(SpanProcessor):

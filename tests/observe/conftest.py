@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,3 +26,13 @@ def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator
     for name in [name for name in os.environ if name.startswith(_PREFIXES)]:
         del os.environ[name]
     os.environ.update(before)
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What comes to the root of all loggers, as where dbt's usage statistics have turned logging on."""
+    found = io.StringIO()
+    handler = logging.StreamHandler(found)
+    logging.getLogger().addHandler(handler)
+    yield found
+    logging.getLogger().removeHandler(handler)

@@ -31,6 +31,22 @@ def test_too_many_are_dropped() -> None:
     assert sent == [0, 1, 2]
 
 
+def test_one_that_owes_an_answer_for_long_is_not_waited_for() -> None:
+    """An idle time before counts for nothing."""
+    one, gate = Background(), threading.Event()
+    one.send(lambda: None)
+    time.sleep(0.3)
+    one.send(lambda: time.sleep(0.1))
+    one.settle(0.25)
+    one.send(gate.wait)
+    time.sleep(0.3)
+    started = time.monotonic()
+    with pytest.raises(NotSent, match="no answer"):
+        one.settle(0.25)
+    assert time.monotonic() - started < 0.1
+    gate.set()
+
+
 def test_what_fails_is_told_once_and_keeps_nothing_back() -> None:
     one, sent = Background(), list[int]()
     for number in range(4):
