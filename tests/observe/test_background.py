@@ -43,7 +43,7 @@ def test_one_that_owes_an_answer_for_long_is_not_waited_for() -> None:
     started = time.monotonic()
     with pytest.raises(NotSent, match="no answer"):
         one.settle(0.25)
-    assert time.monotonic() - started < 0.1
+    assert time.monotonic() - started < 0.2
     gate.set()
 
 

@@ -64,14 +64,14 @@ def test_a_client_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_server_that_fails_now_and_then(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run ends in time; what was received is whole, and nothing comes twice or in another order."""
     rng, warned = random.Random(seed), list[str]()
-    monkeypatch.setattr(background, "WAIT_SECONDS", 1.0)
+    monkeypatch.setattr(background, "WAIT_SECONDS", 5.0)
 
     def answer() -> int:
         time.sleep(rng.choice([0, 0, 0, 0.02]))
         return rng.choice([200, 201, 400, 404])
 
     with receiver(answer) as found:
-        assert drive(observers_of(command(openlineage={"url": found.url}), noting(warned))) < 1.5
+        assert drive(observers_of(command(openlineage={"url": found.url}), noting(warned))) < 5.5
         received = events_of(found)
     assert 0 < len(received) < 42 and len(warned) == 1
     told = [(event.run.runId, event.eventType) for event in received]

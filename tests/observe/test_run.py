@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from openlineage.client.event_v2 import RunEvent
 
+from dbt_incremental_dd.observe import background
 from tests.dbt.project import Project
 from tests.observe.lineage_spec import events_of
 from tests.observe.receiver import receiver
@@ -47,6 +48,7 @@ def shop(folder: Path, **profile: Any) -> Project:
 
 def test_a_run_of_dbt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two models and one that fails: an initial load, a delta, then no change, below a task of Airflow."""
+    monkeypatch.setattr(background, "WAIT_SECONDS", 60.0)  # both libraries are imported first
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with receiver() as lineage, receiver() as traces:
