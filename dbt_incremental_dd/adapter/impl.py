@@ -374,7 +374,8 @@ class DifferentialAdapter(SparkAdapter):
                 for old in [other for other in _RUNS if other[0] != key[0]]:
                     del _RUNS[old]
                 session = self.connections.session()
-                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info)
+                kept = self.config.credentials.runs_kept
+                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info, kept)
             return _RUNS[key]
 
 

@@ -81,8 +81,12 @@ def _cell(value: object) -> str:
 
 def _explain(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.runtime.explain import explain_model
+    from dbt_incremental_dd.runtime.run_log.told import explain_last_run
 
     collection = _collection(options, options.model)
+    if options.analyze:
+        print(explain_last_run(collection.storage, collection.name))
+        return 0
     with _session(options) as session:
         print(explain_model(session, collection.storage, collection.name))
     return 0
