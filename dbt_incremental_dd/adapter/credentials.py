@@ -39,7 +39,7 @@ class DifferentialCredentials(SparkCredentials):
     engine: str = "auto"
     thresholds: dict[str, Any] = field(default_factory=dict)
     keep_session: str = ""
-    keep_runs: str = DEFAULT
+    keep_runs: bool | str = DEFAULT
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
@@ -47,7 +47,6 @@ class DifferentialCredentials(SparkCredentials):
         data.setdefault("method", "session")
         data.setdefault("host", "NA")
         data["keep_session"] = str(data.get("keep_session") or "")
-        data["keep_runs"] = str(data.get("keep_runs", DEFAULT))
         for key in data:
             close = difflib.get_close_matches(key, _OURS, 1, cutoff=0.8)
             if close and key not in _OURS:

@@ -84,9 +84,10 @@ async function showRun(run) {
   write(at("why"), run.error ?? [run.why, run.fallbacks].filter(Boolean).join("; "));
   facts(run);
   const phases = PHASES.map((name) => [name, run[`${name}_seconds`]]).filter(([, seconds]) => seconds);
+  const whole = phases.reduce((sum, [, seconds]) => sum + seconds, 0);
   at("phases").replaceChildren(...phases.map(([name, seconds]) => {
     const made = element("span", { text: `${name} ${duration(seconds * 1000)}`, title: `${name}: ${seconds.toFixed(3)} s` });
-    made.style.flexGrow = String(seconds);
+    made.style.flexGrow = String((100 * seconds) / whole);
     made.style.flexBasis = "0";
     return made;
   }));

@@ -6,6 +6,7 @@ const NAMES = 190;
 const AXIS = 22;
 const NARROWEST = 4;
 const TICKS = 5;
+const BETWEEN = 130;
 
 export const kindOf = ({ strategy }) => (strategy === "failed" || strategy === "delta" ? strategy : "built");
 
@@ -31,8 +32,9 @@ export function drawTimeline(root, runs, chosen, onChoose) {
     text.append(shape("title", {}, model));
     svg.append(shape("line", { class: "lane", x1: names, x2: width, y1: y, y2: y }), text);
   }
-  for (let tick = 0; tick < TICKS; tick++) {
-    const share = tick / (TICKS - 1), at = first + (last - first) * share;
+  const ticks = Math.max(2, Math.min(TICKS, Math.floor((width - names) / BETWEEN)));
+  for (let tick = 0; tick < ticks; tick++) {
+    const share = tick / (ticks - 1), at = first + (last - first) * share;
     const anchor = share === 0 ? "start" : share === 1 ? "end" : "middle";
     svg.append(shape("text", { x: names + (width - names) * share, y: height - 4, "text-anchor": anchor }, time(Math.round(at))));
   }
