@@ -100,14 +100,14 @@ def test_several_processes_write_at_once_and_import_little(tmp_path: Path) -> No
     assert len(Storage(str(tmp_path)).collection(RUNS).log().files) < 20  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_newest_rows_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """By number and by age, whatever order they come in; old ones leave the disk."""
     monkeypatch.setattr(store, "_AT_HAND", 0)
     rng, place = random.Random(seed), Storage(str(tmp_path)).collection(RUNS)
     retention, start = Retention(40, DAY), now() - DAY // 2
     all_began: list[int] = []
-    for _ in range(90):
+    for _ in range(60):
         batch = [start + rng.randrange(1000) + len(all_began) * 1000 for _ in range(rng.randrange(1, 4))]
         all_began += batch
         append(Batch(place, [{"model": "m", "began": began} for began in batch], retention))
@@ -151,6 +151,18 @@ def test_a_damaged_log_begins_anew(tmp_path: Path) -> None:
         entry.write_bytes(b"")
     noted(storage, 2, "shop.a")
     assert held(tmp_path) == [2]
+
+
+def test_a_damaged_file_begins_anew_when_it_is_read(tmp_path: Path) -> None:
+    """Files are read when sixteen of them are merged."""
+    storage = Storage(str(tmp_path))
+    for began in range(16):
+        noted(storage, began, "shop.a")
+    for file in Path(storage.collection(OPERATORS).trace_uri, "data").glob("*.parquet"):
+        file.write_bytes(file.read_bytes()[:100])
+    noted(storage, 16, "shop.a")
+    assert held(tmp_path) == list(range(17))
+    assert held(tmp_path, OPERATORS) == [16, 16]
 
 
 def test_what_cannot_be_stored_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

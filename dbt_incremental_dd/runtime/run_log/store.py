@@ -1,14 +1,15 @@
 """Appends to collections that are kept bounded: their oldest rows go, from the disk, too.
 
 Small files are merged in the commit that appends. Rows that are too many or too old are retracted, a quarter or a tenth
-of what is kept at once; their history is dropped as soon as no reader holds it.
+of what is kept at once; their history is dropped as soon as no reader holds it. On a disk nothing is synced: what a
+power cut has damaged begins anew.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,12 @@ from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.runtime.run_log.columns import SCHEMAS, Row
 from dbt_incremental_dd.runtime.vacuum import vacuum_one
+from dbt_incremental_dd.storage import durable
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.arrow_reader import contents
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.compact import compact_trace
+from dbt_incremental_dd.trace.damage import damage
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.holds import holds_of_readers, movable
 from dbt_incremental_dd.trace.layout import CollectionStore
@@ -41,8 +44,8 @@ _BEGAN = "began"
 """The column, ms, that tells the age of a row."""
 _STORED = "stored_after_trim"
 """The entry of the manifest that has the number of updates after the last trim; its own number has the time."""
-_TRIES = 4
-"""After conflicts."""
+_TRIES = 5
+"""Before others' commits are too many."""
 _PATIENCE = 5.0
 """Seconds to wait for another process on this machine."""
 _AT_HAND = 3_600_000
@@ -73,22 +76,52 @@ def append(*batches: Batch) -> None:
     reads them as of the earliest of their times. Raises CommitConflict if others keep writing, StateError or OSError if
     it cannot be written.
     """
-    with writing(batches[0].place, longest_wait=_PATIENCE):
+    with writing(batches[0].place, longest_wait=_PATIENCE), durable.unsynced():
         logs = [_log(batch.place) for batch in batches]
         t = max(now(), *(log.frontiers.upper for log in logs))
-        for batch, log in zip(batches, logs, strict=True):
-            made = _appended(batch.place, log, batch.rows, t)
-            if _is_due(batch.place, made, batch.retention):
-                _trim(batch.place, made, batch.retention)
+        if batches[0].place.storage.is_local:
+            for batch, log in zip(batches, logs, strict=True):
+                _add_or_begin_anew(batch, log, t)
+            return
+        with ThreadPoolExecutor(len(batches)) as pool:  # each takes requests one after another
+            list(pool.map(lambda batch, log: _add(batch, log, t), batches, logs))
 
 
-def _appended(place: CollectionStore, log: Log, rows: Sequence[Row], t: Time) -> Log:
-    """The log with the rows; in object storage several processes may write at once, and the second commits anew."""
-    for _ in range(_TRIES):
-        with suppress(CommitConflict):
-            return _append(place, log, rows, max(t, log.frontiers.upper))
-        log = _log(place)
-    return _append(place, log, rows, max(t, log.frontiers.upper))
+def _add_or_begin_anew(batch: Batch, log: Log, t: Time) -> None:
+    """Of a collection that is damaged nothing stays."""
+    try:
+        _add(batch, log, t)
+    except (StateError, OSError, pa.ArrowException):
+        if not _is_damaged(batch.place):
+            raise
+        batch.place.remove()
+        _add(batch, _log(batch.place), t)
+
+
+def _add(batch: Batch, log: Log, t: Time) -> None:
+    """Appends, and drops what is too old. In object storage several processes may write at once: the second commits
+    anew."""
+    for left in reversed(range(_TRIES)):
+        try:
+            made = _append(batch.place, log, batch.rows, max(t, log.frontiers.upper))
+            break
+        except CommitConflict:
+            if not left:
+                raise
+            log = _log(batch.place)
+    if _is_due(batch.place, made, batch.retention):
+        _trim(batch.place, made, batch.retention)
+
+
+def _is_damaged(place: CollectionStore) -> bool:
+    """Whether files on a disk are not as they were written: they are not synced."""
+    if not place.storage.is_local:
+        return False
+    try:
+        log = place.log()
+        return log is not None and damage(place.storage, log, contents=True) is not None
+    except StateError:
+        return True
 
 
 def _schema(place: CollectionStore) -> Schema:
@@ -96,11 +129,11 @@ def _schema(place: CollectionStore) -> Schema:
 
 
 def _log(place: CollectionStore) -> Log:
-    """One that is damaged on a disk begins anew: it is told of what is lost, but nothing needs it."""
+    """One that is damaged begins anew: nothing depends on it."""
     try:
         return place.log() or place.create(_schema(place))
     except StateError:
-        if not place.storage.is_local:
+        if not _is_damaged(place):
             raise
         place.remove()
         return place.create(_schema(place))
