@@ -118,7 +118,8 @@ class CollectionStore:
     def log(self) -> Log | None:
         """The newest version of its log; None if it has never been stored. Raises StateError if it is damaged."""
         storage, uri = self.storage, self.trace_uri
-        storage.note_log(uri, self.name)
+        if not is_own(self.name):  # runs that change nothing do not need them
+            storage.note_log(uri, self.name)
         return log_loader.load(self.name, uri, storage.options, storage.checked, storage.copies_of(uri))
 
     def log_at(self, version: int) -> Log:

@@ -18,7 +18,7 @@ from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.runtime.request import Outcome, Strategy
 from dbt_incremental_dd.runtime.run_log import store
 from dbt_incremental_dd.runtime.run_log.columns import OPERATORS, RUNS, SCHEMAS
-from dbt_incremental_dd.runtime.run_log.log import RunLog
+from dbt_incremental_dd.runtime.run_log.log import RunLog, written_aside
 from dbt_incremental_dd.runtime.run_log.store import Batch, Retention, append
 from dbt_incremental_dd.runtime.run_log.told import explain_last_run
 from dbt_incremental_dd.trace.holds import hold, release
@@ -85,6 +85,15 @@ def test_nothing_is_stored_if_all_are_unchanged(tmp_path: Path) -> None:
     log.succeeded(now(), outcome("shop.same", "skip"))
     log.write()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_in_the_background_it_is_stored_at_the_end(tmp_path: Path) -> None:
+    with written_aside():
+        for began in range(3):
+            noted(Storage(str(tmp_path)), began, "shop.a")
+    assert held(tmp_path) == [0, 1, 2]
+    noted(Storage(str(tmp_path)), 3, "shop.a")
+    assert held(tmp_path) == [0, 1, 2, 3]
 
 
 def test_several_processes_write_at_once_and_import_little(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from dbt_incremental_dd.core.profile import Profile
 from dbt_incremental_dd.core.time import Time, now
@@ -17,6 +20,20 @@ MOST_RUNS, MOST_OPERATORS = 10_000, 100_000
 """Rows that are kept."""
 _warned: set[str] = set()
 """State roots of which it was told that they take no rows."""
+_aside: ThreadPoolExecutor | None = None
+
+
+@contextmanager
+def written_aside() -> Iterator[None]:
+    """For a process that has one command after another: within it rows are stored in the background, so that the next
+    command does not wait for it. At its end they are stored."""
+    global _aside
+    with ThreadPoolExecutor(1, "run log") as pool:
+        _aside = pool
+        try:
+            yield
+        finally:
+            _aside = None
 
 
 class RunLog:
@@ -60,10 +77,16 @@ class RunLog:
         if not runs:
             return
         told = [{**row, "unchanged": unchanged} for row in runs]
+        if _aside is None:
+            self._store(told, operators)
+        else:
+            _aside.submit(self._store, told, operators)
+
+    def _store(self, runs: Sequence[Row], operators: Sequence[Row]) -> None:
         collection = self._storage.collection
         try:
             append(
-                Batch(collection(RUNS), told, Retention(MOST_RUNS, self._age)),
+                Batch(collection(RUNS), runs, Retention(MOST_RUNS, self._age)),
                 Batch(collection(OPERATORS), operators, Retention(MOST_OPERATORS, self._age)),
             )
         except Exception as error:  # an observer

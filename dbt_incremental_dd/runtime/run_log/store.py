@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,14 +78,13 @@ def append(*batches: Batch) -> None:
     it cannot be written.
     """
     with writing(batches[0].place, longest_wait=_PATIENCE), durable.unsynced():
-        logs = [_log(batch.place) for batch in batches]
-        t = max(now(), *(log.frontiers.upper for log in logs))
-        if batches[0].place.storage.is_local:
-            for batch, log in zip(batches, logs, strict=True):
-                _add_or_begin_anew(batch, log, t)
-            return
-        with ThreadPoolExecutor(len(batches)) as pool:  # each takes requests one after another
-            list(pool.map(lambda batch, log: _add(batch, log, t), batches, logs))
+        is_local = batches[0].place.storage.is_local
+        # In object storage each takes requests, one after another.
+        with nullcontext() if is_local else ThreadPoolExecutor(len(batches)) as pool:
+            each = map if pool is None else pool.map
+            logs = list(each(lambda batch: _log(batch.place), batches))
+            t = max(now(), *(log.frontiers.upper for log in logs))
+            list(each(lambda batch, log: _add_or_begin_anew(batch, log, t), batches, logs))
 
 
 def _add_or_begin_anew(batch: Batch, log: Log, t: Time) -> None:
