@@ -61,7 +61,7 @@ def test_a_run_is_a_row_and_its_operators_are_others(tmp_path: Path) -> None:
     log = RunLog(storage, "one", 30 * DAY)
     log.succeeded(began, outcome("shop.a"))
     log.succeeded(began, outcome("shop.same", "skip"))
-    log.failed("shop.b", began, Profile({"inputs": 1.5}), ValueError('a "bad" value\n\u00e9'))
+    log.failed("shop.b", began, Profile({"inputs": 1.5}), ValueError('a "bad" value\n\u00e9\ud800'))
     log.write()
     log.write()
     database = dbt_incremental_dd.open(str(tmp_path))
@@ -71,7 +71,7 @@ def test_a_run_is_a_row_and_its_operators_are_others(tmp_path: Path) -> None:
     a, b = runs["shop.a"], runs["shop.b"]
     assert (a["strategy"], a["why"], a["error"], a["unchanged"]) == ("delta", "a reason", None, 1)
     assert a["compute_seconds"] == 0.03 and a["commit_seconds"] is None and a["lag"] >= 50
-    assert (b["strategy"], b["error"], b["inputs_seconds"]) == ("failed", 'a "bad" value\n\u00e9', 1.5)
+    assert (b["strategy"], b["error"], b["inputs_seconds"]) == ("failed", 'a "bad" value\n\u00e9?', 1.5)
     assert b["as_of"] is None
     sql = f"SELECT operator, rows_out FROM {OPERATORS} JOIN {RUNS} USING (model, invocation, began) ORDER BY number"
     found = Session(QueryEngine(storage)).select(sql)
@@ -128,14 +128,15 @@ def test_the_newest_rows_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
     assert len(list(Path(place.trace_uri, "_delta_log").iterdir())) < 60
 
 
-def test_old_rows_go_by_age(tmp_path: Path) -> None:
-    place = Storage(str(tmp_path)).collection(RUNS)
-    ancient = now() - 40 * DAY
-    append(Batch(place, [{"model": "m", "began": ancient}], Retention(40, 10**13)))
-    log = place.log()
-    assert log is not None and log.manifest is not None
-    append(Batch(place, [{"model": "m", "began": now()}], Retention(40, 10 * DAY)))
-    assert len(held(tmp_path)) == 2, "a new collection is not trimmed at once"
+def test_old_rows_go_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten days; looked at once a day."""
+    place, start = Storage(str(tmp_path)).collection(RUNS), now()
+    for days_ago in (40, 12, 8):
+        append(Batch(place, [{"model": "m", "began": start - days_ago * DAY}], Retention(40, 10 * DAY)))
+    assert len(held(tmp_path)) == 3, "the day has not passed"
+    monkeypatch.setattr(store, "now", lambda: start + DAY + 60_000)
+    append(Batch(place, [{"model": "m", "began": start}], Retention(40, 10 * DAY)))
+    assert held(tmp_path) == [start - 8 * DAY, start]
 
 
 def test_a_reader_that_is_behind_sees_rows_come_and_go(tmp_path: Path) -> None:

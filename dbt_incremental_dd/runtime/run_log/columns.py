@@ -87,5 +87,5 @@ def _timed(model: str, invocation: str, began: Time, ended: Time, profile: Profi
 
 
 def _text(text: str) -> str | None:
-    """NULL for nothing."""
-    return text[:_LONGEST] or None
+    """NULL for nothing; what is no Unicode is replaced."""
+    return text[:_LONGEST].encode(errors="replace").decode() or None
