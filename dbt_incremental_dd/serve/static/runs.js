@@ -18,6 +18,7 @@ let upper = null;
 // Which run an answer is of: one that comes late is of no use.
 let shown = null;
 
+const many = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 const isChosen = (run) => run.model === chosen.model && run.began === chosen.began;
 const text = (value) => `'${value.replaceAll("'", "''")}'`;
 
@@ -62,7 +63,6 @@ function draw() {
   at("main").hidden = !runs.length;
   at("empty").hidden = found.length > 0;
   write(at("empty"), "No run is like that.");
-  const many = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
   write(at("summary"), `${many(found.length, "run")} of ${many(models, "model")}${failed ? `, ${number(failed)} failed` : ""}`);
   const one = found.find(isChosen) ?? found.at(-1);
   if (found.length) drawTimeline(at("timeline"), found, one, choose);
@@ -101,7 +101,7 @@ async function showRun(run) {
 }
 
 function facts(run) {
-  const told = [["Took", `${run.seconds.toFixed(3)} s`, `${number(run.unchanged)} other models were unchanged`]];
+  const told = [["Took", `${run.seconds.toFixed(3)} s`, `${many(run.unchanged, "other model")} unchanged`]];
   if (kindOf(run) !== "failed") {
     const held = run.held_back_by ? `, held back by ${run.held_back_by}` : "";
     told.push(
