@@ -11,6 +11,7 @@ from dbt.adapters.spark import SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.keep_runs import DEFAULT, kept_ms
 from dbt_incremental_dd.core.keep_session import kept_seconds
 from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.core.thresholds import Thresholds
@@ -20,7 +21,10 @@ from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, Storage, open_storage,
 if TYPE_CHECKING:
     from dbt_incremental_dd.relation.lazy_session import LazySession
 
-_OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session", "observe")
+_OURS = (
+    *("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session"),
+    *("keep_runs", "observe"),
+)
 
 
 @dataclass
@@ -29,7 +33,8 @@ class DifferentialCredentials(SparkCredentials):
     from which what pyarrow and Spark need is derived; never shown; ``engine``: ``spark`` for every delta, or ``auto``,
     by which small ones are computed on the driver; ``thresholds``: those that are not the engine's defaults;
     ``keep_session``: how long a local session stays for other commands, such as ``10 minutes``; not at all if empty;
-    ``observe``: settings of those who are told of runs, by observer."""
+    ``keep_runs``: how long the rows of ``dd_runs`` stay, or ``false``; ``observe``: settings of those who are told of
+    runs, by observer."""
 
     state_root: str = DEFAULT_ROOT
     storage_options: dict[str, str] = field(default_factory=dict, repr=False)
@@ -37,6 +42,7 @@ class DifferentialCredentials(SparkCredentials):
     thresholds: dict[str, Any] = field(default_factory=dict)
     keep_session: str = ""
     observe: dict[str, Any] = field(default_factory=dict, repr=False)
+    keep_runs: bool | str = DEFAULT
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
@@ -57,6 +63,7 @@ class DifferentialCredentials(SparkCredentials):
             Thresholds.of(self.thresholds, self.engine)
             kept_seconds(self.keep_session)
             observe_settings(self.observe)
+            kept_ms(self.keep_runs)
         except ConfigError as error:
             raise DbtRuntimeError(str(error)) from error
         super().__post_init__()
@@ -78,6 +85,11 @@ class DifferentialCredentials(SparkCredentials):
 
         settings, keep = self.settings, kept_seconds(self.keep_session)
         return lazy_session(self.root(project_dir), settings, self.storage_options, tell, keep)
+
+    @property
+    def runs_kept(self) -> int:
+        """For how many ms the rows stay that tell of runs; 0 if there are none."""
+        return kept_ms(self.keep_runs)
 
     @property
     def settings(self) -> dict[str, str]:

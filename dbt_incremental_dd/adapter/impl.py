@@ -376,8 +376,9 @@ class DifferentialAdapter(SparkAdapter):
                 for old in [other for other in _RUNS if other[0] != key[0]]:
                     del _RUNS[old]
                 session = self.connections.session()
+                kept = self.config.credentials.runs_kept
                 observers = observers_of(current_command(self.config, storage), say_once)
-                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info, observers)
+                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info, kept, observers)
             return _RUNS[key]
 
 

@@ -12,7 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-PhaseKind = Literal["intake", "plan", "delta", "write", "commit", "publish", "compact"]
+PhaseKind = Literal["inputs", "intake", "plan", "compute", "write", "commit", "relations", "compaction"]
+"""See ``PHASES`` of ``core/profile.py``. An intake is within ``inputs``."""
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,12 @@ class Spans:
         """The model's span, and those of its phases."""
         self._has_failed = self._has_failed or model.error is not None
         span = self._span(f"model {model.request.name}", self._command, model.began, _of_model(model))
-        for phase in model.phases:
+        inputs = span
+        for phase in reversed(model.phases):  # what is within another one ends before it
             name = f"{phase.kind} {phase.subject}".rstrip()
-            child = self._span(name, span, phase.began, dict(_of_phase(phase)))
+            child = self._span(name, inputs if phase.kind == "intake" else span, phase.began, dict(_of_phase(phase)))
             child.end(_ns(phase.began + phase.seconds))
+            inputs = child if phase.kind == "inputs" else inputs
         if model.error is not None:
             _fail(span, model.error, model.ended)
         span.end(_ns(model.ended))

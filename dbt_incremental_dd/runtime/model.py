@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.failpoints import reached
-from dbt_incremental_dd.core.phases import phase
+from dbt_incremental_dd.core.profile import phase
 from dbt_incremental_dd.core.reads import counting
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
@@ -60,50 +62,45 @@ def run_model(run: RunContext, model: ModelRun) -> Outcome:
         raise UnsupportedSQL(f"{request.name}: {error.construct}", error.remedy) from error
     except RecursionLimit as error:
         raise RecursionLimit(f"{request.name}: {error.message}", error.remedy) from error
-    model.outcome = replace(outcome, seconds=time.monotonic() - started)
-    return model.outcome
+    return replace(outcome, seconds=time.monotonic() - started)
 
 
 def _run(run: RunContext, model: ModelRun) -> Outcome:
     request = model.request
-    model.inputs = given = resolve(run, request)
-    for item in given:  # no model may be ahead of its inputs, whatever happens
-        item.log.await_entry()
-    with writing(run.storage.collection(request.name), run.report), counting() as reads:
+    with ExitStack() as held:
+        with phase("inputs"):
+            model.inputs = given = resolve(run, request)
+            for item in given:  # no model may be ahead of its inputs, whatever happens
+                item.log.await_entry()
+            held.enter_context(writing(run.storage.collection(request.name), run.report))
+        reads = held.enter_context(counting())
         return replace(_write(run, model, given), reads=reads)
 
 
 def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...]) -> Outcome:
     request = model.request
-    current = current_of(run, request)
-    require_kept(request, current)
-    inputs = {item.key: Input(item.name, item.schema) for item in given}
-    slowest = min(given, key=lambda item: item.as_of, default=None)
-    held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
-    t1 = moment(run, current, given)
-    model.inputs = given = reading(given, current, t1)
-    own = routines(run.session, request.query)
-    settings = request.config.history_settings
-    mark = fingerprint(request.query, inputs, own, settings)
-    strategy, why = choose(request, current, given, mark, t1, run.session.opening)
-    if strategy == "skip":
-        return _skip(run, model, current, given=given, t1=t1, held_back_by=held_back_by)
     with phase("plan"):
-        compiled = compile_cached(run.session, current.place, request.query, inputs, own, settings)
-    require_deltas(compiled.plan, request)
-    kept = _kept(request, current, compiled)
-    schema = compiled.schema if kept is None else kept.schema
-    model.plan, model.schema = compiled.plan, schema
-    require_columns(request, current, schema)
-    order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
-    hold_columns(run, request, current, schema)
+        current = current_of(run, request)
+        require_kept(request, current)
+        inputs = {item.key: Input(item.name, item.schema) for item in given}
+        slowest = min(given, key=lambda item: item.as_of, default=None)
+        held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
+        t1 = moment(run, current, given)
+        input_lag = max((item.as_of for item in given), default=t1) - t1
+        model.inputs = given = reading(given, current, t1)
+        own = routines(run.session, request.query)
+        mark = fingerprint(request.query, inputs, own, request.config.history_settings)
+        strategy, why = choose(request, current, given, mark, t1, run.session.opening)
+        about: dict[str, Any] = {"held_back_by": held_back_by, "input_lag": input_lag}
+        if strategy == "skip":
+            return replace(_skip(run, model, current, given=given, t1=t1), **about)
+        work = _planned(run, model, current, given, inputs, own, t1)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
-    work = Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
-        return replace(work.do(strategy), held_back_by=held_back_by, why=why)
+        return replace(work.do(strategy), **about, why=why)
     except TooCostly:
         why, afresh = "following the change takes longer than a build", False
     except Exception as error:
@@ -111,16 +108,39 @@ def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...]) -
         if strategy == "recompute" and isinstance(failed, QueryError):
             run.report(f"{failed.message}; building it by its plan instead")
             why = "Spark failed to run its query as one"
-            return replace(work.do("rebuild", fails_as_one=True), held_back_by=held_back_by, why=why)
+            return replace(work.do("rebuild", fails_as_one=True), **about, why=why)
         if failed is not error and not isinstance(failed, StateError):
             raise failed from error
         if not isinstance(failed, StateError) or strategy == "initial":
             raise
-        if kept is not None:
+        has_history = request.config.history is not None
+        if has_history:
             require_undamaged(run.storage, current)
-        why, afresh = failed.message, kept is None
+        why, afresh = failed.message, not has_history
     run.report(f"{request.name}: {why}; it is built anew")
-    return replace(work.do("rebuild", afresh=afresh), held_back_by=held_back_by, why=why)
+    return replace(work.do("rebuild", afresh=afresh), **about, why=why)
+
+
+def _planned(
+    run: RunContext,
+    model: ModelRun,
+    current: StoredModel,
+    given: tuple[InputSnapshot, ...],
+    inputs: Mapping[str, Input],
+    own: Mapping[str, str],
+    t1: Time,
+) -> Work:
+    """The work that is to be done. Raises DifferentialError where the model must not become what its query says."""
+    request = model.request
+    compiled = compile_cached(run.session, current.place, request.query, inputs, own, request.config.history_settings)
+    require_deltas(compiled.plan, request)
+    kept = _kept(request, current, compiled)
+    schema = compiled.schema if kept is None else kept.schema
+    model.plan, model.schema = compiled.plan, schema
+    require_columns(request, current, schema)
+    order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
+    hold_columns(run, request, current, schema)
+    return Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
 
 
 def _kept(request: ModelRequest, current: StoredModel, compiled: Compiled) -> KeptHistory | None:
@@ -139,7 +159,6 @@ def _skip(
     current: StoredModel,
     given: tuple[InputSnapshot, ...],
     t1: Time,
-    held_back_by: str,
 ) -> Outcome:
     """Nothing changed: only the frontier moves, if at all. No Spark job, unless a run has ended before its relations
     were made."""
@@ -162,4 +181,4 @@ def _skip(
     if not is_shown or not run.catalog.has_view(request.relation):
         publish(run.catalog, current.place, request.relation, log, schema, anew=False, description=description)
     t = max(t1, current.last)
-    return Outcome(request.name, "skip", t, held_back_by=held_back_by)
+    return Outcome(request.name, "skip", t)

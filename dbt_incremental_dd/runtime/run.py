@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dbt_incremental_dd.core.time import Time
+from dataclasses import replace
+
+from dbt_incremental_dd.core.profile import profiling
+from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.model import run_model
 from dbt_incremental_dd.runtime.observers import Observers
@@ -21,15 +24,25 @@ class Run(RunContext):
         invocation: str,
         target_time: Time | None,
         report: Report,
+        runs_kept: int = 0,
         observers: Observers | None = None,
     ) -> None:
-        super().__init__(session, storage, invocation, target_time, report)
+        super().__init__(session, storage, invocation, target_time, report, runs_kept)
         self._observers = observers or Observers()
 
     def model(self, request: ModelRequest) -> Outcome:
-        """Brings one model up to date."""
-        with self._observers.observed(request) as model:
-            return run_model(self, model)
+        """Brings one model up to date, and notes how."""
+        began = now()
+        with profiling() as profile, self._observers.observed(request) as model:
+            try:
+                outcome = model.outcome = replace(run_model(self, model), profile=profile)
+            except Exception as error:
+                if self.run_log is not None:
+                    self.run_log.failed(request.name, began, profile, error)
+                raise
+        if self.run_log is not None:
+            self.run_log.succeeded(began, outcome)
+        return outcome
 
     def finish(self) -> None:
         try:

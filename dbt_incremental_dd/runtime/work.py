@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
-from dbt_incremental_dd.core.phases import phase
+from dbt_incremental_dd.core.profile import note_operators, phase
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.render.clock import OperatorClock
 from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
@@ -91,14 +92,14 @@ class Work:
         run = self._run
         context = self._context(anew=strategy != "delta")
         try:
+            with phase("compute"):
+                rows = self._rows(context, strategy)
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             continues = same_columns if self._kept is None else self._continues
             subtract = strategy in ("rebuild", "recompute") and continues and not afresh
-            with phase("delta"):
-                delta = self._delta(context, self._rows(context, strategy), subtract=subtract)
             beside_stored = strategy == "delta" or (subtract and same_columns)
             with phase("write"):
-                batch = self._write(context, delta, beside_stored=beside_stored)
+                batch = self._write(context, rows, subtract=subtract, beside_stored=beside_stored)
             self._started += context.once_seconds
             reached("model: written")
             with phase("commit"):
@@ -106,11 +107,11 @@ class Work:
             reached("model: committed")
         finally:
             context.workspace.close()
-        with phase("publish"):
+        with phase("relations"):
             self._publish(log, batch)
         reached("model: published")
         if batch.files:
-            with phase("compact"):
+            with phase("compaction"):
                 run.forget(log)
         return Outcome(
             self._request.name,
@@ -119,20 +120,15 @@ class Work:
             rows_added=batch.added,
             rows_removed=batch.removed,
             input_rows=self._input_rows(strategy),
+            updates=sum(file.rows for file in batch.files),
             fallbacks=self._compiled.plan.fallbacks,
             notes=tuple(self._notes(strategy)),
             bytes_written=sum(file.bytes for file in batch.files),
         )
 
-    def _rows(self, context: Context, strategy: Strategy) -> Relation | None:
-        plan = self._compiled.plan
-        if strategy != "recompute":
-            return Renderer(context, plan.root).run()
-        inputs = {item.key: Input(item.name, item.schema) for item in self._given}
-        return recomputed(context, self._request.query, inputs, plan)
-
-    def _write(self, context: Context, delta: OutputDelta, *, beside_stored: bool) -> WrittenBatch:
-        """The change as files, which the model's constraints and contract allow; nothing is visible yet."""
+    def _write(self, context: Context, rows: Relation | None, *, subtract: bool, beside_stored: bool) -> WrittenBatch:
+        """The output's change for the query's rows, written and checked; nothing is visible yet."""
+        delta = self._delta(context, rows, subtract=subtract)
         batch = write_batch(
             context,
             self._current.place,
@@ -152,6 +148,16 @@ class Work:
             beside_stored=beside_stored,
         )
         return batch
+
+    def _rows(self, context: Context, strategy: Strategy) -> Relation | None:
+        plan = self._compiled.plan
+        if strategy != "recompute":
+            renderer = Renderer(context, plan.root, OperatorClock())
+            rows = renderer.run()
+            note_operators(renderer.profile())
+            return rows
+        inputs = {item.key: Input(item.name, item.schema) for item in self._given}
+        return recomputed(context, self._request.query, inputs, plan)
 
     def _delta(self, context: Context, rows: Relation | None, *, subtract: bool) -> OutputDelta:
         """The output's change for the query's rows; with ``subtract``, what they are beside those that are stored."""
