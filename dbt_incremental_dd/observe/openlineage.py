@@ -6,6 +6,7 @@ Events are made and sent beside the run, by one thread: importing the client alo
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,10 +41,11 @@ class OpenLineage:
         self._command = command
         self._settings = command.settings.get("openlineage", {})
         self._background = background("openlineage")
-        self._background.send(self._require_parents)
-        self._send(lambda events: events.command_began())
+        self._has_models = False
+        self._lock = threading.Lock()
 
     def model_began(self, model: ModelRun) -> None:
+        self._begin()
         now = replace(model)  # which the run does not change while the event is made
         self._send(lambda events: events.model_began(id(model), now))
 
@@ -51,11 +53,21 @@ class OpenLineage:
         self._send(lambda events: events.model_ended(id(model), model))
 
     def run_ended(self) -> None:
-        """Raises NotSent for events that have not been sent, or not yet."""
+        """Raises NotSent for events that have not been sent, or not yet. Of a run without models there are none."""
+        if not self._has_models:
+            return
         ended = time.time()
         self._send(lambda events: events.command_ended(ended))
         self._background.send(self._close)
         self._background.settle()
+
+    def _begin(self) -> None:
+        """The first model's run begins the command's, which may have none."""
+        with self._lock:
+            if not self._has_models:
+                self._has_models = True
+                self._background.send(self._require_parents)
+                self._send(lambda events: events.command_began())
 
     def _send(self, make: Callable[[Events], RunEvent]) -> None:
         self._background.send(lambda: self._client.emit(make(self._events)))

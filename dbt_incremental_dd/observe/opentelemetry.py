@@ -35,15 +35,19 @@ class OpenTelemetry:
         self._command = command
         self._context = get_current()  # dbt hands its caller's on to its threads
         self._background = background("opentelemetry")
+        self._has_models = False
 
     def model_began(self, model: ModelRun) -> None:
         """A span is made at its end."""
 
     def model_ended(self, model: ModelRun) -> None:
+        self._has_models = True
         self._send(lambda spans: spans.model_ended(model))
 
     def run_ended(self) -> None:
-        """Raises NotSent for spans that have not been sent, or not yet."""
+        """Raises NotSent for spans that have not been sent, or not yet. Of a run without models there are none."""
+        if not self._has_models:
+            return
         ended = time.time()
         self._send(lambda spans: spans.command_ended(ended))
         self._background.settle()

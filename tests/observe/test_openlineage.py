@@ -60,6 +60,12 @@ def test_a_client_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(warned) == 1 and "dbt-incremental-dd[openlineage]" in warned[0]
 
 
+def test_a_command_without_models_is_not_told_of() -> None:
+    with receiver() as found:
+        assert drive(observers_of(command(openlineage={"url": found.url}), refused), 0) < 0.2
+        assert not found.bodies
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_server_that_fails_now_and_then(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run ends in time; what was received is whole, and nothing comes twice or in another order."""

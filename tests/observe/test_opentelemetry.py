@@ -72,6 +72,12 @@ def test_an_exporter_that_is_none(monkeypatch: pytest.MonkeyPatch, name: str, va
     assert len(warned) == 1 and told in warned[0]
 
 
+def test_a_command_without_models_is_not_told_of() -> None:
+    with receiver() as found:
+        assert drive(observers_of(command(opentelemetry={"endpoint": found.url}), refused), 0) < 0.2
+        assert not found.bodies
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_server_that_fails_now_and_then(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run ends in time, and no span comes twice."""
