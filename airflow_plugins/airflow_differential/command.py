@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from airflow_differential.tracing import trace_context
+
 _LAST_LINES = 30
 
 
@@ -21,7 +23,7 @@ class Command:
 
     def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], folder: str | None = None) -> None:
         self._arguments = list(arguments)
-        self._environment = {**os.environ, **environment}
+        self._environment = {**os.environ, **trace_context(), **environment}
         self._folder = folder
         self._process: subprocess.Popen[str] | None = None
 

@@ -11,15 +11,20 @@ from dbt.adapters.spark import SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.keep_runs import DEFAULT, kept_ms
 from dbt_incremental_dd.core.keep_session import kept_seconds
 from dbt_incremental_dd.core.method import require_method
 from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.observe.settings import observe_settings
 from dbt_incremental_dd.trace.layout import DEFAULT_ROOT, Storage, open_storage, state_root_of
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.relation.lazy_session import LazySession
 
-_OURS = ("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session")
+_OURS = (
+    *("state_root", "storage_options", "server_side_parameters", "engine", "thresholds", "keep_session"),
+    *("keep_runs", "observe"),
+)
 
 
 @dataclass
@@ -27,13 +32,17 @@ class DifferentialCredentials(SparkCredentials):
     """``state_root``: where collections are stored, relative to the project; ``storage_options``: for delta-rs,
     from which what pyarrow and Spark need is derived; never shown; ``engine``: ``spark`` for every delta, or ``auto``,
     by which small ones are computed on the driver; ``thresholds``: those that are not the engine's defaults;
-    ``keep_session``: how long a local session stays for other commands, such as ``10 minutes``; not at all if empty."""
+    ``keep_session``: how long a local session stays for other commands, such as ``10 minutes``; not at all if empty;
+    ``keep_runs``: how long the rows of ``dd_runs`` stay, or ``false``; ``observe``: settings of those who are told of
+    runs, by observer."""
 
     state_root: str = DEFAULT_ROOT
     storage_options: dict[str, str] = field(default_factory=dict, repr=False)
     engine: str = "auto"
     thresholds: dict[str, Any] = field(default_factory=dict)
     keep_session: str = ""
+    observe: dict[str, Any] = field(default_factory=dict, repr=False)
+    keep_runs: bool | str = DEFAULT
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
@@ -41,6 +50,7 @@ class DifferentialCredentials(SparkCredentials):
         data.setdefault("method", "session")
         data.setdefault("host", "NA")
         data["keep_session"] = str(data.get("keep_session") or "")
+        data["observe"] = data.get("observe") or {}
         for key in data:
             close = difflib.get_close_matches(key, _OURS, 1, cutoff=0.8)
             if close and key not in _OURS:
@@ -52,6 +62,8 @@ class DifferentialCredentials(SparkCredentials):
             require_method(self.method)
             Thresholds.of(self.thresholds, self.engine)
             kept_seconds(self.keep_session)
+            observe_settings(self.observe)
+            kept_ms(self.keep_runs)
         except ConfigError as error:
             raise DbtRuntimeError(str(error)) from error
         super().__post_init__()
@@ -73,6 +85,11 @@ class DifferentialCredentials(SparkCredentials):
 
         settings, keep = self.settings, kept_seconds(self.keep_session)
         return lazy_session(self.root(project_dir), settings, self.storage_options, tell, keep)
+
+    @property
+    def runs_kept(self) -> int:
+        """For how many ms the rows stay that tell of runs; 0 if there are none."""
+        return kept_ms(self.keep_runs)
 
     @property
     def settings(self) -> dict[str, str]:

@@ -12,11 +12,12 @@ from weakref import WeakKeyDictionary
 from dbt.adapters.base import available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.differential.command import current_command
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.requests import model_request, read_sources, run_time
 from dbt.adapters.differential.seeds import is_loaded, mark_of, note_loaded
 from dbt.adapters.differential.source_relations import declared, missed, shows_no_files
-from dbt.adapters.differential.warnings import warn_once
+from dbt.adapters.differential.warnings import say_once, warn_once
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
@@ -24,6 +25,7 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, parse_time
+from dbt_incremental_dd.observe.registry import observers_of
 from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
 from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
@@ -374,7 +376,9 @@ class DifferentialAdapter(SparkAdapter):
                 for old in [other for other in _RUNS if other[0] != key[0]]:
                     del _RUNS[old]
                 session = self.connections.session()
-                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info)
+                kept = self.config.credentials.runs_kept
+                observers = observers_of(current_command(self.config, storage), say_once)
+                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info, kept, observers)
             return _RUNS[key]
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
+
+logger = AdapterLogger("Differential")
 
 _GIVEN: set[Hashable] = set()
 _LOCK = threading.Lock()
@@ -18,3 +21,12 @@ def warn_once(subject: Hashable, text: str) -> None:
         if subject not in _GIVEN:
             warn_or_error(AdapterEventWarning(name="Differential", base_msg=text, args=[]))
             _GIVEN.add(subject)
+
+
+def say_once(subject: Hashable, text: str) -> None:
+    """Warns of a subject once in a process, where it is no reason for a run to fail, whatever ``--warn-error`` says."""
+    with _LOCK:
+        is_new = subject not in _GIVEN
+        _GIVEN.add(subject)
+    if is_new:
+        logger.warning(text)

@@ -81,8 +81,12 @@ def _cell(value: object) -> str:
 
 def _explain(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.runtime.explain import explain_model
+    from dbt_incremental_dd.runtime.run_log.told import explain_last_run
 
     collection = _collection(options, options.model)
+    if options.analyze:
+        print(explain_last_run(collection.storage, collection.name))
+        return 0
     with _session(options) as session:
         print(explain_model(session, collection.storage, collection.name))
     return 0
@@ -226,6 +230,7 @@ def _serve(options: argparse.Namespace) -> int:
 def _watch(options: argparse.Namespace) -> int:
     import threading
 
+    from dbt_incremental_dd.runtime.run_log.log import written_aside
     from dbt_incremental_dd.runtime.session import require_startable
     from dbt_incremental_dd.watch.project import Project
     from dbt_incremental_dd.watch.watcher import Intervals, WatchedProject, watch
@@ -236,7 +241,7 @@ def _watch(options: argparse.Namespace) -> int:
     folder, profiles = project_of(options)
     project = Project(folder, profiles, arguments, options.select, options.exclude)
     print(f"Watching the sources of {folder}; the first run may take a minute. Ctrl-C ends it.", file=sys.stderr)
-    with contextlib.suppress(KeyboardInterrupt):
+    with written_aside(), contextlib.suppress(KeyboardInterrupt):
         watch([WatchedProject(project, _print_line, Intervals(every, compaction))], threading.Event())
     return 0
 

@@ -40,8 +40,7 @@ def _lines(node: Node, depth: int, several: set[int], numbers: dict[int, int]) -
     if id(node) in several:
         numbers[id(node)] = len(numbers) + 1
         mark = f"Shared {len(numbers)}: "
-    said = _DESCRIBE.get(type(node), describe)(node)
-    lines = [f"{indent}{mark}{said}{', as time passes' if is_temporal(node) else ''}"]
+    lines = [f"{indent}{mark}{described(node)}{', as time passes' if is_temporal(node) else ''}"]
     lines += [f"{indent}  keeps {_state(state)}" for state in stores(node)]
     if isinstance(node, Iterate):
         for variable in node.variables:
@@ -50,6 +49,11 @@ def _lines(node: Node, depth: int, several: set[int], numbers: dict[int, int]) -
     for child in node.inputs:
         lines += _lines(child, depth + 1, several, numbers)
     return lines
+
+
+def described(node: Node) -> str:
+    """The operator in a line: what it is, and how it turns deltas into deltas."""
+    return _DESCRIBE.get(type(node), describe)(node)
 
 
 def _operator(variable: Variable) -> str:

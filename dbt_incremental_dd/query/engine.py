@@ -90,7 +90,7 @@ class QueryEngine:
 
     def collections_of(self, sql: str) -> tuple[str, ...]:
         """The collections that a SELECT reads. Raises QueryError unless it is one read-only SELECT."""
-        return self._collections_in(parse_select(sql), self._storage.collections())
+        return self._collections_in(parse_select(sql), self._storage.collections(own=True))
 
     def _begin(
         self, select: ParsedSelect, as_of: Time | None, run: StatementRun
@@ -122,7 +122,7 @@ class QueryEngine:
 
     def _refresh(self) -> dict[str, CollectionStore]:
         """Updates the catalog: every collection has a view with its columns, and removed ones have none."""
-        known = {place.name: place for place in self._storage.collections()}
+        known = {place.name: place for place in self._storage.collections(own=True)}
         for name in [name for name in self._views if name not in known]:
             del self._views[name]
             self._connection.execute(f"DROP VIEW IF EXISTS {relation_name(name)}")

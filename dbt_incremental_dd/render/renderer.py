@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeVar
 
+from dbt_incremental_dd.core.profile import OperatorProfile
 from dbt_incremental_dd.differential.groups import Recompute, RecomputeGroups, StoredOutput, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate, Operand, Reading
 from dbt_incremental_dd.differential.join import DeltaJoin, Path, paths
@@ -39,17 +41,20 @@ from dbt_incremental_dd.render import (
     window,
     within,
 )
+from dbt_incremental_dd.render.clock import OperatorClock
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
+from dbt_incremental_dd.render.profiles import profiles
 from dbt_incremental_dd.render.statistics import LogStatistics
 
 
 class Renderer:
     """One model's plan over one interval."""
 
-    def __init__(self, context: Context, root: Node) -> None:
+    def __init__(self, context: Context, root: Node, clock: OperatorClock | None = None) -> None:
+        """``clock``: measures the operators; those inside of a recursion are part of it."""
         self.context = context
         self.event: Event | None = None
         """What it is that changes, inside of a recursion."""
@@ -60,6 +65,7 @@ class Renderer:
         self._kept: set[int] = set()
         self._paths: dict[int, tuple[Path, ...]] = {}
         self._loops: dict[int, Loop] = {}
+        self._clock = clock
 
     @cached_property
     def probes(self) -> Probes:
@@ -98,7 +104,7 @@ class Renderer:
     def delta(self, node: Node) -> Relation | None:
         """The node's delta; None where nothing below it changed. Computed once, and kept where several read it."""
         if id(node) not in self._deltas:
-            self._deltas[id(node)] = _renderer(node).delta(node, self)
+            self._deltas[id(node)] = self._measured(node, lambda: _renderer(node).delta(node, self))
             if self._is_stored(node):
                 self._kept.add(id(node))
             if id(node) in self._shared:
@@ -149,16 +155,32 @@ class Renderer:
             return rows if rows is None or keys is None or keys.advisory else keys.restricted(rows)
         if keys is None and id(node) in self._shared and self.event is None:
             return self._whole(node, new=new)
-        return _renderer(node).contents(node, self, new=new, keys=keys)
+        return self._measured(node, lambda: _renderer(node).contents(node, self, new=new, keys=keys))
 
     def _whole(self, node: Node, *, new: bool) -> Relation | None:
         """All contents of what several operators read: those of one full join over another are asked for twice by
         each of them, so that what lies below many would be computed as often as 2 to the power of their number."""
         if (id(node), new) not in self._contents:
-            rows = _renderer(node).contents(node, self, new=new, keys=None)
+            rows = self._measured(node, lambda: _renderer(node).contents(node, self, new=new, keys=None))
             is_little = rows is not None and rows.estimate <= self.context.thresholds.task_rows
             self._contents[id(node), new] = rows.localized() if rows is not None and is_little else rows
         return self._contents[id(node), new]
+
+    def _measured(self, node: Node, answer: Callable[[], Relation | None]) -> Relation | None:
+        """The operator's answer, whose time is its own but for what it asks of others."""
+        if self._clock is None:
+            return answer()
+        self._clock.enter(id(node))
+        try:
+            return answer()
+        finally:
+            self._clock.leave()
+
+    def profile(self) -> tuple[OperatorProfile, ...]:
+        """What the operators of the plan took, the output's first; nothing without a clock."""
+        if self._clock is None:
+            return ()
+        return profiles(self._root, self._clock, self._deltas, self.context.inputs)
 
 
 N = TypeVar("N", bound=Node)

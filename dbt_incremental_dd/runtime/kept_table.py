@@ -5,8 +5,10 @@ The collection's commit counts. A table that a killed run has left behind is mad
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.profile import phase
 from dbt_incremental_dd.open_table.keep import bring_up
 from dbt_incremental_dd.open_table.registry import FORMATS
 from dbt_incremental_dd.open_table.table import Table
@@ -40,17 +42,13 @@ def keep_table(run: RunContext, request: ModelRequest, before: StoredModel) -> N
     if note is not None and (note.format, had) == (output, output) and note.has_all_of(log):
         return
     schema = columns_of(place, log)
-    workspace = Workspace(run.session, run.storage, run.found)
-    try:
-        table = Table(
-            place.name, place.table_uri, FORMATS[output], schema, _sorted_by(place, log), request.config.retain_history
-        )
+    sorted_by, retained = _sorted_by(place, log), request.config.retain_history
+    with phase("table"), closing(Workspace(run.session, run.storage, run.found)) as workspace:
+        table = Table(place.name, place.table_uri, FORMATS[output], schema, sorted_by, retained)
         kept = bring_up(workspace, table, log, None if note is None else (note.version, note.upper))
-    finally:
-        workspace.close()
+        note_table(place, TableNote(output, kept.version.number, log.frontiers.upper))
     if kept.why:
         run.report(f"{place.name}: {kept.why}; its table is written anew")
-    note_table(place, TableNote(output, kept.version.number, log.frontiers.upper))
 
 
 def _sorted_by(place: CollectionStore, log: Log) -> tuple[str, ...]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.profile import phase
 from dbt_incremental_dd.core.reads import counting
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
@@ -18,6 +21,7 @@ from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, requ
 from dbt_incremental_dd.runtime.failure import explained, require_whole
 from dbt_incremental_dd.runtime.kept_history import KeptHistory, require_kept, require_undamaged
 from dbt_incremental_dd.runtime.kept_table import keep_table
+from dbt_incremental_dd.runtime.observers import ModelRun
 from dbt_incremental_dd.runtime.output import arranged
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
@@ -44,14 +48,14 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext
 
 
-def run_model(run: RunContext, request: ModelRequest) -> Outcome:
-    """Brings the model to the latest time, up to the run's, at which all its inputs are final.
+def run_model(run: RunContext, model: ModelRun) -> Outcome:
+    """Brings the model to the latest time, up to the run's, at which all its inputs are final. ``model`` learns of it.
 
     Raises DifferentialError, naming the model; then nothing of the run is visible.
     """
-    started = time.monotonic()
+    started, request = time.monotonic(), model.request
     try:
-        outcome = _run(run, request)
+        outcome = _run(run, model)
     except NotParsed as error:
         told = told_by_spark(run.session.spark, request.sql, error)
         raise UnsupportedSQL(f"{request.name}: {told.construct}", told.remedy) from error
@@ -62,46 +66,47 @@ def run_model(run: RunContext, request: ModelRequest) -> Outcome:
     return replace(outcome, seconds=time.monotonic() - started)
 
 
-def _run(run: RunContext, request: ModelRequest) -> Outcome:
-    given = resolve(run, request)
-    for item in given:  # no model may be ahead of its inputs, whatever happens
-        item.log.await_entry()
-    with writing(run.storage.collection(request.name), run.report), counting() as reads:
-        current = current_of(run, request)
-        outcome = replace(_write(run, request, given, current), reads=reads)
+def _run(run: RunContext, model: ModelRun) -> Outcome:
+    request = model.request
+    with ExitStack() as held:
+        with phase("inputs"):
+            model.inputs = given = resolve(run, request)
+            for item in given:  # no model may be ahead of its inputs, whatever happens
+                item.log.await_entry()
+            held.enter_context(writing(run.storage.collection(request.name), run.report))
+            current = current_of(run, request)
+        reads = held.enter_context(counting())
+        outcome = replace(_write(run, model, given, current), reads=reads)
         keep_table(run, request, current)
         if outcome.strategy != "skip":
-            run.forget(current.place)
+            with phase("compaction"):
+                run.forget(current.place)
         return outcome
 
 
-def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, ...], current: StoredModel) -> Outcome:
-    require_kept(request, current)
-    inputs = {item.key: Input(item.name, item.schema) for item in given}
-    slowest = min(given, key=lambda item: item.as_of, default=None)
-    held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
-    t1 = moment(run, current, given)
-    given = reading(given, current, t1)
-    own = routines(run.session, request.query)
-    settings = request.config.history_settings
-    mark = fingerprint(request.query, inputs, own, settings)
-    strategy, why = choose(request, current, given, mark, t1, run.session.opening)
-    if strategy == "skip":
-        return _skip(run, request, current, given=given, t1=t1, held_back_by=held_back_by)
-    compiled = compile_cached(run.session, current.place, request.query, inputs, own, settings)
-    require_deltas(compiled.plan, request)
-    kept = _kept(request, current, compiled)
-    schema = compiled.schema if kept is None else kept.schema
-    require_columns(request, current, schema)
-    order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
-    hold_columns(run, request, current, schema)
+def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...], current: StoredModel) -> Outcome:
+    request = model.request
+    with phase("plan"):
+        require_kept(request, current)
+        inputs = {item.key: Input(item.name, item.schema) for item in given}
+        slowest = min(given, key=lambda item: item.as_of, default=None)
+        held_back_by = slowest.name if slowest and slowest.as_of < run.time else ""
+        t1 = moment(run, current, given)
+        input_lag = max((item.as_of for item in given), default=t1) - t1
+        model.inputs = given = reading(given, current, t1)
+        own = routines(run.session, request.query)
+        mark = fingerprint(request.query, inputs, own, request.config.history_settings)
+        strategy, why = choose(request, current, given, mark, t1, run.session.opening)
+        about: dict[str, Any] = {"held_back_by": held_back_by, "input_lag": input_lag}
+        if strategy == "skip":
+            return replace(_skip(run, model, current, given=given, t1=t1), **about)
+        work = _planned(run, model, current, given, inputs, own, t1)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
-    work = Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
-        return replace(work.do(strategy), held_back_by=held_back_by, why=why)
+        return replace(work.do(strategy), **about, why=why)
     except TooCostly:
         why, afresh = "following the change takes longer than a build", False
     except Exception as error:
@@ -109,16 +114,39 @@ def _write(run: RunContext, request: ModelRequest, given: tuple[InputSnapshot, .
         if strategy == "recompute" and isinstance(failed, QueryError):
             run.report(f"{failed.message}; building it by its plan instead")
             why = "Spark failed to run its query as one"
-            return replace(work.do("rebuild", fails_as_one=True), held_back_by=held_back_by, why=why)
+            return replace(work.do("rebuild", fails_as_one=True), **about, why=why)
         if failed is not error and not isinstance(failed, StateError):
             raise failed from error
         if not isinstance(failed, StateError) or strategy == "initial":
             raise
-        if kept is not None:
+        has_history = request.config.history is not None
+        if has_history:
             require_undamaged(run.storage, current)
-        why, afresh = failed.message, kept is None
+        why, afresh = failed.message, not has_history
     run.report(f"{request.name}: {why}; it is built anew")
-    return replace(work.do("rebuild", afresh=afresh), held_back_by=held_back_by, why=why)
+    return replace(work.do("rebuild", afresh=afresh), **about, why=why)
+
+
+def _planned(
+    run: RunContext,
+    model: ModelRun,
+    current: StoredModel,
+    given: tuple[InputSnapshot, ...],
+    inputs: Mapping[str, Input],
+    own: Mapping[str, str],
+    t1: Time,
+) -> Work:
+    """The work that is to be done. Raises DifferentialError where the model must not become what its query says."""
+    request = model.request
+    compiled = compile_cached(run.session, current.place, request.query, inputs, own, request.config.history_settings)
+    require_deltas(compiled.plan, request)
+    kept = _kept(request, current, compiled)
+    schema = compiled.schema if kept is None else kept.schema
+    model.plan, model.schema = compiled.plan, schema
+    require_columns(request, current, schema)
+    order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
+    hold_columns(run, request, current, schema)
+    return Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
 
 
 def _kept(request: ModelRequest, current: StoredModel, compiled: Compiled) -> KeptHistory | None:
@@ -133,17 +161,16 @@ def _kept(request: ModelRequest, current: StoredModel, compiled: Compiled) -> Ke
 
 def _skip(
     run: RunContext,
-    request: ModelRequest,
+    model: ModelRun,
     current: StoredModel,
     given: tuple[InputSnapshot, ...],
     t1: Time,
-    held_back_by: str,
 ) -> Outcome:
     """Nothing changed: only the frontier moves, if at all. No Spark job, unless a run has ended before its relations
     were made."""
-    log = current.log
+    log, request = current.log, model.request
     assert log is not None
-    schema = visible_schema(current.manifest, log)
+    model.schema = schema = visible_schema(current.manifest, log)
     contract = hold_stored(run, request, current, schema)
     manifest = replace(current.manifest, contract=contract, output=request.config.output)
     if current.position.as_of < t1 <= current.last:
@@ -161,4 +188,4 @@ def _skip(
     if not is_shown or not run.catalog.has_view(request.relation):
         publish(run.catalog, current.place, request.relation, log, schema, anew=False, description=description)
     t = max(t1, current.last)
-    return Outcome(request.name, "skip", t, held_back_by=held_back_by)
+    return Outcome(request.name, "skip", t)

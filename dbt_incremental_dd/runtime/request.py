@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
+from dbt_incremental_dd.core.profile import Profile
 from dbt_incremental_dd.core.reads import Reads
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
@@ -86,8 +87,10 @@ Strategy = Literal["initial", "delta", "rebuild", "recompute", "skip"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a model's run did. Rows are counted with their multiplicity; ``seconds`` is wall time; ``why`` it was built
-    anew; ``reads``: of stored files, intakes left out."""
+    """What a model's run did. Rows are counted with their multiplicity; ``updates`` are those of the output that were
+    written. ``seconds`` is wall time; ``why`` it was built anew; ``reads``: of stored files, intakes left out;
+    ``profile``: what took the time. ``input_lag``: by how many ms the moment that it shows is behind that of its input
+    that is furthest ahead. ``bytes_written``: of the output's files, states left out."""
 
     name: str
     strategy: Strategy
@@ -101,6 +104,10 @@ class Outcome:
     why: str = ""
     notes: tuple[str, ...] = ()
     reads: Reads = field(default_factory=Reads)
+    bytes_written: int = 0
+    profile: Profile = field(default_factory=Profile)
+    updates: int = 0
+    input_lag: int = 0
 
     @property
     def message(self) -> str:

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from dbt_incremental_dd.core.phases import phase
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.beginnings import Beginnings
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.compact import forget
 from dbt_incremental_dd.runtime.request import Report
+from dbt_incremental_dd.runtime.run_log.log import RunLog
 from dbt_incremental_dd.runtime.source_relation import follow_source, needs_relation
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake, take_in
@@ -31,11 +33,17 @@ class RunContext:
     """What all models of one invocation share. Its methods may be called from several threads.
 
     ``target_time``: what sources have taken in is stamped with it; by default the clock, but always greater than
-    every time already final.
+    every time already final. ``runs_kept``: for how many ms the rows of ``dd_runs`` are; 0: there are none.
     """
 
     def __init__(
-        self, session: LazySession, storage: Storage, invocation: str, target_time: Time | None, report: Report
+        self,
+        session: LazySession,
+        storage: Storage,
+        invocation: str,
+        target_time: Time | None,
+        report: Report,
+        runs_kept: int = 0,
     ) -> None:
         if storage.is_local:  # in object storage, writing the run's time shows it
             storage.require_writable()
@@ -54,6 +62,8 @@ class RunContext:
         """What its intakes and models have found by key."""
         self.inputs = Beginnings(self.storage)
         """Where collections were when this run came upon them."""
+        self.run_log = RunLog(self.storage, invocation, runs_kept) if runs_kept else None
+        """What its models did; None if that is not noted."""
         self._taken_in: dict[str, _Once] = {}
         self._holds: Holds | None = None
         self._lock = threading.Lock()
@@ -66,9 +76,11 @@ class RunContext:
         return once.get(lambda: self._take_in(spec))
 
     def _take_in(self, spec: SourceSpec) -> Intake:
-        intake = take_in(
-            self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope, found=self.found
-        )
+        with phase("intake", spec.name) as noted:
+            intake = take_in(
+                self.session, self.storage, spec, t=self.time, report=self.report, scope=self.scope, found=self.found
+            )
+            noted.rows = intake.rows
         if intake.rows:
             with writing(self.storage.collection(spec.name), self.report):
                 intake = replace(intake, log=self._forget(intake.log))
@@ -93,11 +105,15 @@ class RunContext:
             return self._holds
 
     def finish(self) -> None:
-        """Waits for what is still on its way to the state root. Raises DifferentialError if it does not get there."""
+        """Waits for what is still on its way to the state root, and stores what was noted of the runs. Raises
+        DifferentialError if what is on its way does not get there."""
         try:
             uploads.settle(self.storage.root)
         except OSError as error:
             raise self.storage.not_writable(error) from error
+        finally:
+            if self.run_log is not None:
+                self.run_log.write()
 
     def note(self, t: Time) -> None:
         """A model's contents are stamped ``t``. Where that is behind the run's time, later runs come after it."""

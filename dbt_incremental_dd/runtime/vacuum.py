@@ -35,7 +35,7 @@ def vacuum(storage: Storage, names: Collection[str] | None = None, older_than: i
     """Removes what is not needed and older (ms), of the named collections or of all; yields a line about each."""
     before = time.time_ns() - older_than * 1_000_000
     used = readers(storage)
-    for place in storage.collections():
+    for place in storage.collections(own=True):
         if names is None or place.name in names:
             with writing(place):
                 arrangements = [one for one in place.arrangements() if one.uri in used]
@@ -45,6 +45,11 @@ def vacuum(storage: Storage, names: Collection[str] | None = None, older_than: i
         swept = _Vacuum(storage, before)
         swept.sweep(f"{storage.root}/scratch", ())
         yield swept.line("scratch files")
+
+
+def vacuum_one(place: CollectionStore, older_than: int) -> str:
+    """The same of one collection without arrangements. Call it as the collection's writer."""
+    return _Vacuum(place.storage, time.time_ns() - older_than * 1_000_000).collection(place, ())
 
 
 class _Vacuum:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
+from dbt_incremental_dd.core.profile import note_operators, phase
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.render.clock import OperatorClock
 from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
@@ -87,40 +89,25 @@ class Work:
             return self._do(strategy, afresh=afresh)
 
     def _do(self, strategy: Strategy, *, afresh: bool) -> Outcome:
-        run = self._run
         context = self._context(anew=strategy != "delta")
         try:
-            rows = self._rows(context, strategy)
+            with phase("compute"):
+                rows = self._rows(context, strategy)
             same_columns = self._current.log is not None and self._same_columns(self._current.log)
             continues = same_columns if self._kept is None else self._continues
             subtract = strategy in ("rebuild", "recompute") and continues and not afresh
-            delta = self._delta(context, rows, subtract=subtract)
             beside_stored = strategy == "delta" or (subtract and same_columns)
-            batch = write_batch(
-                context,
-                self._current.place,
-                self._schema,
-                delta=delta,
-                t=self._at,
-                arranged_by=self._order,
-                former=self._current.manifest.rows if beside_stored else None,
-            )
-            hold_batch(
-                run,
-                self._request,
-                self._current,
-                schema=self._schema,
-                change=delta.change,
-                batch=batch,
-                beside_stored=beside_stored,
-            )
+            with phase("write"):
+                batch = self._write(context, rows, subtract=subtract, beside_stored=beside_stored)
             self._started += context.once_seconds
             reached("model: written")
-            log = self._commit(batch, context, strategy, reset=not beside_stored)
+            with phase("commit"):
+                log = self._commit(batch, context, strategy, reset=not beside_stored)
             reached("model: committed")
         finally:
             context.workspace.close()
-        self._publish(log, batch)
+        with phase("relations"):
+            self._publish(log, batch)
         reached("model: published")
         return Outcome(
             self._request.name,
@@ -129,14 +116,42 @@ class Work:
             rows_added=batch.added,
             rows_removed=batch.removed,
             input_rows=self._input_rows(strategy),
+            updates=sum(file.rows for file in batch.files),
             fallbacks=self._compiled.plan.fallbacks,
             notes=tuple(self._notes(strategy)),
+            bytes_written=sum(file.bytes for file in batch.files),
         )
+
+    def _write(self, context: Context, rows: Relation | None, *, subtract: bool, beside_stored: bool) -> WrittenBatch:
+        """The output's change for the query's rows, written and checked; nothing is visible yet."""
+        delta = self._delta(context, rows, subtract=subtract)
+        batch = write_batch(
+            context,
+            self._current.place,
+            self._schema,
+            delta=delta,
+            t=self._at,
+            arranged_by=self._order,
+            former=self._current.manifest.rows if beside_stored else None,
+        )
+        hold_batch(
+            self._run,
+            self._request,
+            self._current,
+            schema=self._schema,
+            change=delta.change,
+            batch=batch,
+            beside_stored=beside_stored,
+        )
+        return batch
 
     def _rows(self, context: Context, strategy: Strategy) -> Relation | None:
         plan = self._compiled.plan
         if strategy != "recompute":
-            return Renderer(context, plan.root).run()
+            renderer = Renderer(context, plan.root, OperatorClock())
+            rows = renderer.run()
+            note_operators(renderer.profile())
+            return rows
         inputs = {item.key: Input(item.name, item.schema) for item in self._given}
         return recomputed(context, self._request.query, inputs, plan)
 

@@ -85,6 +85,11 @@ class SourceSpec:
         """Where the records are, for messages that have no better name of it."""
         return None
 
+    @property
+    def uri(self) -> str | None:
+        """Where the records are, without secrets; a path on this machine has no scheme. None if a catalog knows."""
+        return self.location
+
     def check(self) -> None:
         """Raises ConfigError for settings that the connector cannot honour."""
 

@@ -15,6 +15,8 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 
 from dbt_incremental_dd.storage.uris import is_remote
@@ -30,18 +32,31 @@ enabled = os.environ.get("DBT_DD_DURABLE", "1") != "0"
 _noted: set[str] = set()
 _linked: set[tuple[str, int]] = set()
 """Folders, with their inodes, whose entry in the parent folder is synced."""
+_unsynced: ContextVar[bool] = ContextVar("unsynced", default=False)
 _noting, _settling = threading.Lock(), threading.Lock()
+
+
+@contextmanager
+def unsynced() -> Iterator[None]:
+    """What this thread writes inside is not synced: for what may be missing or damaged after a power cut."""
+    before = _unsynced.set(True)
+    try:
+        yield
+    finally:
+        _unsynced.reset(before)
 
 
 def note(*paths: str) -> None:
     """Registers local files that were written, for the next ``settle``."""
-    if enabled:
+    if enabled and not _unsynced.get():
         with _noting:
             _noted.update(path for path in paths if not is_remote(path))
 
 
 def settle() -> None:
     """Syncs all noted files, and waits for a ``settle`` in progress. Raises OSError if syncing fails."""
+    if _unsynced.get():
+        return
     with _settling:
         with _noting:
             paths = sorted(_noted)

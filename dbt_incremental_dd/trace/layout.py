@@ -62,6 +62,11 @@ def _name_of(folder: str) -> str:
     return unquote(folder.replace("~", "%"))
 
 
+def is_own(name: str) -> bool:
+    """Whether a collection is the engine's own. No other one is without a schema."""
+    return "." not in name and name.startswith("dd_")
+
+
 @dataclass(frozen=True)
 class Storage(StateRoot):
     """A state root, and the collections in it."""
@@ -70,10 +75,10 @@ class Storage(StateRoot):
         """The store of the collection called ``name`` (``schema.identifier``, case-insensitive)."""
         return CollectionStore(self, name.lower())
 
-    def collections(self) -> tuple[CollectionStore, ...]:
-        """The stores of all collections, by name."""
+    def collections(self, *, own: bool = False) -> tuple[CollectionStore, ...]:
+        """The stores of all collections, by name. ``own``: also the engine's own, which tell of runs."""
         found = map(_name_of, self.list_names(f"{self.root}/collections"))
-        return tuple(CollectionStore(self, name) for name in sorted(found))
+        return tuple(CollectionStore(self, name) for name in sorted(found) if own or not is_own(name))
 
     def for_run(self) -> Storage:
         """The same for one run. In object storage it asks at once for what former runs have asked for one by one."""
@@ -120,7 +125,8 @@ class CollectionStore:
     def log(self) -> Log | None:
         """The newest version of its log; None if it has never been stored. Raises StateError if it is damaged."""
         storage, uri = self.storage, self.trace_uri
-        storage.note_log(uri, self.name)
+        if not is_own(self.name):  # runs that change nothing do not need them
+            storage.note_log(uri, self.name)
         return log_loader.load(self.name, uri, storage.options, storage.checked, storage.copies_of(uri))
 
     def log_at(self, version: int) -> Log:

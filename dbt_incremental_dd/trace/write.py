@@ -21,6 +21,7 @@ from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.data_file import RETRACTS_ALL, DataFile
 from dbt_incremental_dd.core.failpoints import reached
+from dbt_incremental_dd.core.reads import count_written
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.parquet.checksum import name_by_checksum
 from dbt_incremental_dd.parquet.page_index import SUFFIX
@@ -111,6 +112,7 @@ def _written(
     if isinstance(filesystem, pafs.LocalFileSystem):
         path = os.path.relpath(name_by_checksum(f"{root}/{path}"), root)
     reached("file: written")
+    count_written(table.num_rows, size)
     return _described(filesystem, root, path, footer=footers[0], size=size, bounded=bounded, is_paged=is_large)
 
 
@@ -167,7 +169,9 @@ def write_spark(
     if storage.is_local:
         _name_by_checksum(f"{uri}/{folder}")
     reached("files: written")
-    return describe_folder(storage, uri, folder, bounded, is_paged=is_arranged)
+    files = describe_folder(storage, uri, folder, bounded, is_paged=is_arranged)
+    count_written(sum(file.rows for file in files), sum(file.bytes for file in files))
+    return files
 
 
 def remove_files(storage: Storage, uri: str, files: Iterable[DataFile]) -> None:

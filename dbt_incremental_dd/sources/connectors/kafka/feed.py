@@ -32,6 +32,12 @@ class KafkaSpec(SourceSpec):
     format: str | None = setting(one_of(*FILE_FORMATS, "avro"))
     event_time: str | None = setting(text)
 
+    @property
+    def uri(self) -> str:
+        """By the first of the brokers."""
+        broker = feed_of(self).servers.split(",")[0].strip().rpartition("://")[2]
+        return f"kafka://{broker}/{feed_of(self).topic}"
+
     def check(self) -> None:
         """Raises ConfigError for what does not go with a topic."""
         envelope = self.envelope

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import ClassVar
+from urllib.parse import unquote, urlsplit
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.envelopes.envelope import Envelope
@@ -26,6 +27,16 @@ class PostgresSpec(SourceSpec):
     envelope_settings: ClassVar[tuple[str, ...]] = ()
 
     table: str | None = setting(text)
+
+    @property
+    def uri(self) -> str:
+        """By the first of the hosts, as ``postgres://host:port/database.schema.table``."""
+        url = urlsplit(self.options["url"])
+        host, _, port = url.netloc.rpartition("@")[2].split(",")[0].partition(":")
+        database = unquote(url.path.strip("/")) or url.username or "postgres"
+        table = (self.table or ".".join(self.relation.split(".")[-2:])).replace("`", "").replace('"', "")
+        qualified = table if "." in table else f"public.{table}"
+        return f"postgres://{host or 'localhost'}:{port or 5432}/{database}.{qualified}"
 
     def check(self) -> None:
         """Raises ConfigError for wrong options."""
