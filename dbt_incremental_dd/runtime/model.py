@@ -139,7 +139,8 @@ def _skip(
     log = current.log
     assert log is not None
     schema = visible_schema(current.manifest, log)
-    manifest = replace(current.manifest, contract=hold_stored(run, request, current, schema))
+    contract, target_lag = hold_stored(run, request, current, schema), request.config.target_lag
+    manifest = replace(current.manifest, contract=contract, target_lag=target_lag)
     if current.position.as_of < t1 <= current.last:
         manifest = replace(manifest, position=position_of(given, t1).stored(current.last))
     is_other = manifest != current.manifest

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
 from dbt_incremental_dd.core.reads import Reads
+from dbt_incremental_dd.core.target_lag import TargetLag
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.relations import RelationName
@@ -24,7 +25,8 @@ class ModelConfig:
 
     ``strategy``: what is quickest, or a delta wherever there can be one. ``columns``: whether they may be others than
     those that are stored; they may not, or stored ones must stay. ``recursion_limit``: iterations after which a
-    recursion is taken to have no end. ``history``: what is stored is the history of the query's rows.
+    recursion is taken to have no end. ``history``: what is stored is the history of the query's rows. ``target_lag``
+    is no part of the model's fingerprint: changing it rebuilds nothing.
     """
 
     retain_history: int = DEFAULT_RETAIN
@@ -36,6 +38,7 @@ class ModelConfig:
     contract: Contract | None = None
     description: Description = NOTHING
     history: History | None = None
+    target_lag: TargetLag | None = None
 
     @property
     def history_settings(self) -> Mapping[str, Any]:

@@ -245,6 +245,7 @@ class Work:
             contract=contract.text if contract else "",
             arrangements=context.arrangements,
             history=request.config.history_settings,
+            target_lag=request.config.target_lag,
         )
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:
