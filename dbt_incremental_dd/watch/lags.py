@@ -84,10 +84,11 @@ class Lags:
         self._due_at = BEGINNING
 
     def note(self, source: str, now: Time, looked: Time) -> None:
-        """A source has something new, which was not there at ``looked``."""
+        """A source has something new, which was not there at ``looked``, nor when it was last read."""
         managed = self.sources[source].frontier == "managed"
-        position = looked if managed else max(looked, self._last[source] + 1)
         below = [id for id, above in self._schedule.above.items() if source in above]
+        read = max((self._tried.get(id, BEGINNING) for id in below), default=BEGINNING)
+        position = max(looked, read + 1, BEGINNING if managed else self._last[source] + 1)
         for id in below:
             self._held.pop(id, None)
         up_to = [self._schedule.models[id].up_to for id in below]

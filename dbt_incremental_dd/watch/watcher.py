@@ -104,9 +104,7 @@ class WatchedProject:
         if not changed_sources:
             self._follow_lags()
         if self._lags is not None:
-            self._lags.ran(
-                self._models, time, clock.monotonic() - began, results, self._failed_of(self._models, failed)
-            )
+            self._lags.ran(self._models, time, clock.monotonic() - began, results, _failed_of(self._models, failed))
         for name in ("again", *(() if changed_sources else ("every",))):
             self._due[name] = clock.monotonic()
         return True
@@ -157,9 +155,8 @@ class WatchedProject:
             return False
         # What has come since the last look is taken in by this run, and is new to the models that are not in it.
         self._note(lags, [name for name in lags.read_by(due.models) if self._has_news(name)])
-        return self._run_models(
-            lags, due.models, ", ".join(lags.models[id].selector.split(".")[-1] for id in due.asked)
-        )
+        asked = ", ".join(lags.models[id].selector.split(".")[-1] for id in due.asked)
+        return self._run_models(lags, due.models, f"due: {asked}")
 
     def _run_without_news(self, lags: Lags) -> bool:
         """Sources that cannot be looked at may have something new. What runs at once runs also without news."""
