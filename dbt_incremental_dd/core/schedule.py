@@ -17,6 +17,7 @@ has not been brought that far: a model shows only times up to which all its inpu
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -58,8 +59,8 @@ class Due(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """``models``: by name. ``changes``: of each source, each one that some model may lack. ``threads``: models that run
-    at the same time. ``overhead``: of each run, beside its models."""
+    """``models``: by name. ``changes``: of each source, those that some model may lack, by position. ``threads``:
+    models that run at the same time. ``overhead``: of each run, beside its models."""
 
     models: Mapping[str, ScheduledModel]
     changes: Mapping[str, Sequence[Change]] = field(default_factory=dict)
@@ -113,9 +114,11 @@ class Schedule:
         """The oldest change of the sources above the model that it lacks. Where it or a model above changes as time
         passes, the time itself is a change, but for what runs at once."""
         model, above = self.models[name], self.above[name]
-        changes = (change for source in above for change in self.changes.get(source, ()))
-        lacked = [change for change in changes if change.position > model.up_to]
-        if model.target != 0 and any(self.models[one].temporal for one in (name, *above) if one in self.models):
+        lacked: list[Change] = []
+        for source in above & self.changes.keys():
+            changes = self.changes[source]
+            lacked += changes[(i := bisect_right(changes, model.up_to, key=_position)) : i + 1]
+        if model.target != 0 and not self._temporal.isdisjoint((name, *above)):
             lacked.append(Change(model.up_to, model.up_to + 1))
         if not lacked:
             return None
@@ -127,24 +130,37 @@ class Schedule:
         asked: list[str] = []
         wanted: set[str] = set()
         for name in self.order:
-            job = self._job(name)
-            if job is None or any(one in held for one in job.models):
+            missing = self.missing(name)
+            due_at = None if missing is None else self._due_at(name, missing)
+            if missing is None or due_at is None:
                 continue
-            at.append(job.at)
-            if job.at <= now:
+            models = self._needed(name, missing) if due_at <= now or held else set()
+            if not models.isdisjoint(held):
+                continue
+            at.append(due_at)
+            if due_at <= now:
                 asked.append(name)
-                wanted |= job.models
+                wanted |= models
         return Due(tuple(one for one in self.order if one in wanted), tuple(asked), min(at, default=None))
 
-    def _job(self, name: str) -> _Job | None:
-        """The run that the model's promise needs; None if it lacks nothing, or nothing is promised."""
-        target, missing = self.models[name].target, self.missing(name)
-        if isinstance(target, str) or missing is None:
-            return None
+    def _needed(self, name: str, missing: Change) -> set[str]:
+        """The model, and those above it that lack what it lacks."""
         above = (one for one in self.above[name] if one in self.models)
-        models = frozenset({name, *(one for one in above if self.models[one].up_to < missing.position)})
-        reserve = min(max(self.duration(models), min(2 * self._everything, target // 2)), target)
-        return _Job(models, missing.seen + target - reserve)
+        return {name, *(one for one in above if self.models[one].up_to < missing.position)}
+
+    def _due_at(self, name: str, missing: Change) -> Time | None:
+        """The time from which the model is due; None if nothing is promised."""
+        target = self.models[name].target
+        if isinstance(target, str):
+            return None
+        reserve = min(2 * self._everything, target // 2)
+        if target and reserve < self._everything:
+            reserve = min(max(reserve, self.duration(self._needed(name, missing))), target)
+        return missing.seen + target - reserve
+
+    @cached_property
+    def _temporal(self) -> frozenset[str]:
+        return frozenset(name for name, model in self.models.items() if model.temporal)
 
     @cached_property
     def _everything(self) -> int:
@@ -154,18 +170,19 @@ class Schedule:
         """The longest that one run of these models takes, whatever their order (R. L. Graham, *Bounds on
         multiprocessing timing anomalies*, 1969): the critical path, and all else spread over the threads."""
         chosen, path = set(models), 0
+        total = sum(self.models[name].duration for name in chosen)
+        if self.threads == 1:
+            return self.overhead + total
         ends: dict[str, int] = {}
         for name in self.order:
             before = max((ends[one] for one in self._models_in(name)), default=0)
             ends[name] = before + (self.models[name].duration if name in chosen else 0)
             path = max(path, ends[name])
-        total = sum(self.models[name].duration for name in chosen)
         return self.overhead + path + -(-(total - path) // self.threads)
 
 
-class _Job(NamedTuple):
-    models: frozenset[str]
-    at: Time
+def _position(change: Change) -> Time:
+    return change.position
 
 
 def _least(*values: int | None) -> int | None:

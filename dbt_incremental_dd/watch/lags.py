@@ -89,17 +89,18 @@ class Lags:
         below = [id for id, above in self._schedule.above.items() if source in above]
         read = max((self._tried.get(id, BEGINNING) for id in below), default=BEGINNING)
         position = max(looked, read + 1, BEGINNING if managed else self._last[source] + 1)
-        for id in below:
-            self._held.pop(id, None)
+        if not self._held.keys().isdisjoint(below):
+            self._held = {id: until for id, until in self._held.items() if id not in below}
+            self._due_at = BEGINNING
         up_to = [self._schedule.models[id].up_to for id in below]
         known = [change for change in self._changes[source] if change.position > min(up_to, default=position)]
         if not known or any(known[-1].position <= t for t in up_to):
             known.append(Change(min(position, now), position))
             self._changes[source][:] = known
+            self._due_at = BEGINNING
             if source in self._promised and not managed:
                 with suppress(OSError, DifferentialError):  # a run fails in the same way, and tells
                     note_seen(self.storage.collection(self.sources[source].name), known)
-        self._due_at = BEGINNING
 
     def due(self, now: Time) -> Due:
         """What is due. Costs nothing between two times at which something may be."""

@@ -43,14 +43,14 @@ from dbt_incremental_dd.trace.write import write_arrow
 DAY = "2013-06-02T00:00:00+00:00"
 
 
-def stored(root: Path, upper: int, rows: int = 0) -> None:
+def stored(root: Path, upper: int, rows: int = 0, target_lag: str | None = None) -> None:
     """A model whose frontier is there, with so many rows more."""
     place = Storage(str(root)).collection("m.sums")
     log = place.create(Schema((Column("k", LONG), TIME_COLUMN, DIFF_COLUMN)))
     times = pa.array([upper - 1] * rows, pa.int64())
     table = pa.table({"k": times, "dd_time": times, "dd_diff": pa.array([1] * rows, pa.int64())})
     files = (write_arrow(place.storage, place.trace_uri, table, log.schema),) if rows else ()
-    log.commit(Commit(add=files, upper=upper, manifest=place.write_manifest(ModelManifest())))
+    log.commit(Commit(add=files, upper=upper, manifest=place.write_manifest(ModelManifest(target_lag=target_lag))))
 
 
 async def first(trigger: Any, seconds: float = 20) -> Any:
