@@ -70,7 +70,7 @@ class Lags:
             found = _found(stored, model.collection) if model.is_stored else None
             known = ScheduledModel(model.inputs, 0, BEGINNING)
             if found is not None and isinstance(found[1], ModelManifest):
-                known = replace(scheduled(*(found[0], found[1])), inputs=model.inputs)
+                known = replace(scheduled(found[0], found[1]), inputs=model.inputs)
             models[id] = replace(
                 known,
                 target=0 if model.target is None else model.target,

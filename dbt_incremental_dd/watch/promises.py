@@ -39,24 +39,31 @@ class Promises:
         self._ended.set()
 
     def _go_on(self) -> None:
-        while not self._ended.wait(_CHECK_SECONDS[self.storage.is_local]):
+        usual = wait = _CHECK_SECONDS[self.storage.is_local]
+        while not self._ended.wait(wait):
+            wait = usual
             try:
-                self.check(now())
+                following = self.check(now())
+                if following is not None:
+                    wait = min(usual, max(0.0, (following - now()) / 1000))
                 self._failed = ""
             except (DifferentialError, OSError) as error:
                 if str(error) != self._failed:  # a run tells what is wrong, too
                     self._failed = str(error)
                     self.report(f"{format_time(now())}  target lags cannot be checked: {error}")
 
-    def check(self, t: Time) -> None:
+    def check(self, t: Time) -> Time | None:
         """Notes each promise's state as of ``t``, and tells those that have changed. A promise that is kept when it is
-        first looked at is not told."""
-        stored = Stored(self.storage)
+        first looked at is not told. Returns the time at which the next one will be missed, if its model does not run
+        before; None if there is none."""
+        stored, following = Stored(self.storage), []
         for model in self.models:
             found = stored.freshness(model)
             if found is None or isinstance(found.target_lag, str):
                 continue
             missed = found.missed_since(t)
+            if found.behind_since is not None and missed is None:
+                following.append(found.behind_since + found.target_lag + 1)
             state = Promise("kept", t) if missed is None else Promise("missed", missed)
             before = promise(self.storage.collection(model))
             if before is not None and before.state == state.state:
@@ -64,6 +71,7 @@ class Promises:
             note_promise(self.storage.collection(model), state)
             if before is not None or state.state == "missed":
                 self._tell(LagEvent(model, found.target_lag, found.lag(t), state))
+        return min(following, default=None)
 
     def _tell(self, event: LagEvent) -> None:
         """The note comes first: whatever becomes of the hook, it is called once."""
