@@ -121,18 +121,27 @@ class Lags:
         return sorted(self._failed.union(*(self._schedule.above[id] & self.models.keys() for id in self._failed)))
 
     def ran(
-        self, models: Iterable[str], began: Time, seconds: float, results: Sequence[ModelResult], failed: Set[str]
+        self,
+        models: Iterable[str],
+        began: Time,
+        seconds: float,
+        results: Sequence[ModelResult],
+        failed: Set[str],
+        *,
+        is_usual: bool = True,
     ) -> None:
-        """These models have been run, from a time on, by a run of so many seconds; some of them have ``failed``."""
+        """These models have been run, from a time on, by a run of so many seconds; some of them have ``failed``.
+        ``is_usual``: further ones will take as long; the first run builds models."""
         done = set(models) - failed
         self._failed = (self._failed - done) | (failed & self.models.keys())
         self._held = {id: until for id, until in self._held.items() if id not in done}
         self._held.update(dict.fromkeys(failed, began + round(seconds * 1000) + self.retry))
         self._tried.update(dict.fromkeys(done, began))
         for one in results:
-            if one.rows_added or one.rows_removed:
+            model = self.models.get(one.id)
+            if model is not None and (not model.is_stored or (is_usual and (one.rows_added or one.rows_removed))):
                 self._durations.setdefault(one.id, deque(maxlen=_RUNS)).append(round(one.seconds * 1000))
-        if results:
+        if results and is_usual:
             self._overheads.append(round(1000 * max(0.0, seconds - sum(one.seconds for one in results))))
         self.refresh()
 

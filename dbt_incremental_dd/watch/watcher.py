@@ -104,7 +104,8 @@ class WatchedProject:
         if not changed_sources:
             self._follow_lags()
         if self._lags is not None:
-            self._lags.ran(self._models, time, clock.monotonic() - began, results, _failed_of(self._models, failed))
+            all_failed, seconds = _failed_of(self._models, failed), clock.monotonic() - began
+            self._lags.ran(self._models, time, seconds, results, all_failed, is_usual=False)
         for name in ("again", *(() if changed_sources else ("every",))):
             self._due[name] = clock.monotonic()
         return True

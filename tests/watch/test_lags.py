@@ -20,10 +20,16 @@ import pytest
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.target_lag import parse_target_lag
 from dbt_incremental_dd.core.time import now
-from dbt_incremental_dd.trace.watched import Promise, note_promise, promise
+from dbt_incremental_dd.sources.config import parse_source
+from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.watched import Promise, note_promise, promise, seen
 from dbt_incremental_dd.watch import watcher
 from dbt_incremental_dd.watch.alerts import Alerts, LagEvent
+from dbt_incremental_dd.watch.graph import WatchedModel
+from dbt_incremental_dd.watch.lags import Lags
+from dbt_incremental_dd.watch.project import ModelResult
 from dbt_incremental_dd.watch.project import Project as Warm
 from dbt_incremental_dd.watch.promises import Promises
 from dbt_incremental_dd.watch.watcher import Intervals, WatchedProject, watch
@@ -196,10 +202,18 @@ def test_what_fails_or_is_held_back_is_not_run_all_the_time(project: Project, mo
         ("300", "has no unit"),
     ],
 )
-def test_lags_that_are_none(project: Project, value: str, message: str) -> None:
-    project.write("models/mart.sql", f"{{{{ config(target_lag='{value}') }}}} select k from {{{{ ref('stg') }}}}")
-    with pytest.raises(ConfigError, match=rf"model {project.schema}\.mart: target_lag is .*{message}"):
+def test_lags_that_are_none(value: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"model m\.a: target_lag is .*{message}"):
+        parse_target_lag("m.a", value)
+
+
+def test_a_project_with_a_lag_that_is_none(project: Project) -> None:
+    """A run tells of a differential model, and a watch does not even begin."""
+    project.write("models/mart.sql", "{{ config(target_lag='soon') }} select k from {{ ref('stg') }}")
+    message = f"model {project.schema}.mart: target_lag is 'soon', which is no interval"
+    with pytest.raises(ConfigError, match=message):
         watched(project, []).begin()
+    assert message in project.dbt("run", "--select", "mart", fails=True)["mart"]
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -311,3 +325,28 @@ def test_notes_that_are_damaged_count_as_none(project: Project) -> None:
         for note in ("seen.json", "promise.json"):
             (project.folder / "state/collections" / collection / note).write_text('{"half":')
     assert (fresh := database[name].freshness()) is not None and fresh.kept_since is None and fresh.lag(now()) == 0
+
+
+def test_a_table_is_scheduled_beside_collections(tmp_path: Path) -> None:
+    """By what its runs take. It is nowhere stored up to when it was brought: that it has been run is known."""
+    source = parse_source("raw.a", "raw.a", {"envelope": "append", "path": "a", "format": "json"}, {"k": "bigint"}, "")
+    models = {
+        "stg": WatchedModel("m.stg", "p.stg", ("a",), "downstream", is_stored=True),
+        "wide": WatchedModel("m.wide", "p.wide", ("stg",), 60_000, is_stored=False),
+    }
+    lags = Lags(Storage(str(tmp_path)), models, {"a": source}, retry=15_000)
+    lags.ran(models, 1000, 20.0, [ModelResult("wide", 0, 0, "wide", 4.0), ModelResult("stg", 5, 0, "stg", 16.0)], set(),
+             is_usual=False)  # fmt: skip
+    assert lags.due(10_000) == ((), (), None)
+    lags.note("a", 20_000, 19_000)
+    lags.note("a", 30_000, 29_000)
+    assert lags.due(30_000) == ((), (), 19_000 + 60_000 - 2 * 4000), "the build of stg is no measure"
+    assert lags.due(71_000).models == ("stg", "wide") and lags.read_by(["wide"]) == {"a"}
+    lags.ran(["stg", "wide"], 71_000, 3.0, [], {"wide"})
+    assert lags.failed == ["stg", "wide"] and lags.due(72_000).models == ()
+    assert lags.due(71_000 + 3000 + 15_000).models == ("wide",)
+    lags.ran(["wide"], 90_000, 5.0, [ModelResult("wide", 0, 0, "wide", 4.5)], set())
+    assert lags.failed == [] and lags.due(10**6) == ((), (), None)
+    lags.note("a", 100_000, 99_000)
+    assert lags.due(100_000).at == 99_000 + 60_000 - 2 * (4500 + 500), "with what runs take beside their models"
+    assert [tuple(one) for one in seen(Storage(str(tmp_path)).collection("raw.a"))] == [(99_000, 99_000)]
