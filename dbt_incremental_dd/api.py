@@ -12,13 +12,16 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, SourceManifest, kind_of
+from dbt_incremental_dd.core.schedule import Due
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.time import BEGINNING, Time, parse_time
+from dbt_incremental_dd.core.time import now as clock
 from dbt_incremental_dd.subscribe.shape import Shape
 from dbt_incremental_dd.subscribe.subscription import Start, Subscription
 from dbt_incremental_dd.trace.arrow_reader import changes, contents, log_of
 from dbt_incremental_dd.trace.columns import columns_of
+from dbt_incremental_dd.trace.freshness import Freshness, Stored
 from dbt_incremental_dd.trace.history import Entry, history
 from dbt_incremental_dd.trace.holds import Hold, holds
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
@@ -72,6 +75,21 @@ class Database:
         """The status of each collection, by name."""
         held = holds(self.storage)
         return [collection.status(held.get(collection.name, ())) for collection in self.collections()]
+
+    def freshness(self) -> dict[str, Freshness]:
+        """How far each model with a ``target_lag`` is behind its sources, by name, as far as it is stored."""
+        stored = Stored(self.storage)
+        found = {place.name: stored.freshness(place.name) for place in self.storage.collections()}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def due(self, now: Time | None = None, threads: int = 1) -> Due:
+        """The models that must run at ``now`` (ms, default: the clock's time) so that those with a ``target_lag`` keep
+        it, each after those above it, and when something is due next.
+
+        Sources are not looked at: each is taken to have changed right after it was last read. A model without a
+        ``target_lag`` is always due. ``threads``: models that run at the same time.
+        """
+        return Stored(self.storage).schedule(threads).due(clock() if now is None else now)
 
     def advance(self, name: str, complete_up_to: Time | str, *, first: bool = False) -> Time:
         """Declares a managed source complete up to a time, which becomes final: later records get later times. A
@@ -162,6 +180,10 @@ class Collection:
         log = self._log()
         manifest = self.place.read_manifest(log.manifest)
         return status(log, manifest, holds(self.storage).get(self.name, ()) if held is None else held)
+
+    def freshness(self) -> Freshness | None:
+        """How far the model is behind its sources, as far as it is stored; None if it has no ``target_lag``."""
+        return Stored(self.storage).freshness(self.name)
 
     def changes(self, after: Time | str = BEGINNING, up_to: Time | str | None = None) -> pa.Table:
         """Updates with ``after < dd_time <= up_to`` (default: the latest final time), by time: visible columns,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,15 @@ def reclaimable(state_root: str, name: str, retain_history: str | None) -> dict[
     except StateError:
         return {"files": 0, "updates": 0, "age": 0}
     return {"files": found.files, "updates": found.updates, "age": found.age}
+
+
+def due(state_root: str, names: Collection[str], now: int | None = None, threads: int = 1) -> list[str]:
+    """The collections among ``names`` (default: all) that must be run at ``now`` (ms; default: the clock's time) so
+    that target lags are kept. What has never been stored is due."""
+    found = database(state_root)
+    wanted = {name.lower() for name in names}
+    known = {collection.name for collection in found.collections()}
+    return [*sorted(wanted - known), *(name for name in found.due(now, threads).models if not names or name in wanted)]
 
 
 def advance(state_root: str, source: str, complete_up_to: int, *, first: bool) -> int:

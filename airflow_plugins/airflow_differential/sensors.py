@@ -1,4 +1,5 @@
-"""Sensors that wait until a source is complete, a collection has reached a time, or compaction is worthwhile.
+"""Sensors that wait until a source is complete, a collection has reached a time, a target lag needs a run, or
+compaction is worthwhile.
 
 All are deferrable: a deferred sensor occupies no worker slot while its trigger waits. Otherwise they poke, in either of
 Airflow's modes.
@@ -7,10 +8,11 @@ Airflow's modes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from airflow.providers.standard.utils.skipmixin import SkipMixin
 from airflow.sdk import BaseSensorOperator, Context
 from airflow.triggers.base import BaseTrigger
 
@@ -18,8 +20,8 @@ from airflow_differential import collections
 from airflow_differential.conditions import Condition
 from airflow_differential.links import CollectionsLink
 from airflow_differential.outlets import advance
-from airflow_differential.times import INTERVAL_END, milliseconds
-from airflow_differential.triggers import ConditionTrigger, FrontierTrigger, ReclaimableTrigger
+from airflow_differential.times import INTERVAL_END, clock, milliseconds
+from airflow_differential.triggers import ConditionTrigger, FrontierTrigger, ReclaimableTrigger, TargetLagTrigger
 
 
 class _DeferrableSensor(BaseSensorOperator):
@@ -180,6 +182,62 @@ class CompactionSensor(_DeferrableSensor):
 
     def done(self, context: Context) -> dict[str, int]:
         return collections.reclaimable(self.state_root, self.collection, self.retain_history)
+
+
+class TargetLagSensor(_DeferrableSensor, SkipMixin):
+    """Waits until a model must be run so that a ``target_lag`` is kept, its own or that of one downstream.
+
+    ``names``: the collections that it asks for (default: all that are stored). One that has never been stored is due,
+    and so is always one without a target lag. Sources are not looked at: each is taken to have changed right after it
+    was last read. ``tasks``: the id of each collection's task, of which those that are not due are skipped.
+    ``threads``: models that run at the same time. Returns ``{"due", "time"}``: collections, and the time (ms) to run
+    them at.
+    """
+
+    template_fields: Sequence[str] = ("state_root", "names")
+    ui_color = "#e3ebd9"
+
+    def __init__(
+        self,
+        *,
+        state_root: str,
+        names: Sequence[str] = (),
+        tasks: Mapping[str, str] | None = None,
+        threads: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.state_root = state_root
+        self.names = names
+        self.tasks = dict(tasks or {})
+        self.threads = threads
+
+    def check(self) -> None:
+        """Everything may still have to be built."""
+
+    def holds(self) -> bool:
+        return self.trigger().is_due()
+
+    def trigger(self) -> TargetLagTrigger:
+        return TargetLagTrigger(self.state_root, self.names, self.threads, self.poke_interval)
+
+    def execute(self, context: Context) -> Any:
+        return self._skipping(context, super().execute(context))
+
+    def resumed(self, context: Context, event: dict[str, Any]) -> Any:
+        return self._skipping(context, super().resumed(context, event))
+
+    def done(self, context: Context) -> dict[str, Any]:
+        now = clock()
+        return {"due": collections.due(self.state_root, self.names, now, self.threads), "time": now}
+
+    def _skipping(self, context: Context, found: dict[str, Any]) -> dict[str, Any]:
+        """Skips the tasks of what is not due. Airflow stores no value of a task that ends by that."""
+        left = [task for name, task in self.tasks.items() if name not in found["due"]]
+        if left:
+            context["ti"].xcom_push(key="return_value", value=found)
+            self.skip(context["ti"], [context["dag"].get_task(task) for task in left])
+        return found
 
 
 def _warn_if_missing(sensor: _DeferrableSensor, state_root: str, collection: str) -> None:

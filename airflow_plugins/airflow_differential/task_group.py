@@ -1,4 +1,5 @@
-"""A dbt project as a task group: a task for each model, and a sensor for each source with a managed frontier."""
+"""A dbt project as a task group: a task for each model, a sensor for each source with a managed frontier, and one that
+waits until a target lag needs a run."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from airflow_differential.assets import asset
 from airflow_differential.conditions import Condition
 from airflow_differential.operators import DifferentialRunOperator
 from airflow_differential.project import Node, Project
-from airflow_differential.sensors import SourceFrontierSensor
+from airflow_differential.sensors import SourceFrontierSensor, TargetLagSensor
 
 _STATE = ".dbt_incremental_dd"
+_DUE = "due"
 
 
 class DifferentialTaskGroup(TaskGroup):
@@ -23,6 +25,10 @@ class DifferentialTaskGroup(TaskGroup):
     its name in dbt (``feed.flights``). ``with_tests`` runs each model's tests with it (``dbt build``). ``arguments``
     are passed to the models' operators (``profiles_dir``, ``target``, ``spark_remote``, ...), ``sensing`` to the
     sensors. Tasks have their collections' assets as outlets and inlets.
+
+    ``by_target_lag``: the group begins with a sensor that waits until a model must be run for a ``target_lag``; models
+    that are not due are skipped, and the others run at the time at which it has found that. Use a schedule such as
+    ``@continuous``.
 
     Raises ValueError for a managed source without a condition, FileNotFoundError if there is no manifest.
     """
@@ -37,6 +43,7 @@ class DifferentialTaskGroup(TaskGroup):
         select: Collection[str] = (),
         complete: Mapping[str, Condition] | None = None,
         with_tests: bool = False,
+        by_target_lag: bool = False,
         arguments: Mapping[str, Any] | None = None,
         sensing: Mapping[str, Any] | None = None,
         **kwargs: Any,
@@ -44,7 +51,8 @@ class DifferentialTaskGroup(TaskGroup):
         super().__init__(group_id=group_id, **kwargs)
         self._project = Project.load(project_dir, manifest)
         self._chosen = self._project.select(select)
-        self._arguments = {"project_dir": project_dir, **(arguments or {})}
+        by_lag = _by_target_lag(self.child_id(_DUE)) if by_target_lag else {}
+        self._arguments = {"project_dir": project_dir, **by_lag, **(arguments or {})}
         self._sensing = {"state_root": state_root or f"{project_dir}/{_STATE}", **(sensing or {})}
         self._with_tests = with_tests
         self._complete = dict(complete or {})
@@ -53,6 +61,8 @@ class DifferentialTaskGroup(TaskGroup):
         self.models: dict[str, BaseOperator] = {}
         """Tasks by model name."""
         self._fill()
+        self.due: BaseOperator | None = self._due() if by_target_lag else None
+        """The sensor that waits until something is due; None unless ``by_target_lag``."""
 
     def _fill(self) -> None:
         tasks: dict[str, BaseOperator] = {}
@@ -94,6 +104,16 @@ class DifferentialTaskGroup(TaskGroup):
             **self._sensing,
         )
 
+    def _due(self) -> BaseOperator:
+        """A source that is complete may make a model due, so its sensor comes first."""
+        tasks = {self._project.nodes[i].collection: self.models[node.name].task_id for i, node in self._chosen.items()}
+        due = TargetLagSensor(task_id=_DUE, task_group=self, names=list(tasks), tasks=tasks, **self._sensing)
+        for sensor in self.sources.values():
+            sensor >> due
+        for model in self.models.values():
+            due >> model
+        return due
+
     def _model(self, node: Node) -> BaseOperator:
         command = "seed" if node.kind == "seed" else "build" if self._with_tests and node.has_tests else "run"
         return DifferentialRunOperator(
@@ -105,6 +125,11 @@ class DifferentialTaskGroup(TaskGroup):
             outlets=[asset(node.collection)],
             **self._arguments,
         )
+
+
+def _by_target_lag(due: str) -> dict[str, Any]:
+    """Arguments of models' operators: a model runs also if one above it is not due. ``due``: the sensor's task."""
+    return {"trigger_rule": "none_failed", "dd_time": "{{ ti.xcom_pull(task_ids='" + due + "')['time'] }}"}
 
 
 def _task(name: str) -> str:

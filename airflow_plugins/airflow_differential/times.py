@@ -30,6 +30,13 @@ def utc(given: Any) -> int:
         raise ValueError(str(error)) from None
 
 
+def clock() -> int:
+    """The clock's time in ms."""
+    from dbt_incremental_dd.core.time import now
+
+    return now()
+
+
 def text(t: int) -> str:
     """``2013-06-01 00:00:00``, in UTC."""
     from dbt_incremental_dd.core.time import format_time

@@ -86,6 +86,29 @@ class ReclaimableTrigger(BaseTrigger):
         return any(found[name] >= least for name, least in self.at_least.items())
 
 
+class TargetLagTrigger(BaseTrigger):
+    """Fires when one of the collections (default: any) must be run for a target lag."""
+
+    def __init__(self, state_root: str, names: Sequence[str], threads: int, poke_interval: float) -> None:
+        super().__init__()
+        self.state_root = state_root
+        self.names = list(names)
+        self.threads = threads
+        self.poke_interval = poke_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        names = ("state_root", "names", "threads", "poke_interval")
+        return f"{_HERE}.TargetLagTrigger", {name: getattr(self, name) for name in names}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        async for event in _once(self.is_due, self.poke_interval):
+            yield event
+
+    def is_due(self) -> bool:
+        """Whether something is due now."""
+        return bool(collections.due(self.state_root, self.names, threads=self.threads))
+
+
 class FrontierEventTrigger(BaseEventTrigger):
     """Fires on each advance of a collection's frontier, with ``upper`` and the value ``before`` (ms); for an
     AssetWatcher.

@@ -14,6 +14,7 @@ from dbt.adapters.differential.settings import require_meaning
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.core.target_lag import parse_target_lag
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.open_table.registry import FORMATS
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
@@ -23,7 +24,16 @@ from dbt_incremental_dd.sources.secrets import literal_secrets
 
 logger = AdapterLogger("Differential")
 
-_OURS = ("retain_history", "fallback", "strategy", "arranged_by", "dd_recursion_limit", "history", "output")
+_OURS = (
+    "retain_history",
+    "fallback",
+    "strategy",
+    "arranged_by",
+    "dd_recursion_limit",
+    "history",
+    "output",
+    "target_lag",
+)
 _WARNED: set[tuple[str, str]] = set()
 _POLICIES: dict[str, Literal["any", "fixed", "kept"]] = {
     "ignore": "any",
@@ -117,6 +127,7 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
         fallback=fallback,
         strategy="delta" if strategy == "delta" else "auto",
         arranged_by=tuple(tuple(columns) for columns in arranged),
+        target_lag=parse_target_lag(name, settings.get("target_lag")),
     )
 
 

@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     _subscribe(verb("subscribe", "a collection's rows, and every change after them as it comes"))
     _publish(verb("publish", "writes a collection's changes to a Kafka topic, a table of PostgreSQL, or a webhook"))
     _serve(verb("serve", "collections over HTTP: rows, changes as they come, pages"))
-    _watch(verb("watch", "runs what a change concerns, as soon as a source has something new"))
+    _watch(verb("watch", "runs what a change concerns, as soon as a source has it, or by target lags"))
     advance = verb("advance", "declares up to when a managed source is complete")
     advance.add_argument("source")
     advance.add_argument("--to", required=True, help="ISO timestamp or ms since 1970")
@@ -134,3 +134,9 @@ def _watch(watch: argparse.ArgumentParser) -> None:
     watch.add_argument("--exclude", nargs="+", default=[], help="models that are left out")
     watch.add_argument("--every", default="1 minute", help="everything also without news (default: 1 minute; 0: never)")
     watch.add_argument("--compact-every", default="10 minutes", help="(default: 10 minutes; 0: never)")
+    watch.add_argument(
+        "--on-missed-lag", metavar="COMMAND", help="run once a target_lag is missed, and once it is kept"
+    )
+    watch.add_argument(
+        "--on-missed-lag-webhook", metavar="URL", help="told the same; DBT_DD_WEBHOOK_SECRET signs the requests"
+    )

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.cli.first_project import write_first_project
+from dbt_incremental_dd.cli.freshness import FRESHNESS_COLUMNS, freshness_cells, freshness_row
 from dbt_incremental_dd.cli.profile import locate, project_folder, project_of
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError
+from dbt_incremental_dd.core.standard_webhooks import SECRET
 from dbt_incremental_dd.core.time import format_time, parse_duration, parse_time
 from dbt_incremental_dd.subscribe.json_values import python_rows
 from dbt_incremental_dd.trace.layout import Storage
@@ -51,15 +53,22 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    rows = [_status_row(found) for found in _database(options).status()]
+    database = _database(options)
+    found = database.status()
+    fresh = database.freshness() if any(one.target_lag is not None for one in found) else {}
+    rows = [{**_status_row(one), **freshness_row(fresh.get(one.name))} for one in found]
     if options.json:
         for row in rows:
             print(json.dumps(row))
         return 0
     if not rows:
         return _print_no_collections(options)
-    shown = ("collection", "kind", "since", "at", "rows", "updates", "files", "bytes", "held back by")
-    _print_table([{key: _cell(row[key.replace(" ", "_")]) for key in shown} for row in rows], shown)
+    shown = ["collection", "kind", "since", "at", "rows", "updates", "files", "bytes", "held back by"]
+    cells = [{key: _cell(row[key.replace(" ", "_")]) for key in shown} for row in rows]
+    if fresh:
+        shown += FRESHNESS_COLUMNS
+        cells = [{**row, **freshness_cells(fresh.get(one.name))} for row, one in zip(cells, found, strict=True)]
+    _print_table(cells, shown)
     return 0
 
 
@@ -232,6 +241,7 @@ def _watch(options: argparse.Namespace) -> int:
 
     from dbt_incremental_dd.runtime.run_log.log import written_aside
     from dbt_incremental_dd.runtime.session import require_startable
+    from dbt_incremental_dd.watch.alerts import Alerts
     from dbt_incremental_dd.watch.project import Project
     from dbt_incremental_dd.watch.watcher import Intervals, WatchedProject, watch
 
@@ -240,9 +250,16 @@ def _watch(options: argparse.Namespace) -> int:
     arguments = ["--target", options.target] if options.target else []
     folder, profiles = project_of(options)
     project = Project(folder, profiles, arguments, options.select, options.exclude)
+    secret = os.environ.get(SECRET, "")
+    watched = WatchedProject(
+        project,
+        _print_line,
+        Intervals(every, compaction),
+        Alerts.of(options.on_missed_lag, options.on_missed_lag_webhook, secret),
+    )
     print(f"Watching the sources of {folder}; the first run may take a minute. Ctrl-C ends it.", file=sys.stderr)
     with written_aside(), contextlib.suppress(KeyboardInterrupt):
-        watch([WatchedProject(project, _print_line, Intervals(every, compaction))], threading.Event())
+        watch([watched], threading.Event())
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from dbt_incremental_dd.core.manifest_form import flaw
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.target_lag import TargetLag
 from dbt_incremental_dd.core.time import Time
 
 FORMAT_VERSION = 1
@@ -138,7 +139,8 @@ class ModelManifest(Manifest):
     the query as one; None if unknown. ``has_ties``: the query leaves ties open. ``behind``: the last run has not
     updated all states. ``contract``: the contract that the rows satisfy; empty if there is none.
     ``arrangements``: those of its inputs that it reads. ``history``: settings of the history that its rows are; empty
-    if they are the query's. ``output``: the format of its open table; empty if it has none.
+    if they are the query's. ``output``: the format of its open table; empty if it has none. ``target_lag``: ms,
+    ``"downstream"``, or None if nothing is promised.
     """
 
     kind: str = "model"
@@ -158,6 +160,7 @@ class ModelManifest(Manifest):
     arrangements: tuple[UsedArrangement, ...] = ()
     history: Mapping[str, Any] = field(default_factory=dict)
     output: str = ""
+    target_lag: TargetLag | None = None
     implicit: frozenset[str] = frozenset({"arrangements", "history", "output"})
 
 

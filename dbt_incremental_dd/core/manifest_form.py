@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.target_lag import DOWNSTREAM
 
 
 def flaw(manifest: Mapping[str, Any]) -> str | None:
@@ -82,6 +83,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("temporal", "can_recompute", "has_ties", "behind"), _of(bool)),
     "retain_history": _is_count,
     "rows": _is_count_or_none,
+    "target_lag": lambda value: value == DOWNSTREAM or (_is_count(value) and value > 0),
     "change": _is_change,
     "progress": _of(dict),
     "history": _of(dict),

@@ -171,8 +171,12 @@ def _skip(
     log, request = current.log, model.request
     assert log is not None
     model.schema = schema = visible_schema(current.manifest, log)
-    contract = hold_stored(run, request, current, schema)
-    manifest = replace(current.manifest, contract=contract, output=request.config.output)
+    manifest = replace(
+        current.manifest,
+        contract=hold_stored(run, request, current, schema),
+        output=request.config.output,
+        target_lag=request.config.target_lag,
+    )
     if current.position.as_of < t1 <= current.last:
         manifest = replace(manifest, position=position_of(given, t1).stored(current.last))
     is_other = manifest != current.manifest

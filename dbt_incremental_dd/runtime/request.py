@@ -10,6 +10,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.manifest import DEFAULT_RETAIN
 from dbt_incremental_dd.core.profile import Profile
 from dbt_incremental_dd.core.reads import Reads
+from dbt_incremental_dd.core.target_lag import TargetLag
 from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.relations import RelationName
@@ -26,7 +27,8 @@ class ModelConfig:
     ``strategy``: what is quickest, or a delta wherever there can be one. ``columns``: whether they may be others than
     those that are stored; they may not, or stored ones must stay. ``recursion_limit``: iterations after which a
     recursion is taken to have no end. ``history``: what is stored is the history of the query's rows. ``output``:
-    the format of the open table that is kept beside; empty for none.
+    the format of the open table that is kept beside; empty for none. ``target_lag`` is no part of the model's
+    fingerprint: changing it rebuilds nothing.
     """
 
     retain_history: int = DEFAULT_RETAIN
@@ -39,6 +41,7 @@ class ModelConfig:
     description: Description = NOTHING
     history: History | None = None
     output: str = ""
+    target_lag: TargetLag | None = None
 
     @property
     def history_settings(self) -> Mapping[str, Any]:

@@ -259,6 +259,7 @@ class Work:
             arrangements=context.arrangements,
             history=request.config.history_settings,
             output=request.config.output,
+            target_lag=request.config.target_lag,
         )
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:

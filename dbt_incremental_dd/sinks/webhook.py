@@ -7,13 +7,9 @@ with a secret ``webhook-signature``.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import hmac
 import json
 import threading
-import time as clock
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,14 +23,14 @@ from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError, FrontierError, SinkError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import TIME
+from dbt_incremental_dd.core.standard_webhooks import SECRET as SECRET
+from dbt_incremental_dd.core.standard_webhooks import secret_key, signed_headers
 from dbt_incremental_dd.sinks.events import changes
 from dbt_incremental_dd.sinks.following import follow, require_key
 from dbt_incremental_dd.subscribe.json_values import json_rows
 from dbt_incremental_dd.subscribe.read_hold import ReadHold
 from dbt_incremental_dd.subscribe.subscription import Batch, Start, Subscription
 
-SECRET = "DBT_DD_WEBHOOK_SECRET"
-"""The environment variable that has the secret."""
 _AT_ONCE = 8
 """Requests that are on their way at the same time: of different keys."""
 _TRANSIENT = frozenset({408, 425, 429})
@@ -106,7 +102,7 @@ class _Sender:
     def __init__(self, collection: Collection, sink: Sink) -> None:
         self._collection = collection
         self._sink = sink
-        self._key = _secret(sink.secret)
+        self._key = secret_key(sink.secret)
         self._http = urllib3.PoolManager(maxsize=_AT_ONCE, retries=False, timeout=_TIMEOUT)
         self._ended = threading.Event()
         """Whether no more is to be sent: requests that wait for their turn, or for another attempt, give up."""
@@ -150,7 +146,9 @@ class _Sender:
             if self._ended.is_set():
                 break
             try:
-                answer = self._http.request("POST", self._sink.url, body=event.body, headers=self._headers(event))
+                answer = self._http.request(
+                    "POST", self._sink.url, body=event.body, headers=signed_headers(event.id, event.body, self._key)
+                )
             except urllib3.exceptions.HTTPError as error:
                 failure, wait = str(error), None
             else:
@@ -169,15 +167,6 @@ class _Sender:
             f"{self._failure}",
             "Start it again when the receiver answers: it goes on where it was.",
         )
-
-    def _headers(self, event: _Event) -> dict[str, str]:
-        seconds = str(int(clock.time()))
-        headers = {"content-type": "application/json", "webhook-id": event.id, "webhook-timestamp": seconds}
-        if self._key:
-            signed = b".".join((event.id.encode(), seconds.encode(), event.body))
-            digest = hmac.digest(self._key, signed, "sha256")
-            headers["webhook-signature"] = f"v1,{base64.b64encode(digest).decode()}"
-        return headers
 
     def _set_aside(self, rejected: Iterable[dict[str, Any]]) -> None:
         """Appends what was rejected to the file. Raises SinkError where there is none."""
@@ -198,16 +187,6 @@ class _Sender:
     def _host(self) -> str:
         """For messages: a path may hold a token."""
         return urlsplit(self._sink.url).netloc.rpartition("@")[2]
-
-
-def _secret(text: str) -> bytes:
-    """The key's bytes. Raises ConfigError where it is not what its prefix says."""
-    if not text.startswith("whsec_"):
-        return text.encode()
-    try:
-        return base64.b64decode(text.removeprefix("whsec_"), validate=True)
-    except binascii.Error as error:
-        raise ConfigError(f"the secret in {SECRET} begins with whsec_, and is not base64", "Correct it.") from error
 
 
 def _seconds(text: str | None) -> float | None:

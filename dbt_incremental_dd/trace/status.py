@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest
+from dbt_incremental_dd.core.target_lag import TargetLag
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.holds import Hold, movable
@@ -26,7 +27,8 @@ class Reclaimable:
 @dataclass(frozen=True)
 class Status:
     """One collection. Times and ``retain`` are in ms. ``rows`` is None if unknown. ``change``: its last
-    commit of rows (``strategy``, ``input_rows``, ``rows_added``, ``rows_removed``, ``seconds``)."""
+    commit of rows (``strategy``, ``input_rows``, ``rows_added``, ``rows_removed``, ``seconds``). ``target_lag``: a
+    model's, in ms, or ``"downstream"``."""
 
     name: str
     kind: str
@@ -42,6 +44,7 @@ class Status:
     fallbacks: tuple[str, ...]
     inputs: tuple[str, ...]
     change: Mapping[str, Any]
+    target_lag: TargetLag | None = None
 
     @property
     def at(self) -> Time:
@@ -69,6 +72,7 @@ def status(log: Log, manifest: Manifest | None, held: Sequence[Hold]) -> Status:
         fallbacks=model.fallbacks,
         inputs=tuple(sorted(set(model.inputs.values()))),
         change=asdict(found.change) if found.change is not None else {},
+        target_lag=model.target_lag,
     )
 
 

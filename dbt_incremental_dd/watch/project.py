@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential, source_of
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.watch.graph import WatchedModel, watched_models
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -22,16 +23,21 @@ _KINDS = ("--resource-type", "model", "--resource-type", "snapshot")
 
 
 class RunFailed(DifferentialError):
-    """A run in which a model failed, with dbt's message for each."""
+    """A run in which a model failed, with dbt's message for each. ``failed``: unique ids of these models and of those
+    that were skipped for them; empty if the run failed as a whole."""
+
+    failed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class ModelResult:
-    """One model's result in a run."""
+    """One model's result in a run. ``id``: dbt's unique id. ``seconds``: wall time."""
 
     name: str
     rows_added: int
     rows_removed: int
+    id: str = ""
+    seconds: float = 0.0
 
 
 @dataclass
@@ -73,6 +79,10 @@ class Project:
         nodes = {name: node for name, node in self._manifest.sources.items() if name in read}
         return {name: source_of(node.to_dict(), self.folder)[1] for name, node in nodes.items()}
 
+    def graph(self) -> dict[str, WatchedModel]:
+        """The selected models, by unique id. Raises ConfigError, naming the model, for an invalid ``target_lag``."""
+        return watched_models(self._models(), self._manifest.nodes, self._manifest.sources)
+
     def affected(self, sources: Iterable[str]) -> list[str]:
         """Selectors of all models downstream of these sources, and of all that those read, so that no model waits for
         one that was not run."""
@@ -107,7 +117,9 @@ class Project:
         failed = [one for one in results if one.status in ("error", "fail", "skipped")]
         if result.exception or failed or not result.success:
             reasons = [f"{one.node.name}: {one.message}" for one in failed if one.status != "skipped"]
-            raise RunFailed("; ".join(reasons) or str(result.exception or "dbt run failed"))
+            error = RunFailed("; ".join(reasons) or str(result.exception or "dbt run failed"))
+            error.failed = frozenset(one.node.unique_id for one in failed)
+            raise error
         return [_result_of(one) for one in results]
 
     def storage(self) -> Storage:
@@ -170,4 +182,5 @@ def _closure(names: Iterable[str], steps: dict[str, list[str]]) -> set[str]:
 
 def _result_of(one: Any) -> ModelResult:
     response = one.adapter_response or {}
-    return ModelResult(one.node.name, int(response.get("rows_added") or 0), int(response.get("rows_removed") or 0))
+    added, removed = (int(response.get(key) or 0) for key in ("rows_added", "rows_removed"))
+    return ModelResult(one.node.name, added, removed, one.node.unique_id, float(one.execution_time or 0))

@@ -10,7 +10,9 @@ import pytest
 from airflow.sdk import DAG
 
 from airflow_differential.conditions import FilesExist
+from airflow_differential.operators import DifferentialRunOperator
 from airflow_differential.project import Project
+from airflow_differential.sensors import TargetLagSensor
 from airflow_differential.task_group import DifferentialTaskGroup
 
 
@@ -89,3 +91,18 @@ def test_what_is_missing_is_told(folder: Path, tmp_path: Path) -> None:
         DifferentialTaskGroup(project_dir=str(folder))
     with pytest.raises(FileNotFoundError, match="dbt parse"):
         Project.load(str(tmp_path / "elsewhere"))
+
+
+def test_models_run_when_target_lags_need_it(folder: Path) -> None:
+    made = group(folder, by_target_lag=True)
+    due = made.due
+    assert isinstance(due, TargetLagSensor) and due.upstream_task_ids == {"models.feed_events_complete"}
+    assert due.tasks == {"m.sums": "models.sums", "m.top": "models.top", "m.names": "models.names"}
+    for task in made.models.values():
+        assert isinstance(task, DifferentialRunOperator) and "models.due" in task.upstream_task_ids
+        assert (
+            task.trigger_rule == "none_failed" and task.dd_time == "{{ ti.xcom_pull(task_ids='models.due')['time'] }}"
+        )
+    own = group(folder, by_target_lag=True, arguments={"dd_time": "2013-06-01T00:00:00Z"}).models["top"]
+    assert isinstance(own, DifferentialRunOperator) and own.dd_time == "2013-06-01T00:00:00Z"
+    assert group(folder).due is None

@@ -140,6 +140,7 @@ FLAWS: dict[str, list[Any]] = {
     "can_recompute": ["true"],
     "retain_history": ["1", True],
     "rows": ["1", False, 1.5],
+    "target_lag": ["5 minutes", 0, True],
     "change": [[], {**CHANGE, "rows_added": "<b>"}, {**CHANGE, "strategy": 1}, {**CHANGE, "input_rows": ""}],
     "progress": [[]],
     "position": [{}, {"at": 1, "as_of": 1, "inputs": [1]}, {"at": "1", "as_of": 1, "inputs": {}}],

@@ -11,6 +11,7 @@ from typing import Any
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.trace.freshness import Stored
 from dbt_incremental_dd.trace.holds import Hold, holds
 
 POLL_SECONDS = 0.5
@@ -18,8 +19,8 @@ POLL_SECONDS = 0.5
 
 
 def describe_all(hub: Hub) -> list[dict[str, Any]]:
-    """Each collection as ``dbt-dd status`` reports it, with its columns and its number of followers; a damaged one with
-    its ``error`` instead."""
+    """Each collection as ``dbt-dd status`` reports it, with its columns, its number of followers, and a model's
+    freshness (times in ms), if it has a target lag; a damaged one with its ``error`` instead."""
     database = hub.database
     held = _holds(hub)
     found = []
@@ -36,7 +37,9 @@ def describe(hub: Hub, collection: Collection, held: Sequence[Hold] | None = Non
     status = collection.status(_holds(hub).get(collection.name, ()) if held is None else held)
     columns = [{"name": column.name, "type": column.type.json} for column in collection.schema]
     followers = hub.followers.get(collection.name, 0)
-    return {**asdict(status), "at": status.at, "columns": columns, "followers": followers}
+    found = None if status.target_lag is None else collection.freshness()
+    freshness = None if found is None else asdict(found)
+    return {**asdict(status), "at": status.at, "columns": columns, "followers": followers, "freshness": freshness}
 
 
 def _holds(hub: Hub) -> Mapping[str, tuple[Hold, ...]]:
@@ -51,11 +54,13 @@ async def changes(hub: Hub) -> AsyncIterator[str]:
     """Server-sent events: a list of all collections, then those whose frontier or number of followers has changed.
     ``gone`` lists the names of removed collections."""
     reported: dict[str, Any] = {}
+    promised: dict[str, bool] = {}
     while not hub.is_closed:
-        current = await asyncio.to_thread(_versions, hub)
+        current = await asyncio.to_thread(_versions, hub, [name for name, has in promised.items() if has])
         if {name for name, version in current.items() if reported.get(name) != version} or not reported:
             found = await asyncio.to_thread(describe_all, hub)
             fresh = [one for one in found if reported.get(one["name"]) != current.get(one["name"])]
+            promised.update({one["name"]: one.get("target_lag") is not None for one in found})
             yield f"data: {json.dumps({'collections': fresh})}\n\n"
         gone = sorted(set(reported) - set(current))
         if gone:
@@ -64,13 +69,16 @@ async def changes(hub: Hub) -> AsyncIterator[str]:
         await asyncio.sleep(POLL_SECONDS)
 
 
-def _versions(hub: Hub) -> dict[str, Any]:
-    """A value for each collection that differs whenever its entry in the list does."""
+def _versions(hub: Hub, promised: Sequence[str]) -> dict[str, Any]:
+    """A value for each collection that differs whenever its entry in the list does. ``promised``: those with a target
+    lag, which may fall behind without a commit of their own."""
     found: dict[str, Any] = {}
+    stored = Stored(hub.database.storage)
     for place in hub.database.storage.collections():
         try:
             log = place.log()
-            found[place.name] = log and (log.version, hub.followers.get(place.name, 0))
+            fresh = stored.freshness(place.name) if place.name in promised else None
+            found[place.name] = log and (log.version, hub.followers.get(place.name, 0), fresh)
         except DifferentialError as error:
             found[place.name] = str(error)
     return {name: version for name, version in found.items() if version is not None}

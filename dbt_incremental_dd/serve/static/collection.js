@@ -3,6 +3,7 @@ import { about, rowsOf } from "./ask.js";
 import { at, collectionPage, element, showProblem, showState, tick, write, writeTime } from "./dom.js";
 import { follow } from "./follow.js";
 import { added, bytes, duration, number, removed } from "./format.js";
+import { tickLags, writeLag } from "./lag.js";
 import { ChangeLog } from "./log.js";
 import { Table } from "./table.js";
 
@@ -42,6 +43,7 @@ async function lookUp() {
   const { rows_added: came, rows_removed: went, seconds } = facts.change;
   write(at("last-change"), came === undefined ? "" : `${added(came)} ${removed(went)} in ${seconds.toFixed(1)} s`);
   upTo(facts.at);
+  writeLag(at("target-lag"), facts.freshness);
   writeTime(at("since"), facts.since);
   write(at("retain"), `${duration(facts.retain)} of history kept`);
   write(at("stored"), bytes(facts.bytes));
@@ -216,6 +218,7 @@ at("moment").addEventListener("change", () => {
 });
 at("live").addEventListener("click", () => choose({ asOf: null }));
 setInterval(tick, 1000);
+setInterval(tickLags, 1000);
 setInterval(() => facts && !document.hidden && lookUp().catch(() => {}), FACTS);
 if (name) load();
 else showState(at("state"), "failed");

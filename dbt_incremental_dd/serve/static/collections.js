@@ -2,6 +2,7 @@
 import { at, collectionPage, element, showProblem, showState, tick, write, writeTime } from "./dom.js";
 import { added, bytes, duration, number, removed } from "./format.js";
 import { frontiers } from "./frontiers.js";
+import { tickLags, writeLag } from "./lag.js";
 
 const HEADS = ["Collection", "Rows", "Last change", "Up to", "History", "Stored", "Followers"];
 const NUMBERS = ["Rows", "Last change", "Stored", "Followers"];
@@ -48,9 +49,11 @@ function row(name) {
     const classes = NUMBERS.includes(text) ? "number" : "";
     return { main, small, cell: element("td", { role: "cell", classes, "data-label": text }, main, small) };
   });
+  const lag = element("small", { classes: "lag", hidden: true });
+  cells[HEADS.indexOf("Up to") - 1].cell.append(lag);
   const told = element("td", { role: "cell", classes: "told", colspan: HEADS.length - 1, hidden: true });
   const made = element("tr", { role: "row" }, first, ...cells.map(({ cell }) => cell), told);
-  return { made, badge, inputs, held, cells, told };
+  return { made, badge, inputs, held, cells, lag, told };
 }
 
 function fill(parts, one) {
@@ -72,6 +75,7 @@ function fill(parts, one) {
   changes(change, one.change);
   writeTime(upTo.main, one.at);
   upTo.small.dataset.ago = one.at;
+  writeLag(parts.lag, one.freshness);
   write(history.main, duration(one.at - one.since));
   history.cell.title = `It can be read as of any time since ${new Date(one.since).toLocaleString()}; ${duration(one.retain)} are kept.`;
   write(history.small, `of ${duration(one.retain)}`);
@@ -145,3 +149,4 @@ frontiers({
 });
 at("filter").addEventListener("input", choose);
 setInterval(tick, 1000);
+setInterval(tickLags, 1000);

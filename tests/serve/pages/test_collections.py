@@ -61,6 +61,29 @@ def test_all_collections(watched: Watched, serve: Serve, tmp_path: Path) -> None
     eventually(page, lambda: rows(page), [["/", "1,235", ""], ["/new", "1", ""]])
 
 
+def test_lags(watched: Watched, serve: Serve, tmp_path: Path) -> None:
+    """They are told as time passes, and as sources go on without the model."""
+    source = Written(tmp_path, "web.visits", {"url": "string"}, kind="source")
+    source.become([("/",)])
+    model = Written(tmp_path, "web.urls", {"url": "string"}, inputs=["web.visits"], target_lag=2000)
+    model.become([("/",)])
+    Written(tmp_path, "web.stg", {"url": "string"}, inputs=["web.visits"], target_lag="downstream").become([("/",)])
+    page = watched.open(serve().url)
+    lag = page.locator("tr", has_text="urls").locator(".lag")
+    expect(lag).to_have_text("lag 0 s of 2 s")
+    expect(page.locator("tr", has_text="stg").locator(".lag")).to_have_text("lag 0 s, downstream")
+    expect(page.locator("tr", has_text="visits").first.locator(".lag")).to_be_hidden()
+    source.become([("/",), ("/new",)])
+    expect(lag).to_have_text(re.compile(r"lag 1 s of 2 s"))
+    expect(lag).to_have_text(re.compile(r"lag \d s of 2 s, missed since \d\d:\d\d:\d\d"))
+    expect(lag).to_have_class("lag missed")
+    other = watched.open(f"{serve().url}/collection.html?name=web.urls")
+    expect(other.locator("#target-lag")).to_contain_text("of 2 s, missed since")
+    model.become([("/",), ("/new",)])
+    expect(lag).to_have_text("lag 0 s of 2 s")
+    expect(lag).to_have_class("lag")
+
+
 def test_one_collection(watched: Watched, serve: Serve, tmp_path: Path) -> None:
     stored = Written(tmp_path, "shop.prices", {"item": "string", "price": "long"}, inputs=["shop.items"])
     first = stored.become([("bread", 3), ("milk", 1200), ("milk", 1200), ("tea", 5)])

@@ -25,9 +25,16 @@ class Written:
     """``columns``: Spark's type of each. ``rows`` is what it holds, as often as it is held."""
 
     def __init__(
-        self, root: Path, name: str, columns: Mapping[str, str], kind: str = "model", inputs: Iterable[str] = ()
+        self,
+        root: Path,
+        name: str,
+        columns: Mapping[str, str],
+        kind: str = "model",
+        inputs: Iterable[str] = (),
+        target_lag: int | str | None = None,
     ) -> None:
         self.name, self.kind, self.inputs = name, kind, tuple(inputs)
+        self.target_lag = target_lag
         self.rows: Counter[Row] = Counter()
         self.schema = Schema(tuple(Column(column, parse(dtype)) for column, dtype in columns.items()))
         self.place = Storage(str(root)).collection(name)
@@ -74,4 +81,4 @@ class Written:
         if self.kind == "source":
             return SourceManifest(schema=self.schema, rows=rows, change=change)
         inputs = {f"input.{name}": name for name in self.inputs}
-        return ModelManifest(schema=self.schema, rows=rows, change=change, inputs=inputs)
+        return ModelManifest(schema=self.schema, rows=rows, change=change, inputs=inputs, target_lag=self.target_lag)
