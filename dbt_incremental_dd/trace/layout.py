@@ -56,7 +56,8 @@ def _folder_of(name: str) -> str:
     return folder.replace(".", "~2E") if not folder.strip(".") else folder
 
 
-def _name_of(folder: str) -> str:
+def name_of(folder: str) -> str:
+    """The name of the collection in a folder below ``collections``."""
     return unquote(folder.replace("~", "%"))
 
 
@@ -70,7 +71,7 @@ class Storage(StateRoot):
 
     def collections(self) -> tuple[CollectionStore, ...]:
         """The stores of all collections, by name."""
-        found = map(_name_of, self.list_names(f"{self.root}/collections"))
+        found = map(name_of, self.list_names(f"{self.root}/collections"))
         return tuple(CollectionStore(self, name) for name in sorted(found))
 
     def for_run(self) -> Storage:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.engine import QueryResult
-from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.pgwire.catalog import Client, SystemCatalog
 from dbt_incremental_dd.serve.pgwire.errors import PgError
 from dbt_incremental_dd.serve.pgwire.rows import FetchedRows, QueryRows, RowStream, TableRows, close_shielded
@@ -30,7 +29,7 @@ from dbt_incremental_dd.serve.pgwire.statements import (
 )
 from dbt_incremental_dd.serve.pgwire.subscription_rows import subscribe, subscription_schema
 from dbt_incremental_dd.serve.pgwire.transaction import NO_TRANSACTION, TransactionState
-from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.reader import Reader
 from dbt_incremental_dd.serve.shielded import run_shielded
 
 
@@ -64,14 +63,14 @@ class _Cursor:
 class Executor:
     """Belongs to one event loop, and executes one statement at a time."""
 
-    def __init__(self, hub: Hub, queries: QueryPool, client: Client, settings: Settings) -> None:
+    def __init__(self, reader: Reader, client: Client, settings: Settings) -> None:
         self.transaction = TransactionState()
         self._settings = settings
-        self._hub = hub
-        self._queries = queries
-        settings.set_server_timeout(queries.engine.limits.seconds)
-        self._session = queries.session()
-        self._catalog = SystemCatalog(hub.database, client)
+        self._reader = reader
+        self._queries = reader.queries
+        settings.set_server_timeout(reader.queries.limits.seconds)
+        self._session = reader.session()
+        self._catalog = SystemCatalog(reader.database, client)
         self._cursors: dict[str, _Cursor] = {}
 
     async def execute(self, statement: Statement, sql: str) -> CommandResult | RowsResult:
@@ -100,7 +99,7 @@ class Executor:
         """The columns of a statement's rows, without executing it; None if it has none."""
         self.transaction.require(statement)
         if isinstance(statement, Subscribe):
-            return await run_shielded(self._hub.run(subscription_schema, self._hub.database, statement))
+            return await run_shielded(self._reader.run(subscription_schema, self._reader, statement))
         if isinstance(statement, Fetch):
             return self._cursor(statement.name).rows.schema
         if isinstance(statement, Show):
@@ -123,7 +122,7 @@ class Executor:
 
     async def _open(self, source: Source) -> RowStream:
         if isinstance(source, Subscribe):
-            return await subscribe(self._hub, source)
+            return await subscribe(self._reader, source)
         return await self._query_rows(source.sql)
 
     async def _query_rows(self, sql: str) -> QueryRows:
@@ -134,7 +133,7 @@ class Executor:
     def _select(self, sql: str) -> QueryResult:
         """Called in a query thread. The first read of a transaction fixes the time of the later ones."""
         statements = {name: cursor.sql for name, cursor in self._cursors.items()}
-        result = self._catalog.select(sql, statements, lambda: self._queries.engine.new_run(self._session.seconds))
+        result = self._catalog.select(sql, statements, self._session.new_run)
         if result is not None:
             return result
         _, own = split_as_of(sql)
