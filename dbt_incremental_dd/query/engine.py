@@ -52,8 +52,8 @@ class QueryResult:
 
 
 class QueryEngine:
-    """A view ``schema.identifier`` for each collection that ``rights`` let read, of the rows that they let read; there is
-    nothing else in its DuckDB. Thread-safe; DuckDB is opened by the first statement. ``watchdog``: by default one of
+    """A view ``schema.identifier`` for each collection that ``rights`` let read, of the rows that they let read: there
+    is nothing else in its DuckDB. Thread-safe; DuckDB is opened by the first statement. ``watchdog``: by default one of
     its own."""
 
     def __init__(
