@@ -76,6 +76,13 @@ class _Lines(WatchedFileHandler):
         self._report = report
         self._has_failed = False
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a line, in the file that has the name now."""
+        try:
+            super().emit(record)
+        except OSError:  # it cannot be opened anew
+            self.handleError(record)
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (of logging)
         if not self._has_failed:
             self._has_failed = True

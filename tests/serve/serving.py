@@ -18,11 +18,13 @@ from dbt_incremental_dd.untrusted.limits import Limits
 
 @dataclass(frozen=True)
 class Served:
-    """``url`` without a slash at its end; ``wire``: the port of the Postgres protocol."""
+    """``url`` without a slash at its end; ``wire``: the port of the Postgres protocol;
+    ``root``: the state root."""
 
     port: int
     url: str
     wire: int
+    root: str
 
     def socket(self, path: str) -> str:
         """The URL of a web socket."""
@@ -59,7 +61,7 @@ def serving(
     thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
     thread.start()
     try:
-        yield Served(web, f"{'https' if listening.tls else 'http'}://127.0.0.1:{web}", wire)
+        yield Served(web, f"{'https' if listening.tls else 'http'}://127.0.0.1:{web}", wire, str(root))
     finally:
         stop.set()
         thread.join(20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ import pytest
 from websockets.sync.client import connect
 
 from dbt_incremental_dd.core.rights import Grant, Rights
+from dbt_incremental_dd.query.engine import QueryEngine
+from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.serve.users.tokens import digest
+from dbt_incremental_dd.trace.layout import Storage
 from tests.serve.serving import Served, serving
 from tests.subscribe.stored import Rows, Stored
 
@@ -328,6 +332,24 @@ def test_a_condition_that_cannot_be_computed_shows_nothing(guarded: tuple[Served
         httpx.post(f"{served.url}/sql", json={"statement": "from kept"}, headers=headers),
     ):
         assert "the rights to its rows are wrong" in answer.text and "region" not in answer.text
+
+
+def test_conditions_of_statements_stay_above_those_of_the_rights(guarded: tuple[Served, dict[str, str]]) -> None:
+    """DuckDB computes neither in the other's place: the limit between them keeps both where they are."""
+    served, _ = guarded
+    rights = Rights((Grant(("a.*",), (("a.*", "v like 'eu%'"),)),))
+    engine = QueryEngine(Storage(served.root), rights=rights)
+    Session(engine).select("select * from kept").close()
+    cursor = engine._connection.cursor()
+    for sql in (
+        "select * from kept where try_cast(v as int) = 7",
+        "select * from kept a join kept b using (k) where a.k = 7",
+    ):
+        plan = cursor.execute(f"explain {sql}").fetchall()[0][1]
+        above, limit, below = plan.partition("Streaming Limit")
+        assert limit and "7" in above and "7" not in re.sub(r"\d{5,}|~.*rows", "", below.split("Streaming Limit")[0])
+        assert "like" in below.lower() or "prefix" in below.lower()
+    engine.close()
 
 
 def test_grants_add_up_and_conditions_of_a_grant_all_apply() -> None:
