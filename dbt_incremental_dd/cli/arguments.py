@@ -130,6 +130,7 @@ def _serve(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("--tls-key", type=Path, help="a PEM file with its private key")
     serve.add_argument("--behind-proxy", action="store_true", help="a proxy in front of the server has TLS")
     serve.add_argument("--audit", type=Path, help="a file to which each access is written, as a line of JSON")
+    serve.add_argument("--metrics", action="store_true", help="serves metrics for Prometheus at /metrics")
     serve.add_argument("--allow-origin", action="append", default=[], help="a site whose pages may read, too")
 
 

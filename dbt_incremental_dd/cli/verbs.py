@@ -226,6 +226,7 @@ def _serve(options: argparse.Namespace) -> int:
         tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
         behind_proxy=options.behind_proxy,
         audit=options.audit,
+        metrics=options.metrics,
     )
     with contextlib.suppress(KeyboardInterrupt):
         serve(_database(options), listening, _print_line)

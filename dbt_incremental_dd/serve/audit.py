@@ -24,7 +24,7 @@ class AuditLog:
 
     - ``time``: ms since 1970; ``event``: ``end`` of an access, or ``begin`` of a subscription;
     - ``user``, ``peer`` (address and port), ``protocol``, ``action``, and if there are any ``collection``, ``sql``,
-      ``as_of`` (ms);
+      ``as_of`` (ms), ``path`` (of a request that is refused);
     - ``status``: HTTP's or an SQLSTATE, ``rows`` and ``bytes`` that were sent, and ``ms`` that it took.
 
     Raises ConfigError if the file cannot be written."""
@@ -91,6 +91,6 @@ class _Lines(WatchedFileHandler):
 
 def _told(usage: Usage) -> dict[str, object]:
     sql = None if usage.sql is None else usage.sql[:_MAX_SQL]
-    of_what = {"collection": usage.collection, "sql": sql, "as_of": usage.as_of}
+    of_what = {"collection": usage.collection, "path": usage.path, "sql": sql, "as_of": usage.as_of}
     who = {"user": usage.user, "peer": usage.peer, "protocol": usage.protocol, "action": usage.action}
     return {**who, **{name: value for name, value in of_what.items() if value is not None}}

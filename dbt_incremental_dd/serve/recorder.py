@@ -28,6 +28,7 @@ class Recorder:
 
     def began(self, usage: Usage) -> None:
         """A subscription has begun."""
+        usage.has_begun = True
         for observer in self._observers:
             self._tell(observer, observer.began, usage)
 

@@ -23,10 +23,11 @@ from dbt_incremental_dd.serve.http.access import Access, is_loopback
 from dbt_incremental_dd.serve.http.application import application
 from dbt_incremental_dd.serve.http.write_timeout_middleware import WriteTimeoutMiddleware
 from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.metrics import Metrics
 from dbt_incremental_dd.serve.os_limits import BACKLOG, limit_unsent_bytes, raise_open_file_limit
 from dbt_incremental_dd.serve.pgwire.listener import listen
 from dbt_incremental_dd.serve.query_pool import QueryPool
-from dbt_incremental_dd.serve.recorder import Recorder
+from dbt_incremental_dd.serve.recorder import Observer, Recorder
 from dbt_incremental_dd.serve.tls import server_context
 from dbt_incremental_dd.serve.users.authenticator import Authenticator
 from dbt_incremental_dd.serve.users.sessions import CHECK_SECONDS, Sessions
@@ -63,6 +64,7 @@ class ServerOptions:
     tls: tuple[Path, Path] | None = None
     behind_proxy: bool = False
     audit: Path | None = None
+    metrics: bool = False
 
     def __post_init__(self) -> None:
         if self.pages is not None and not self.pages.is_dir():
@@ -104,7 +106,7 @@ async def run(
     queries = QueryPool(database.storage, options.limits)
     parts = _Parts.of(options, report)
     gate = Gate(Hub(database), queries, Sessions(parts.authenticator), parts.recorder)
-    app = application(gate, Access(options.host, options.origins), options.pages)
+    app = application(gate, Access(options.host, options.origins), options.pages, parts.metrics)
     with_timeout = WriteTimeoutMiddleware(app, options.write_timeout, lambda client: server.transport(client))
     config = uvicorn.Config(
         with_timeout, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2, backlog=BACKLOG
@@ -141,6 +143,7 @@ class _Parts:
     tls: ssl.SSLContext | None = None
     certificate: WatchedFiles[None] | None = None
     audit: AuditLog | None = None
+    metrics: Metrics | None = None
 
     @staticmethod
     def of(options: ServerOptions, report: Callable[[str], None]) -> _Parts:
@@ -152,8 +155,11 @@ class _Parts:
             tls, certificate = server_context(*options.tls, report)
         if options.audit is not None:
             audit = AuditLog(options.audit, report)
-        observers = [one for one in (audit,) if one is not None]
-        return _Parts(Authenticator(options.token, users), Recorder(observers, report), tls, certificate, audit)
+        metrics = Metrics() if options.metrics else None
+        observers: list[Observer] = [one for one in (audit, metrics) if one is not None]
+        return _Parts(
+            Authenticator(options.token, users), Recorder(observers, report), tls, certificate, audit, metrics
+        )
 
     def tasks(self, sessions: Sessions) -> Iterator[Coroutine[Any, Any, None]]:
         """What keeps them as the files are."""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from dbt_incremental_dd.core.errors import DifferentialError
-
 T = TypeVar("T")
 
 
@@ -32,7 +30,7 @@ class WatchedFiles(Generic[T]):
         names = " and ".join(path.name for path in self._paths)
         try:
             self.content = self._read()
-        except (DifferentialError, OSError) as error:
+        except Exception as error:  # whatever it is, who is let in must not depend on it
             self._report(f"WARNING: {error}\n  What was read of {names} before stays in force.")
             return False
         self._report(f"{names} read again")

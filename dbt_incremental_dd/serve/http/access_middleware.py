@@ -6,9 +6,10 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
+from fastapi import Depends
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
@@ -39,6 +40,10 @@ def recorder_of(connection: HTTPConnection) -> Recorder:
     """The recorder of accesses."""
     found: Recorder = connection.scope["state"]["recorder"]
     return found
+
+
+Readable = Annotated[Reader, Depends(reader_of)]
+"""A route's parameter: what its client may read."""
 
 
 class AccessMiddleware:
@@ -72,7 +77,7 @@ class AccessMiddleware:
         if refusal is None and _is_too_large(connection):
             refusal = 413, f"a body has {MAX_BODY_BYTES} bytes at most"
         if refusal is not None or found is None:
-            usage.action = f"{scope.get('method', 'GET')} {scope['path']}"
+            usage.action, usage.path = "refused", scope["path"]
             await _refuse(*(refusal or (401, _NEEDED)), scope, receive, answer)
             return
         login, token = found

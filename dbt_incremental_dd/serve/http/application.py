@@ -30,12 +30,13 @@ from dbt_incremental_dd.core.time import Time, parse_time
 from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.http import listing, streams
 from dbt_incremental_dd.serve.http.access import Access
-from dbt_incremental_dd.serve.http.access_middleware import AccessMiddleware, reader_of, recorder_of
+from dbt_incremental_dd.serve.http.access_middleware import AccessMiddleware, Readable, recorder_of
 from dbt_incremental_dd.serve.http.messages import error_json
+from dbt_incremental_dd.serve.http.metrics_page import metrics_router
 from dbt_incremental_dd.serve.http.query_params import AsOf, Select, SubscribeQuery, Where
 from dbt_incremental_dd.serve.http.query_results import BoundQuery, RowsResponse, rows_query
 from dbt_incremental_dd.serve.http.vega import script
-from dbt_incremental_dd.serve.reader import Reader
+from dbt_incremental_dd.serve.metrics import Metrics
 from dbt_incremental_dd.serve.recorder import Recorder
 from dbt_incremental_dd.version import version
 
@@ -46,15 +47,16 @@ _STATUS: dict[type[DifferentialError], int] = {
 }
 _STREAM = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _NOT_COLUMNS = {"select", "where", "as_of", "limit", "token"}
-Readable = Annotated[Reader, Depends(reader_of)]
 Recording = Annotated[Recorder, Depends(recorder_of)]
 Limit = Annotated[int, Query(ge=1, le=2**31 - 1, description="rows at most")]
 
 
-def application(gate: Gate, access: Access, pages: Path | None = None) -> FastAPI:
-    """``pages``: a folder served at ``/``, before the server's own pages."""
+def application(gate: Gate, access: Access, pages: Path | None = None, metrics: Metrics | None = None) -> FastAPI:
+    """``pages``: a folder served at ``/``, before the server's own pages. ``metrics``: served at ``/metrics``."""
     app = FastAPIOffline(title="Differential collections", version=version, docs_url="/docs", redoc_url=None)
     app.include_router(_router())
+    if metrics is not None:
+        app.include_router(metrics_router(metrics))
     app.add_exception_handler(DifferentialError, _error_response)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)

@@ -22,7 +22,7 @@ POLL_SECONDS = 0.5
 def describe_all(reader: Reader) -> list[dict[str, Any]]:
     """Each collection as ``dbt-dd status`` reports it, with its columns and its number of followers; a damaged one with
     its ``error`` instead."""
-    held = _holds(reader)
+    held = all_holds(reader)
     found = []
     for collection in reader.database.collections():
         try:
@@ -34,7 +34,7 @@ def describe_all(reader: Reader) -> list[dict[str, Any]]:
 
 def describe(reader: Reader, collection: Collection, held: Sequence[Hold] | None = None) -> dict[str, Any]:
     """One collection, as in ``describe_all``."""
-    status = collection.status(_holds(reader).get(collection.name, ()) if held is None else held)
+    status = collection.status(all_holds(reader).get(collection.name, ()) if held is None else held)
     columns = [{"name": column.name, "type": column.type.json} for column in collection.schema]
     followers = reader.followers(collection.name)
     return {**_visible(reader, status), "at": status.at, "columns": columns, "followers": followers}
@@ -59,7 +59,7 @@ def _visible(reader: Reader, status: Status) -> dict[str, Any]:
     return told
 
 
-def _holds(reader: Reader) -> Mapping[str, tuple[Hold, ...]]:
+def all_holds(reader: Reader) -> Mapping[str, tuple[Hold, ...]]:
     """The holds on each collection. Empty if a collection is damaged, so that the others can still be described."""
     try:
         return holds(reader.database.storage)

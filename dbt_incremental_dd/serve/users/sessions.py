@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -51,9 +50,8 @@ class Sessions:
         """Checks all logins for as long as it runs."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            with contextlib.suppress(Exception):  # the file's reader has reported it
-                await asyncio.to_thread(self.authenticator.refresh)
+            has_changed = await asyncio.to_thread(self.authenticator.refresh)
             for task, login in list(self._running.items()):
-                if not login.is_valid:
+                if login.has_expired or (has_changed and not login.is_valid):
                     self._ended.add(task)
                     task.cancel()

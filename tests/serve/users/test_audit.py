@@ -71,7 +71,7 @@ def test_each_access_is_a_line(tmp_path: Path) -> None:
         (*http, "begin", "subscribe", None, None),
         (*http, "end", "subscribe", "200", 2),
     ]
-    assert told[6] == ("", "http", "end", "GET /collections/kept/rows", "401", 0)
+    assert told[6] == ("", "http", "end", "refused", "401", 0)
     assert (
         sorted(told[7:9])
         == [

@@ -95,7 +95,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         stored.commit({20: change}, LAST + 1)
         contents[name] = {10: first, 20: second}
     people, told = [], ["roles:"]
-    for number in range(7):
+    for number in range(5):
         roles = []
         for _ in range(chance.choice([1, 1, 2])):
             rows = {chance.choice(PATTERNS): chance.choice(list(CONDITIONS)) for _ in range(chance.randrange(3))}
