@@ -12,13 +12,16 @@ from typing import Any
 
 import httpx
 import psycopg
+import pyarrow as pa
 import pytest
 from websockets.sync.client import connect
 
+from dbt_incremental_dd.core.errors import ConditionError
 from dbt_incremental_dd.core.rights import Grant, Rights
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.serve.users.tokens import digest
+from dbt_incremental_dd.subscribe.condition import Condition
 from dbt_incremental_dd.trace.layout import Storage
 from tests.serve.serving import Served, serving
 from tests.subscribe.stored import Rows, Stored
@@ -356,3 +359,16 @@ def test_grants_add_up_and_conditions_of_a_grant_all_apply() -> None:
     rights = Rights((Grant(("a.*",), (("a.x", "p"), ("*", "q"))), Grant(("a.y",))))
     assert rights.condition("a.y") is None and rights.condition("b.x") == "false"
     assert rights.condition("a.x") == "(\n(\np\n) AND (\nq\n)\n)" and not rights.may_read("b.x")
+
+
+def test_a_condition_keeps_the_order_and_the_types_of_updates() -> None:
+    many = 300_000
+    times = pa.array(range(many), pa.int64())
+    parts = [times, pa.array([i % 7 for i in range(many)], pa.int32()), times, pa.array([1] * many, pa.int64())]
+    table = pa.table(parts, names=["k", "v", "dd_time", "dd_diff"])
+    updates = pa.concat_tables([table.slice(0, 1000), table.slice(1000)])
+    found = Condition("x", "v = 3 OR NULL").apply(updates)
+    assert found.schema == table.schema
+    assert found["dd_time"].to_pylist() == [t for t in range(many) if t % 7 == 3]
+    with pytest.raises(ConditionError, match="x cannot be read"):
+        Condition("x", "dd_time = 1").apply(updates)
