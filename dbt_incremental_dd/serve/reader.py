@@ -33,6 +33,13 @@ class Reader:
         self.usage = usage
         self._hub = hub
 
+    def find(self, name: str) -> Collection:
+        """As ``Database.find``, and notes the collection in the usage."""
+        self.usage.collection = name
+        found = self.database.find(name)
+        self.usage.collection = found.name
+        return found
+
     def session(self) -> Session:
         """A session for SELECTs over the collections and rows that the user may read."""
         return self.queries.session(self.user.rights)

@@ -27,6 +27,8 @@ from dbt_incremental_dd.serve.users.sessions import LoginEnded
 
 MAX_BODY_BYTES = 1 << 20
 """Maximum size of a request's body."""
+_MAX_PATH = 500
+"""Characters of a refused request's path that are recorded."""
 _NEEDED = "a token is needed: as `Authorization: Bearer ...`, or as `?token=...`"
 
 
@@ -77,7 +79,7 @@ class AccessMiddleware:
         if refusal is None and _is_too_large(connection):
             refusal = 413, f"a body has {MAX_BODY_BYTES} bytes at most"
         if refusal is not None or found is None:
-            usage.action, usage.path = "refused", scope["path"]
+            usage.action, usage.path = "refused", scope["path"][:_MAX_PATH]
             await _refuse(*(refusal or (401, _NEEDED)), scope, receive, answer)
             return
         login, token = found
@@ -118,7 +120,7 @@ class _Answer:
         if message["type"] in ("http.response.start", "websocket.accept"):
             self._begun = message
             self.usage.status = str(message.get("status", 101))
-            if self.cookie:
+            if self.cookie and message["type"] == "http.response.start":
                 MutableHeaders(scope=message).append("set-cookie", self.cookie)
         if message["type"] == "websocket.close" and message.get("code", 1000) != 1000:
             self.usage.status = str(message["code"])

@@ -85,8 +85,8 @@ def _router() -> APIRouter:
 
     @router.get("/collections/{name}", summary="One collection")
     def collection(reader: Readable, name: str) -> dict[str, Any]:
-        reader.usage.action, reader.usage.collection = "describe", name
-        return listing.describe(reader, reader.database.find(name))
+        reader.usage.action = "describe"
+        return listing.describe(reader, reader.find(name))
 
     @router.get("/collections/{name}/rows", summary="Its rows now, or as of a time; `?column=value` for some of them")
     async def rows(
@@ -99,8 +99,8 @@ def _router() -> APIRouter:
         as_of: AsOf = None,
         limit: Limit = 1000,
     ) -> Response:
-        reader.usage.action, reader.usage.collection = "rows", name
-        found = await run_in_threadpool(reader.database.find, name)
+        reader.usage.action = "rows"
+        found = await run_in_threadpool(reader.find, name)
         equal = {column: value for column, value in request.query_params.items() if column not in _NOT_COLUMNS}
         sql, values = rows_query(found, select, where, equal)
         return RowsResponse(reader, BoundQuery(sql, values, _time(as_of), limit))
@@ -114,8 +114,8 @@ def _router() -> APIRouter:
 
     @router.get("/collections/{name}/changes", summary="Its rows, and then every change, as server-sent events")
     async def changes(reader: Readable, recorder: Recording, name: str, params: SubscribeQuery) -> Response:
-        reader.usage.action, reader.usage.collection = "subscribe", name
-        found = await reader.run(reader.database.find, name)
+        reader.usage.action = "subscribe"
+        found = await reader.run(reader.find, name)
         recorder.began(reader.usage)
         return await _stream(streams.event_stream(reader, found, params))
 
@@ -123,10 +123,10 @@ def _router() -> APIRouter:
     async def changes_socket(
         web: WebSocket, reader: Readable, recorder: Recording, name: str, params: SubscribeQuery
     ) -> None:
-        reader.usage.action, reader.usage.collection = "subscribe", name
+        reader.usage.action = "subscribe"
         await web.accept()
         try:
-            found = await reader.run(reader.database.find, name)
+            found = await reader.run(reader.find, name)
         except DifferentialError as error:
             await streams.refuse(web, error_json(error))
             return

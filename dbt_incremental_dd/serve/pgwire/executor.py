@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.engine import QueryResult
 from dbt_incremental_dd.serve.pgwire.catalog import Client, SystemCatalog
@@ -43,11 +44,14 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class RowsResult:
-    """A statement with rows. ``verb``: its tag without the number of rows; ``copy``: the COPY options, if any."""
+    """A statement with rows. ``verb``: its tag without the number of rows; ``copy``: the COPY options, if any;
+    ``collection`` and ``as_of``: what it subscribes to, and the time that it reads as of, if there is one."""
 
     verb: str
     rows: RowStream
     copy: Copy | None = None
+    collection: str | None = None
+    as_of: Time | None = None
 
 
 @dataclass
@@ -77,9 +81,9 @@ class Executor:
         """Executes a statement. Raises PgError, DifferentialError, or DuckDB's errors."""
         self.transaction.require(statement)
         if isinstance(statement, Select | Subscribe):
-            return RowsResult("SELECT" if isinstance(statement, Select) else "SUBSCRIBE", await self._open(statement))
+            return await self._rows("SELECT" if isinstance(statement, Select) else "SUBSCRIBE", statement)
         if isinstance(statement, Copy):
-            return RowsResult("COPY", await self._open(statement.source), statement)
+            return await self._rows("COPY", statement.source, statement)
         if isinstance(statement, Fetch):
             rows = self._cursor(statement.name).rows
             return RowsResult("FETCH", FetchedRows(rows, statement.count, statement.timeout))
@@ -120,6 +124,10 @@ class Executor:
         self._session.interrupt()
         self._catalog.interrupt()
 
+    async def _rows(self, verb: str, source: Source, copy: Copy | None = None) -> RowsResult:
+        rows, usage = await self._open(source), self._reader.usage
+        return RowsResult(verb, rows, copy, usage.collection, usage.as_of)
+
     async def _open(self, source: Source) -> RowStream:
         if isinstance(source, Subscribe):
             return await subscribe(self._reader, source)
@@ -138,6 +146,7 @@ class Executor:
             return result
         _, own = split_as_of(sql)
         answer = self._session.select(sql, as_of=self.transaction.time)
+        self._reader.usage.as_of = answer.as_of
         if self.transaction.is_open and own is None and self.transaction.time is None:
             self.transaction.time = answer.as_of
         return answer

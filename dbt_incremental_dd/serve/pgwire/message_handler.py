@@ -123,6 +123,7 @@ class MessageHandler:
 
     async def _send(self, result: RowsResult, formats: tuple[int, ...], limit: int | None) -> bool:
         """Sends at most ``limit`` rows; returns whether all have been sent."""
+        self._usage.reads(result.collection, result.as_of)
         if result.copy is not None:
             self._out.write(messages.copy_out(len(result.rows.schema)))
             self._out.write(messages.copy_data(copy_format.header(result.copy, result.rows.schema)))

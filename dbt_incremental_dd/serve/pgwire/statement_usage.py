@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.serve.pgwire.statements import Copy, Statement, Subscribe
 from dbt_incremental_dd.serve.reader import Reader
 from dbt_incremental_dd.serve.recorder import Recorder
@@ -34,6 +35,10 @@ class StatementUsage:
         usage.action, usage.sql = "subscribe" if is_subscription else "sql", sql
         if is_subscription:
             self._recorder.began(usage)
+
+    def reads(self, collection: str | None, as_of: Time | None) -> None:
+        """What the rows are of; an earlier message may have begun to read them."""
+        self._reader.usage.collection, self._reader.usage.as_of = collection, as_of
 
     def sent(self, rows: int, size: int) -> None:
         """So many rows and bytes have been sent."""

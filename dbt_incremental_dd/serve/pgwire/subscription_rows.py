@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from dbt_incremental_dd.api import Collection, Database
+from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.serve.hub import Follower
@@ -29,22 +29,22 @@ _MAX_SHARED_ROWS = 2_000
 _CHANGES = {DIFF: pa.field("mz_diff", pa.int64()), STATE: pa.field("mz_state", pa.string())}
 
 
-def target(database: Database, statement: Subscribe) -> tuple[Collection, Shape]:
+def target(reader: Reader, statement: Subscribe) -> tuple[Collection, Shape]:
     """The collection to subscribe to, and the shape. Raises what Database.find and Selection raise."""
     selection = None if statement.select is None else Selection(statement.select)
     name = selection.collection if selection else statement.collection
     assert name is not None
-    return database.find(name), Shape(selection, statement.key)
+    return reader.find(name), Shape(selection, statement.key)
 
 
 def subscription_schema(reader: Reader, statement: Subscribe) -> pa.Schema:
     """The columns of the subscription's rows. Raises what ``target`` raises."""
-    return _schema(reader.schema(*target(reader.database, statement)), progress=statement.progress)
+    return _schema(reader.schema(*target(reader, statement)), progress=statement.progress)
 
 
 async def subscribe(reader: Reader, statement: Subscribe) -> SubscriptionRows:
     """Starts a subscription. Raises what ``target`` and Subscription raise."""
-    collection, shape = await reader.run(target, reader.database, statement)
+    collection, shape = await reader.run(target, reader, statement)
     opening = asyncio.ensure_future(_open(reader, collection, shape, statement))
     try:
         return await asyncio.shield(opening)
@@ -57,6 +57,7 @@ async def subscribe(reader: Reader, statement: Subscribe) -> SubscriptionRows:
 
 async def _open(reader: Reader, collection: Collection, shape: Shape, statement: Subscribe) -> SubscriptionRows:
     stack = contextlib.AsyncExitStack()
+    reader.usage.as_of = statement.as_of
     start = Start(statement.as_of, statement.snapshot, statement.up_to)
     follower = await stack.enter_async_context(reader.follow(collection, start, shape))
     try:

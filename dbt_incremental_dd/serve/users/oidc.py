@@ -21,6 +21,8 @@ _TIMEOUT = 10
 """Seconds for an answer of the issuer."""
 _LEEWAY = 5
 """Seconds by which clocks may differ, for times at which tokens begin to be valid."""
+_MAX_WAITING = 200
+"""Tokens that may wait to be checked; more are refused."""
 _MAX_CHARACTERS = 16_384
 """Maximum length of a token."""
 
@@ -32,14 +34,19 @@ class Oidc:
         self._clients: dict[Issuer, PyJWKClient] = {}
         # An issuer that does not answer keeps nobody else waiting.
         self._threads: ThreadPoolExecutor | None = None
+        self._waiting = 0
 
     async def claims(self, issuer: Issuer, token: str) -> Mapping[str, Any] | None:
         """The claims of a token; None unless the issuer has signed it, for this audience, and it is valid now."""
-        if token.count(".") != 2 or len(token) > _MAX_CHARACTERS:
+        if token.count(".") != 2 or len(token) > _MAX_CHARACTERS or self._waiting >= _MAX_WAITING:
             return None
         if self._threads is None:
             self._threads = ThreadPoolExecutor(2, thread_name_prefix="oidc")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._checked, issuer, token)
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._checked, issuer, token)
+        finally:
+            self._waiting -= 1
 
     def _checked(self, issuer: Issuer, token: str) -> Mapping[str, Any] | None:
         import jwt

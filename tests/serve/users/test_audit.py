@@ -90,7 +90,9 @@ def test_each_access_is_a_line(tmp_path: Path) -> None:
         ("me", "postgres", "end", "connect", "28P01", 0),
     ]
     assert all(begin - 1 <= one["time"] <= time.time() * 1000 and ":" in one["peer"] for one in found)
-    assert found[1]["as_of"] == 10 and found[1]["collection"] == "kept" and found[1]["bytes"] > 20
+    assert found[1]["as_of"] == 10 and found[1]["collection"] == "m.kept" and found[1]["bytes"] > 20
+    assert found[3]["collection"] == "secret" and found[-3]["collection"] == "m.kept"
+    assert [one["as_of"] for one in found if one["action"] == "sql" and one["rows"]] == [10]
     assert found[2]["sql"] == "select nosuch from kept"
 
 
