@@ -28,6 +28,7 @@ from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.untrusted.limits import BY_TIMEOUT, Limits, StatementRun, Watchdog
 from dbt_incremental_dd.untrusted.parsed_select import ParsedSelect, parse_select
+from dbt_incremental_dd.untrusted.row_condition import safe_condition
 from dbt_incremental_dd.untrusted.sized import macros
 
 logger = logging.getLogger(__name__)
@@ -186,9 +187,10 @@ class QueryEngine:
 
     def _contents(self, place: CollectionStore, log: Log, t: Time) -> str:
         below = log.uri.removeprefix(f"{self._storage.root}/")
-        contents = contents_sql(log, columns_of(place, log), t, f"{PROTOCOL}://{below}")
+        schema = columns_of(place, log)
+        contents = contents_sql(log, schema, t, f"{PROTOCOL}://{below}")
         condition = self.rights.condition(place.name)
-        return contents if condition is None else rows_sql(contents, condition)
+        return contents if condition is None else rows_sql(contents, safe_condition(condition, schema))
 
 
 def _open(storage: Storage, limits: Limits, rights: Rights) -> duckdb.DuckDBPyConnection:

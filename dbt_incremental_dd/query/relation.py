@@ -49,10 +49,10 @@ def empty_sql(schema: Schema) -> str:
 
 
 def rows_sql(contents: str, condition: str) -> str:
-    """The rows of a SELECT that a condition selects. What a statement asks of them is computed above the limit, which
-    excludes no row and which DuckDB moves no condition across: an error in a cast would tell of rows that are left
-    out."""
-    return f"SELECT * FROM ({contents}) AS held WHERE (\n{condition}\n) LIMIT {_ALL_ROWS}"
+    """The rows of a SELECT that a condition selects, which cannot fail. What a statement asks of them is computed above
+    the limit, which excludes no row and which DuckDB moves no condition across: an error in a cast would tell of rows
+    that are left out."""
+    return f"SELECT * FROM ({contents}) AS held WHERE {condition} LIMIT {_ALL_ROWS}"
 
 
 _ALL_ROWS = (1 << 62) - 4

@@ -28,14 +28,15 @@ class Condition:
     sql: str
 
     def apply(self, updates: pa.Table) -> pa.Table:
-        """The updates that it is true for, as they are and in their order. Raises ConditionError, which tells nothing
+        """The updates that it is true for, as they are and in their order; a row for which it fails is none of them.
+        Raises ConditionError, which tells nothing
         of the condition nor of the rows, if it cannot be computed."""
         run = StatementRun(watchdog(), SECONDS)
         with confined() as connection:
             connection.register(_ROWS, updates.drop_columns([TIME, DIFF]))
             try:
                 with run.computing(connection):
-                    mask = connection.sql(f"SELECT (\n{self.sql}\n) IS TRUE AS held FROM {_ROWS}").to_arrow_table()
+                    mask = connection.sql(f"SELECT TRY((\n{self.sql}\n)) IS TRUE AS held FROM {_ROWS}").to_arrow_table()
             except (duckdb.Error, QueryCanceled) as error:
                 _log.warning("the condition on rows of %s cannot be applied: %s", self.name, run.reason or error)
                 raise ConditionError(self.name) from None

@@ -256,6 +256,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, 
         stored.commit({20: Counter({(7, "eu"): -1, (7, "hidden-now"): 1, (4_000, "hidden-4000"): -1})}, 31)
     (folder / "users.yml").write_text(
         f"users:\n  ann: {{tokens: ['{digest('ann')}'], read: ['a.*'], rows: {{'a.*': v = 'eu'}}}}\n"
+        f"  cast: {{tokens: ['{digest('cast')}'], read: ['a.*'], rows: {{'a.*': \"replace(v, 'eu', '1')::int = 1\"}}}}\n"
         f"  bad: {{tokens: ['{digest('bad')}'], read: ['a.*'], rows: {{'a.*': region = 'eu'}}}}\n"
     )
     with serving(folder / "state", users=folder / "users.yml") as served:
@@ -324,6 +325,19 @@ def test_conditions_of_requests_are_not_computed_on_hidden_rows(guarded: tuple[S
         ).text
         # The row that leaves what may be read is a retraction, and nothing tells what it has become.
         assert "hidden" not in text and '"k": 7' in text and '"deleted": [{"k": 7' in text, text
+
+
+def test_rows_for_which_a_condition_fails_are_hidden(guarded: tuple[Served, dict[str, str]]) -> None:
+    served, _ = guarded
+    answer = httpx.post(
+        f"{served.url}/sql",
+        json={"statement": "select count(*) n, max(v) v from kept"},
+        headers={"authorization": "Bearer cast"},
+    )
+    assert answer.json()["rows"] == [{"n": 99, "v": "eu"}], answer.text
+    url = f"{served.url}/collections/a.kept/changes?up_to={UP_TO}"
+    text = httpx.get(url, headers={"authorization": "Bearer cast"}).text
+    assert "hidden" not in text and text.count('"eu"') == 99
 
 
 def test_a_condition_that_cannot_be_computed_shows_nothing(guarded: tuple[Served, dict[str, str]]) -> None:
