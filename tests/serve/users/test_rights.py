@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,6 +26,7 @@ from dbt_incremental_dd.serve.users.tokens import digest
 from dbt_incremental_dd.subscribe.condition import Condition
 from dbt_incremental_dd.trace.layout import Storage
 from tests.serve.serving import Served, serving
+from tests.serve.users.people import write_users
 from tests.subscribe.stored import Rows, Stored
 
 NAMES = ["a.one", "a.two", "b.one", "secret.pay", "c.other"]
@@ -386,3 +389,41 @@ def test_a_condition_keeps_the_order_and_the_types_of_updates() -> None:
     assert found["dd_time"].to_pylist() == [t for t in range(many) if t % 7 == 3]
     with pytest.raises(ConditionError, match="x cannot be read"):
         Condition("x", "dd_time = 1").apply(updates)
+
+
+def test_users_who_follow_together_get_their_own_rows(tmp_path: Path) -> None:
+    """They share what is read of a collection, but nothing of what is made of it."""
+    stored = Stored(tmp_path / "state")
+    stored.commit({10: Counter({(1, "a"): 1, (2, "b"): 1})}, 11)
+    users = write_users(
+        tmp_path / "users.yml",
+        ann="read: [m.*], rows: {m.*: v = 'a'}",
+        bob="read: [m.*], rows: {m.*: v = 'b'}",
+        all="read: [m.*]",
+    )
+    expected = {
+        "ann": ([(1, "a")], {"inserted": [(2, "a")], "deleted": [(1, "a")]}),
+        "bob": ([(2, "b")], {"inserted": [(1, "b")], "deleted": [(2, "b")]}),
+        "all": ([(1, "a"), (2, "b")], {"inserted": [(1, "b"), (2, "a")], "deleted": [(1, "a"), (2, "b")]}),
+    }
+    with serving(tmp_path / "state", users=users) as served, contextlib.ExitStack() as stack:
+        path = "/collections/kept/changes?token="
+        webs = {name: stack.enter_context(connect(served.socket(path + name))) for name in [*expected, "ann"]}
+        wires = {
+            name: stack.enter_context(psycopg.connect(f"host=127.0.0.1 port={served.wire} user=u password={name}"))
+            for name in expected
+        }
+        for name, wire in wires.items():
+            wire.execute("declare c cursor for subscribe kept")
+            rows = wire.execute("fetch all c with (timeout = '10s')").fetchall()
+            assert sorted(row[2:] for row in rows) == expected[name][0]
+        for name, web in webs.items():
+            assert sorted(counted(json.loads(web.recv(timeout=20))["inserted"])) == expected[name][0]
+        stored.commit({20: Counter({(1, "a"): -1, (1, "b"): 1, (2, "b"): -1, (2, "a"): 1})}, 21)
+        for name, web in webs.items():
+            told = json.loads(web.recv(timeout=20))
+            assert {part: sorted(counted(told[part])) for part in ("inserted", "deleted")} == expected[name][1]
+        for name, wire in wires.items():
+            rows = wire.execute("fetch all c with (timeout = '10s')").fetchall()
+            for sign, part in ((1, "inserted"), (-1, "deleted")):
+                assert sorted(row[2:] for row in rows if row[1] == sign) == expected[name][1][part]
