@@ -177,7 +177,7 @@ class _Parts:
 async def _keep_fresh(files: WatchedFiles[None]) -> None:
     while True:
         await asyncio.sleep(CHECK_SECONDS)
-        await asyncio.to_thread(files.refresh)
+        files.refresh()  # not in a thread: OpenSSL's contexts must not change while a handshake reads them
 
 
 class _Server(uvicorn.Server):

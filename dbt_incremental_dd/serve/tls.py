@@ -21,7 +21,7 @@ def server_context(
         # A pair that does not fit would leave the context with half of it.
         for one in (_empty(), context):
             try:
-                one.load_cert_chain(certificate, key)
+                one.load_cert_chain(certificate, key, password=b"")
             except (OSError, ValueError) as error:
                 raise ConfigError(
                     f"{certificate} and {key} are no certificate and its key: {error}",

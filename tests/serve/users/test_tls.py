@@ -98,7 +98,7 @@ def test_what_is_sent_before_tls_is_not_read(served: Served) -> None:
 
 def test_a_renewed_certificate(served: Served, tmp_path: Path) -> None:
     def subject() -> str:
-        found = ssl.get_server_certificate(("localhost", served.port))
+        found = ssl.get_server_certificate(("localhost", served.port), timeout=10)
         return x509.load_pem_x509_certificate(found.encode()).subject.rfc4514_string()
 
     assert subject() == "CN=first"
