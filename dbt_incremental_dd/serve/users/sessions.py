@@ -52,6 +52,7 @@ class Sessions:
             await asyncio.sleep(CHECK_SECONDS)
             has_changed = await asyncio.to_thread(self.authenticator.refresh)
             for task, login in list(self._running.items()):
-                if login.has_expired or (has_changed and not login.is_valid):
+                # Work that has been cancelled and goes on is cancelled again.
+                if task in self._ended or login.has_expired or (has_changed and not login.is_valid):
                     self._ended.add(task)
                     task.cancel()
