@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.core.frontier import Frontiers
 from dbt_incremental_dd.core.manifest import Manifest, ModelManifest, SourceManifest, kind_of
+from dbt_incremental_dd.core.rights import EVERYTHING, Rights
 from dbt_incremental_dd.core.schedule import Due
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
@@ -34,24 +36,39 @@ if TYPE_CHECKING:
 
 
 class Database:
-    """All collections under one state root."""
+    """All collections under one state root that ``rights`` let read; any other does not exist. Conditions on rows are
+    applied by those who read rows: the query engine and ``Shape``."""
 
     def __init__(
         self,
         state_root: str,
         storage_options: Mapping[str, str] | None = None,
         thresholds: Thresholds | None = None,
+        *,
+        rights: Rights = EVERYTHING,
     ) -> None:
         self.storage = Storage(state_root, dict(storage_options or {}), thresholds or Thresholds())
+        self.rights = rights
+
+    def restricted(self, rights: Rights) -> Database:
+        """The same collections under other rights."""
+        found = copy(self)
+        found.rights = rights
+        return found
+
+    def places(self) -> list[CollectionStore]:
+        """The stores of all collections, by name; also of those that have no log yet."""
+        return [place for place in self.storage.collections() if self.rights.may_read(place.name)]
 
     def collections(self) -> list[Collection]:
         """All stored collections, by name."""
-        return [Collection(self.storage, place.name) for place in self.storage.collections() if place.log()]
+        return [Collection(self.storage, place.name) for place in self.places() if place.log()]
 
     def __getitem__(self, name: str) -> Collection:
         """The collection called ``schema.identifier``. Raises StateError, listing the known ones, if there is none."""
-        if self.storage.collection(name).log() is None:
-            known = ", ".join(place.name for place in self.storage.collections())
+        place = self.storage.collection(name)
+        if not self.rights.may_read(place.name) or place.log() is None:
+            known = ", ".join(place.name for place in self.places())
             remedy = f"Known collections: {known}." if known else "There are none yet: `dbt run` makes them."
             raise StateError(f"there is no collection {name} under {self.storage.root}", remedy)
         return Collection(self.storage, name.lower())
@@ -79,7 +96,7 @@ class Database:
     def freshness(self) -> dict[str, Freshness]:
         """How far each model with a ``target_lag`` is behind its sources, by name, as far as it is stored."""
         stored = Stored(self.storage)
-        found = {place.name: stored.freshness(place.name) for place in self.storage.collections()}
+        found = {place.name: stored.freshness(place.name) for place in self.places()}
         return {name: one for name, one in found.items() if one is not None}
 
     def due(self, now: Time | None = None, threads: int = 1) -> Due:

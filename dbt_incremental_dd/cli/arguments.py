@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     _subscribe(verb("subscribe", "a collection's rows, and every change after them as it comes"))
     _publish(verb("publish", "writes a collection's changes to a Kafka topic, a table of PostgreSQL, or a webhook"))
     _serve(verb("serve", "collections over HTTP: rows, changes as they come, pages"))
+    verb("token", "makes a random token for serve --users, and the digest that stands in that file")
     _watch(verb("watch", "runs what a change concerns, as soon as a source has it, or by target lags"))
     advance = verb("advance", "declares up to when a managed source is complete")
     advance.add_argument("source")
@@ -126,6 +127,12 @@ def _serve(serve: argparse.ArgumentParser) -> None:
         default="25%",
         help="for all SELECTs together: 4GB, or a share of all (default: 25%%)",
     )
+    serve.add_argument("--users", type=Path, help="a YAML file of users, their tokens and what each may read")
+    serve.add_argument("--tls-cert", type=Path, help="serves by TLS: a PEM file with the certificate's chain")
+    serve.add_argument("--tls-key", type=Path, help="a PEM file with its private key")
+    serve.add_argument("--behind-proxy", action="store_true", help="a proxy in front of the server has TLS")
+    serve.add_argument("--audit", type=Path, help="a file to which each access is written, as a line of JSON")
+    serve.add_argument("--metrics", action="store_true", help="serves metrics for Prometheus at /metrics")
     serve.add_argument("--allow-origin", action="append", default=[], help="a site whose pages may read, too")
 
 

@@ -225,14 +225,33 @@ def _serve(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.serve.server import ServerOptions, serve
     from dbt_incremental_dd.untrusted.limits import Limits, parse_memory
 
-    token = os.environ.get("DBT_DD_TOKEN")
-    limits = Limits(parse_memory(options.query_memory), _seconds(options.statement_timeout) or None)
-    origins = tuple(options.allow_origin)
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise ConfigError("TLS takes a certificate and its key", "Set --tls-cert and --tls-key.")
     listening = ServerOptions(
-        options.host, options.port, options.pgwire, token=token, origins=origins, pages=options.pages, limits=limits
+        options.host,
+        options.port,
+        options.pgwire,
+        token=os.environ.get("DBT_DD_TOKEN"),
+        origins=tuple(options.allow_origin),
+        pages=options.pages,
+        limits=Limits(parse_memory(options.query_memory), _seconds(options.statement_timeout) or None),
+        users=options.users,
+        tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
+        behind_proxy=options.behind_proxy,
+        audit=options.audit,
+        metrics=options.metrics,
     )
     with contextlib.suppress(KeyboardInterrupt):
         serve(_database(options), listening, _print_line)
+    return 0
+
+
+def _token(_: argparse.Namespace) -> int:
+    from dbt_incremental_dd.serve.users.tokens import digest, new_token
+
+    token = new_token()
+    print(f"token   {token}\ndigest  {digest(token)}")
+    print("The token is for its user alone. The digest stands in the file of users.", file=sys.stderr)
     return 0
 
 
@@ -323,6 +342,7 @@ VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "subscribe": _subscribe,
     "publish": _publish,
     "serve": _serve,
+    "token": _token,
     "watch": _watch,
     "advance": _advance,
     "compact": _compact,

@@ -54,6 +54,14 @@ class QueryError(DifferentialError):
     """SQL fails on the data, for example in a cast, a division or a user's function, or a statement is invalid."""
 
 
+class ConditionError(DifferentialError):
+    """The condition on the rows that a reader may read of a collection cannot be computed. The reader learns nothing of
+    it; the log has the reason."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} cannot be read: the rights to its rows are wrong", "Tell whoever runs the server.")
+
+
 class ContractError(DifferentialError):
     """A model's rows violate a constraint of its contract."""
 

@@ -4,6 +4,7 @@ else, so that it is safe even if it gets a statement that should have been refus
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -14,20 +15,23 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dbt_incremental_dd.core.errors import QueryCanceled, QueryError, StateError
+from dbt_incremental_dd.core.errors import ConditionError, QueryCanceled, QueryError, StateError
+from dbt_incremental_dd.core.rights import EVERYTHING, Rights
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.duck.sql import identifier, literal, relation_name
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.files import PROTOCOL, StoredFiles
-from dbt_incremental_dd.query.relation import contents_sql, empty_sql
+from dbt_incremental_dd.query.relation import contents_sql, empty_sql, rows_sql
 from dbt_incremental_dd.trace.arrow_reader import log_of
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.untrusted.limits import BY_TIMEOUT, Limits, StatementRun, Watchdog
 from dbt_incremental_dd.untrusted.parsed_select import ParsedSelect, parse_select
+from dbt_incremental_dd.untrusted.row_condition import safe_condition
 from dbt_incremental_dd.untrusted.sized import macros
 
+logger = logging.getLogger(__name__)
 BATCH_ROWS = 10_000
 """Rows in a record batch."""
 
@@ -49,20 +53,29 @@ class QueryResult:
 
 
 class QueryEngine:
-    """A view ``schema.identifier`` for each collection. Thread-safe; DuckDB is opened by the first statement."""
+    """A view ``schema.identifier`` for each collection that ``rights`` let read, of the rows that they let read: there
+    is nothing else in its DuckDB. Thread-safe; DuckDB is opened by the first statement. ``watchdog``: by default one of
+    its own."""
 
-    def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        limits: Limits | None = None,
+        rights: Rights = EVERYTHING,
+        watchdog: Watchdog | None = None,
+    ) -> None:
         root = storage.root if not storage.is_local else os.path.abspath(storage.root)
         self._storage = replace(storage, root=root)
         self.limits = limits or Limits()
-        self._watchdog = Watchdog(self.limits.bytes)
+        self.rights = rights
+        self._watchdog = watchdog or Watchdog(self.limits.bytes)
         self._views: dict[str, str] = {}
         self._lock = threading.Lock()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         """Call it with the lock held."""
-        return _open(self._storage, self.limits)
+        return _open(self._storage, self.limits, self.rights)
 
     def close(self) -> None:
         """Closes DuckDB."""
@@ -90,7 +103,7 @@ class QueryEngine:
 
     def collections_of(self, sql: str) -> tuple[str, ...]:
         """The collections that a SELECT reads. Raises QueryError unless it is one read-only SELECT."""
-        return self._collections_in(parse_select(sql), self._storage.collections(own=True))
+        return self._collections_in(parse_select(sql), self._stores())
 
     def _begin(
         self, select: ParsedSelect, as_of: Time | None, run: StatementRun
@@ -120,9 +133,12 @@ class QueryEngine:
             found += matching
         return tuple(dict.fromkeys(found))
 
+    def _stores(self) -> list[CollectionStore]:
+        return [place for place in self._storage.collections(own=True) if self.rights.may_read(place.name)]
+
     def _refresh(self) -> dict[str, CollectionStore]:
         """Updates the catalog: every collection has a view with its columns, and removed ones have none."""
-        known = {place.name: place for place in self._storage.collections(own=True)}
+        known = {place.name: place for place in self._stores()}
         for name in [name for name in self._views if name not in known]:
             del self._views[name]
             self._connection.execute(f"DROP VIEW IF EXISTS {relation_name(name)}")
@@ -164,15 +180,20 @@ class QueryEngine:
         for name, log in logs.items():
             log.frontiers.require(t, name)
         for name, log in logs.items():
-            self._create_view(name, self._contents(self._storage.collection(name), log, t))
+            sql = self._contents(self._storage.collection(name), log, t)
+            with _hiding_conditions(name, self.rights):
+                self._create_view(name, sql)
         return t
 
     def _contents(self, place: CollectionStore, log: Log, t: Time) -> str:
         below = log.uri.removeprefix(f"{self._storage.root}/")
-        return contents_sql(log, columns_of(place, log), t, f"{PROTOCOL}://{below}")
+        schema = columns_of(place, log)
+        contents = contents_sql(log, schema, t, f"{PROTOCOL}://{below}")
+        condition = self.rights.condition(place.name)
+        return contents if condition is None else rows_sql(contents, safe_condition(condition, schema))
 
 
-def _open(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
+def _open(storage: Storage, limits: Limits, rights: Rights) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "allow_community_extensions": False,
@@ -183,10 +204,12 @@ def _open(storage: Storage, limits: Limits) -> duckdb.DuckDBPyConnection:
         "python_enable_replacements": False,
     }
     connection = duckdb.connect(":memory:", config=config)
-    connection.register_filesystem(StoredFiles(storage))
+    connection.register_filesystem(StoredFiles(storage, rights))
     connection.execute("SET autoload_known_extensions = false")
     # A transaction sees the views as of its beginning.
     connection.execute("SET immediate_transaction_mode = true")
+    # A limit that excludes no row then passes rows on as they come.
+    connection.execute(f"SET preserve_insertion_order = {str(not rights.has_conditions).lower()}")
     for statement in macros():
         connection.execute(statement)
     connection.execute(f"SET allowed_directories = [{literal(f'{PROTOCOL}://')}]")
@@ -226,6 +249,18 @@ def _translating_errors(run: StatementRun) -> Iterator[None]:
                 _DAMAGED,
             ) from error
         raise QueryError(message) from error
+
+
+@contextlib.contextmanager
+def _hiding_conditions(name: str, rights: Rights) -> Iterator[None]:
+    """Raises an error of a view with a condition as one that tells nothing of the condition."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if rights.condition(name) is None or "Traceback (most recent call last)" in str(error):
+            raise
+        logger.warning("the condition on rows of %s cannot be applied: %s", name, error)
+        raise ConditionError(name) from None
 
 
 _DAMAGED = "`dbt-dd status` shows details; `dbt run --full-refresh` rebuilds the collection."

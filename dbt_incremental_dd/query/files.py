@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 from fsspec.spec import AbstractFileSystem
 
-from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.core.rights import EVERYTHING, Rights
+from dbt_incremental_dd.trace.layout import Storage, name_of
 
 PROTOCOL = "stored"
 """The scheme of its paths, which are relative to the state root."""
@@ -19,15 +20,16 @@ _FOLDER, _SUFFIX = "collections", ".parquet"
 
 
 class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
-    """Opens Parquet files below ``<state_root>/collections`` for reading. It has no other files and cannot write, so
-    neither can a DuckDB whose own file systems are disabled."""
+    """Opens Parquet files below ``<state_root>/collections`` for reading, of the collections that ``rights`` let read.
+    It has no other files and cannot write, so neither can a DuckDB whose own file systems are disabled."""
 
     protocol = PROTOCOL
     cachable = False
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, rights: Rights = EVERYTHING) -> None:
         super().__init__()
         self._storage = storage
+        self._rights = rights
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> _ReadOnlyFile:
         """Raises PermissionError for anything but a data file, and for modes other than ``rb``."""
@@ -61,7 +63,7 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]
     def _resolve(self, path: str) -> tuple[Any, str]:
         below = PurePosixPath(path.removeprefix(f"{PROTOCOL}://"))
         is_data = below.parts[:1] == (_FOLDER,) and below.suffix == _SUFFIX and ".." not in below.parts
-        if not is_data or below.is_absolute():
+        if not is_data or below.is_absolute() or not self._rights.may_read(name_of(below.parts[1])):
             raise PermissionError(f"{path} is no data file of a collection")
         return self._storage.filesystem(f"{self._storage.root}/{below}")
 

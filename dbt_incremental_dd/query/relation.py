@@ -46,3 +46,14 @@ def empty_sql(schema: Schema) -> str:
     """A SELECT of these columns that returns no rows."""
     columns = ", ".join(f"NULL::{duckdb_type(c.type)} AS {identifier(c.name)}" for c in schema)
     return f"SELECT {columns} WHERE false"
+
+
+def rows_sql(contents: str, condition: str) -> str:
+    """The rows of a SELECT that a condition selects, which cannot fail. What a statement asks of them is computed above
+    the limit, which excludes no row and which DuckDB moves no condition across: an error in a cast would tell of rows
+    that are left out."""
+    return f"SELECT * FROM ({contents}) AS held WHERE {condition} LIMIT {_ALL_ROWS}"
+
+
+_ALL_ROWS = (1 << 62) - 4
+"""DuckDB's limits are below 2^62."""

@@ -34,6 +34,10 @@ class Session:
         self._run = self._engine.new_run(self.seconds)
         return self._engine.select(sql, parameters, as_of, self._run)
 
+    def new_run(self) -> StatementRun:
+        """A run of one statement within the session's time limit."""
+        return self._engine.new_run(self.seconds)
+
     def collections_of(self, sql: str) -> tuple[str, ...]:
         """The collections that a SELECT reads. Raises QueryError unless it is one read-only SELECT."""
         return self._engine.collections_of(sql)

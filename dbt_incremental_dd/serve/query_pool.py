@@ -1,20 +1,24 @@
-"""The SELECTs of all clients of a server: one query engine with threads of its own, so that neither subscriptions nor
-other clients wait for a statement."""
+"""The SELECTs of all clients of a server, in threads of their own, so that neither subscriptions nor other clients wait
+for a statement. Clients with equal rights share a query engine."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from dbt_incremental_dd.core.errors import ServerBusy
+from dbt_incremental_dd.core.rights import EVERYTHING, Rights
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.serve.shielded import wait_until_done
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.untrusted.limits import Limits
+from dbt_incremental_dd.untrusted.limits import Limits, Watchdog
 
+_MAX_ENGINES = 16
+"""Engines that are kept, those used last; each has threads and views of its own."""
 _INTERRUPT_SECONDS = 0.05
 """Interval at which a cancelled statement that still runs is interrupted again."""
 
@@ -22,18 +26,26 @@ T = TypeVar("T")
 
 
 class QueryPool:
-    """Belongs to one event loop. The engine and its threads start with the first statement."""
+    """Belongs to one event loop. Engines and threads start with the first statement."""
 
     def __init__(self, storage: Storage, limits: Limits | None = None) -> None:
-        limits = limits or Limits()
-        self.engine = QueryEngine(storage, limits)
-        self._pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="query")
-        self._max_pending = limits.at_once + limits.waiting
+        self.limits = limits or Limits()
+        self._storage = storage
+        self._watchdog = Watchdog(self.limits.bytes)
+        self._engines: OrderedDict[Rights, QueryEngine] = OrderedDict()
+        self._pool = ThreadPoolExecutor(self.limits.at_once, thread_name_prefix="query")
+        self._max_pending = self.limits.at_once + self.limits.waiting
         self._pending = 0
 
-    def session(self) -> Session:
-        """A session for one client."""
-        return Session(self.engine)
+    def session(self, rights: Rights = EVERYTHING) -> Session:
+        """A session for one client, over the engine of its rights. Statements that run keep theirs."""
+        engine = self._engines.get(rights)
+        if engine is None:
+            engine = self._engines[rights] = QueryEngine(self._storage, self.limits, rights, self._watchdog)
+            if len(self._engines) > _MAX_ENGINES:
+                self._engines.popitem(last=False)
+        self._engines.move_to_end(rights)
+        return Session(engine)
 
     async def begin(self, interrupt: Callable[[], None], function: Callable[..., T], *arguments: Any) -> T:
         """Runs a function that starts a statement, and returns its result. If the caller is cancelled, the statement is
@@ -63,4 +75,5 @@ class QueryPool:
     def close(self) -> None:
         """Shuts the pool down. Call it when nothing runs."""
         self._pool.shutdown(wait=False)
-        self.engine.close()
+        for engine in self._engines.values():
+            engine.close()

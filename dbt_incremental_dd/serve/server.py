@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.serve.audit import AuditLog
+from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.http.access import Access, is_loopback
 from dbt_incremental_dd.serve.http.application import application
 from dbt_incremental_dd.serve.http.write_timeout_middleware import WriteTimeoutMiddleware
 from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.metrics import Metrics
 from dbt_incremental_dd.serve.os_limits import BACKLOG, limit_unsent_bytes, raise_open_file_limit
 from dbt_incremental_dd.serve.pgwire.listener import listen
 from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.recorder import Observer, Recorder
+from dbt_incremental_dd.serve.tls import server_context
+from dbt_incremental_dd.serve.users.authenticator import Authenticator
+from dbt_incremental_dd.serve.users.sessions import CHECK_SECONDS, Sessions
+from dbt_incremental_dd.serve.users.users_file import read_users
+from dbt_incremental_dd.serve.watched_files import WatchedFiles
 from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 from dbt_incremental_dd.untrusted.limits import Limits
 
@@ -35,8 +46,11 @@ _STOP_POLL_SECONDS = 0.1
 @dataclass(frozen=True)
 class ServerOptions:
     """``port``: for HTTP; ``wire``: for the Postgres protocol, None to leave it off. 0 chooses a free port.
-    ``write_timeout``: for clients that do not read. Raises ConfigError for an empty token, a missing folder of pages,
-    or a public host without a token."""
+    ``write_timeout``: for clients that do not read. ``users``: the file of users; ``tls``: the certificate and its key;
+    ``behind_proxy``: whoever reaches a public host without TLS comes from a proxy that has it.
+
+    Raises ConfigError for an empty token, a missing folder of pages, or a public host without tokens, or with users and
+    without TLS."""
 
     host: str = "127.0.0.1"
     port: int = 8580
@@ -46,16 +60,28 @@ class ServerOptions:
     pages: Path | None = None
     write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT
     limits: Limits = field(default_factory=Limits)
+    users: Path | None = None
+    tls: tuple[Path, Path] | None = None
+    behind_proxy: bool = False
+    audit: Path | None = None
+    metrics: bool = False
 
     def __post_init__(self) -> None:
         if self.pages is not None and not self.pages.is_dir():
             raise ConfigError(f"there is no folder {self.pages} to serve pages of", "Give a folder with an index.html.")
         if self.token is not None and not self.token.strip():
             raise ConfigError("the token is empty", "Give one that cannot be guessed, or none.")
-        if self.token is None and not is_loopback(self.host):
+        if is_loopback(self.host):
+            return
+        if self.token is None and self.users is None:
             raise ConfigError(
                 f"whoever reaches {self.host} could read all collections",
-                "Set a token, as DBT_DD_TOKEN in the environment, or listen on 127.0.0.1.",
+                "Set a token, as DBT_DD_TOKEN in the environment, name --users, or listen on 127.0.0.1.",
+            )
+        if self.users is not None and self.tls is None and not self.behind_proxy:
+            raise ConfigError(
+                f"without TLS, tokens of users would be readable on their way to {self.host}",
+                "Set --tls-cert and --tls-key, or --behind-proxy if a proxy in front of the server has TLS.",
             )
 
 
@@ -77,29 +103,81 @@ async def run(
 ) -> None:
     """Serves on bound sockets in the running event loop, until it is interrupted or ``stop`` is set."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
-    access = Access(options.token, options.host, options.origins)
     queries = QueryPool(database.storage, options.limits)
-    app = application(database, access, options.pages, queries)
-    hub: Hub = app.state.hub
+    parts = _Parts.of(options, report)
+    gate = Gate(Hub(database), queries, Sessions(parts.authenticator), parts.recorder)
+    app = application(gate, Access(options.host, options.origins), options.pages, parts.metrics)
     with_timeout = WriteTimeoutMiddleware(app, options.write_timeout, lambda client: server.transport(client))
     config = uvicorn.Config(
         with_timeout, log_level="warning", ws_max_size=65_536, timeout_graceful_shutdown=2, backlog=BACKLOG
     )
-    server = _Server(config, hub)
+    config.load()
+    config.ssl = parts.tls
+    server = _Server(config, gate.hub)
     host = f"[{options.host}]" if ":" in options.host else options.host
-    report(f"Collections of {database.storage.root} at http://{host}:{_port(sockets.web)}/")
+    scheme = "http" if parts.tls is None else "https"
+    report(f"Collections of {database.storage.root} at {scheme}://{host}:{_port(sockets.web)}/")
     wire = None
     if sockets.wire is not None:
-        wire = await listen(hub, sockets.wire, options.token, queries, options.write_timeout)
+        wire = await listen(gate, sockets.wire, parts.tls, options.write_timeout)
         report(f"and by the Postgres protocol: psql -h {options.host} -p {wire.port} dd")
-    stopping = asyncio.create_task(server.end_when_set(stop or threading.Event()))
+    tasks = [server.end_when_set(stop or threading.Event()), *parts.tasks(gate.sessions)]
+    running = [asyncio.create_task(one) for one in tasks]
     try:
         await server.serve(sockets=[sockets.web])
     finally:
-        stopping.cancel()
+        for task in running:
+            task.cancel()
         if wire is not None:
             await wire.close()
         queries.close()
+        parts.close()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What the options make of files. ``certificate``: those of ``tls``."""
+
+    authenticator: Authenticator
+    recorder: Recorder
+    tls: ssl.SSLContext | None = None
+    certificate: WatchedFiles[None] | None = None
+    audit: AuditLog | None = None
+    metrics: Metrics | None = None
+
+    @staticmethod
+    def of(options: ServerOptions, report: Callable[[str], None]) -> _Parts:
+        """Raises ConfigError if a file is wrong."""
+        users = tls = certificate = audit = None
+        if (path := options.users) is not None:
+            users = WatchedFiles((path,), lambda: read_users(path), report)
+        if options.tls is not None:
+            tls, certificate = server_context(*options.tls, report)
+        if options.audit is not None:
+            audit = AuditLog(options.audit, report)
+        metrics = Metrics() if options.metrics else None
+        observers: list[Observer] = [one for one in (audit, metrics) if one is not None]
+        return _Parts(
+            Authenticator(options.token, users), Recorder(observers, report), tls, certificate, audit, metrics
+        )
+
+    def tasks(self, sessions: Sessions) -> Iterator[Coroutine[Any, Any, None]]:
+        """What keeps them as the files are."""
+        if self.authenticator.can_change:
+            yield sessions.watch()
+        if self.certificate is not None:
+            yield _keep_fresh(self.certificate)
+
+    def close(self) -> None:
+        """Writes what is still to be written."""
+        if self.audit is not None:
+            self.audit.close()
+
+
+async def _keep_fresh(files: WatchedFiles[None]) -> None:
+    while True:
+        await asyncio.sleep(CHECK_SECONDS)
+        files.refresh()  # not in a thread: OpenSSL's contexts must not change while a handshake reads them
 
 
 class _Server(uvicorn.Server):

@@ -64,7 +64,7 @@ class Selection:
         # DuckDB's own reading of the generated text is what counts.
         if parse_select(sql).tables != (("", _ROWS),):
             raise QueryError("a subscription is to one collection", _REMEDY)
-        run = StatementRun(_watchdog(), SECONDS)
+        run = StatementRun(watchdog(), SECONDS)
         with confined() as connection:
             connection.register(_ROWS, updates)
             try:
@@ -118,7 +118,8 @@ class Selection:
 
 
 @cache
-def _watchdog() -> Watchdog:
+def watchdog() -> Watchdog:
+    """Watches all selections of the process."""
     return Watchdog(Limits().bytes)
 
 

@@ -11,6 +11,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.schema import DIFF, TIME
 
 if TYPE_CHECKING:
+    from dbt_incremental_dd.subscribe.condition import Condition
     from dbt_incremental_dd.subscribe.selection import Selection
 
 STATE = "dd_state"
@@ -19,7 +20,8 @@ UPSERT, DELETE, KEY_VIOLATION = "upsert", "delete", "key_violation"
 
 @dataclass(frozen=True)
 class Shape:
-    """All columns, or a ``selection``; as diffs, or with a ``key`` as each key's new state.
+    """All columns, or a ``selection``; as diffs, or with a ``key`` as each key's new state. ``readable`` selects the
+    rows that the subscriber may read, before all else.
 
     With a key, dd_state replaces dd_diff, and the key's columns come first: ``upsert`` with the key's new row,
     ``delete``, or ``key_violation`` if the change alone shows several rows; like Materialize's ENVELOPE UPSERT.
@@ -27,11 +29,14 @@ class Shape:
 
     selection: Selection | None = None
     key: tuple[str, ...] = ()
+    readable: Condition | None = None
 
     def apply(self, updates: pa.Table) -> pa.Table:
         """The updates in this shape. ``updates``: visible columns, dd_time, dd_diff. Raises QueryError if the selection
-        cannot be computed, ConfigError if a key column is not selected."""
-        selected = updates if self.selection is None else self.selection.apply(updates)
+        cannot be computed, ConfigError if a key column is not selected, ConditionError if ``readable`` cannot be
+        computed."""
+        selected = updates if self.readable is None else self.readable.apply(updates)
+        selected = selected if self.selection is None else self.selection.apply(selected)
         return _by_key(selected, self.key) if self.key else selected
 
 

@@ -31,6 +31,7 @@ from urllib.parse import quote, unquote
 from dbt_incremental_dd.core.errors import DifferentialError, StateError
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.manifest import FORMAT_VERSION, Manifest
+from dbt_incremental_dd.core.own import is_own
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.storage import checked_file, durable, uploads
@@ -58,13 +59,9 @@ def _folder_of(name: str) -> str:
     return folder.replace(".", "~2E") if not folder.strip(".") else folder
 
 
-def _name_of(folder: str) -> str:
+def name_of(folder: str) -> str:
+    """The name of the collection in a folder below ``collections``."""
     return unquote(folder.replace("~", "%"))
-
-
-def is_own(name: str) -> bool:
-    """Whether a collection is the engine's own. No other one is without a schema."""
-    return "." not in name and name.startswith("dd_")
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class Storage(StateRoot):
 
     def collections(self, *, own: bool = False) -> tuple[CollectionStore, ...]:
         """The stores of all collections, by name. ``own``: also the engine's own, which tell of runs."""
-        found = map(_name_of, self.list_names(f"{self.root}/collections"))
+        found = map(name_of, self.list_names(f"{self.root}/collections"))
         return tuple(CollectionStore(self, name) for name in sorted(found) if own or not is_own(name))
 
     def for_run(self) -> Storage:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.serve.server import ServerOptions, Sockets, run
@@ -17,11 +18,13 @@ from dbt_incremental_dd.untrusted.limits import Limits
 
 @dataclass(frozen=True)
 class Served:
-    """``url`` without a slash at its end; ``wire``: the port of the Postgres protocol."""
+    """``url`` without a slash at its end; ``wire``: the port of the Postgres protocol;
+    ``root``: the state root."""
 
     port: int
     url: str
     wire: int
+    root: str
 
     def socket(self, path: str) -> str:
         """The URL of a web socket."""
@@ -37,8 +40,10 @@ def serving(
     origins: tuple[str, ...] = (),
     write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT,
     limits: Limits | None = None,
+    report: Callable[[str], None] = lambda _: None,
+    **options: Any,
 ) -> Iterator[Served]:
-    """Serves the collections under a root while the block runs."""
+    """Serves the collections under a root while the block runs. ``options``: others of the server's."""
     stop = threading.Event()
     listening = ServerOptions(
         port=port,
@@ -48,14 +53,15 @@ def serving(
         pages=pages,
         write_timeout=write_timeout,
         limits=limits or Limits(),
+        **options,
     )
     sockets = Sockets.of(listening)
     web, wire = (one.getsockname()[1] for one in (sockets.web, sockets.wire) if one is not None)
-    work = run(Database(str(root)), listening, sockets, lambda _: None, stop)
+    work = run(Database(str(root)), listening, sockets, report, stop)
     thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
     thread.start()
     try:
-        yield Served(web, f"http://127.0.0.1:{web}", wire)
+        yield Served(web, f"{'https' if listening.tls else 'http'}://127.0.0.1:{web}", wire, str(root))
     finally:
         stop.set()
         thread.join(20)

@@ -22,12 +22,12 @@ _VISIBLE = Schema((Column("k", LONG), Column("v", STRING)))
 
 
 class Stored:
-    """``m.kept`` with columns ``k`` and ``v``."""
+    """``m.kept``, or one of another name, with columns ``k`` and ``v``."""
 
-    def __init__(self, root: Path | str, options: Mapping[str, str] | None = None) -> None:
-        self.place = Storage(str(root), options or {}).collection("m.kept")
+    def __init__(self, root: Path | str, options: Mapping[str, str] | None = None, name: str = "m.kept") -> None:
+        self.place = Storage(str(root), options or {}).collection(name)
         self.place.create(Schema((*_VISIBLE.columns, TIME_COLUMN, DIFF_COLUMN)))
-        self.collection = Collection(self.place.storage, "m.kept")
+        self.collection = Collection(self.place.storage, name)
 
     def commit(self, changes: dict[int, Rows], upper: int) -> None:
         """Changes by their times, all below ``upper``."""

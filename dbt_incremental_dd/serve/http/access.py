@@ -1,8 +1,7 @@
-"""Who may use the server: clients with the token, if one is set, and no pages of other sites."""
+"""From where the server may be used: by the address that it listens on, and not by pages of other sites."""
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -14,11 +13,9 @@ COOKIE = "dbt_dd_token"
 
 @dataclass(frozen=True)
 class Access:
-    """``token``: None to require none. ``host``: the address the server listens on; on a loopback address, requests
-    must name a loopback host, which prevents DNS rebinding. ``origins``: other sites whose pages may read from the
-    server."""
+    """``host``: the address the server listens on; on a loopback address, requests must name a loopback host, which
+    prevents DNS rebinding. ``origins``: other sites whose pages may read from the server."""
 
-    token: str | None = None
     host: str = "127.0.0.1"
     origins: tuple[str, ...] = ()
 
@@ -37,16 +34,14 @@ class Access:
             )
         if not origin and _is_cross_site(connection):
             return 403, "pages of other sites may not read from this server, nor show what it computes"
-        if self.token is not None and not self.has_token(connection):
-            return 401, "a token is needed: as `Authorization: Bearer ...`, or as `?token=...`"
         return None
 
-    def has_token(self, connection: HTTPConnection) -> bool:
-        """Whether the request carries the token in its header, query or cookie."""
-        scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
-        candidates = [bearer.strip() if scheme.lower() == "bearer" else "", connection.query_params.get("token", "")]
-        candidates.append(connection.cookies.get(COOKIE, ""))
-        return any(hmac.compare_digest(one.encode(), (self.token or "").encode()) for one in candidates if one)
+
+def tokens_of(connection: HTTPConnection) -> list[str]:
+    """The tokens that a request carries, in its header, query or cookie."""
+    scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
+    candidates = [bearer.strip() if scheme.lower() == "bearer" else "", connection.query_params.get("token", "")]
+    return [one for one in (*candidates, connection.cookies.get(COOKIE, "")) if one]
 
 
 def is_loopback(host: str) -> bool:
@@ -84,5 +79,5 @@ def _is_cross_site(connection: HTTPConnection) -> bool:
         "navigate",
         "document",
     )
-    computes = connection.url.path.startswith(("/collections/", "/sql", "/frontiers"))
+    computes = connection.url.path.startswith(("/collections/", "/sql", "/frontiers", "/metrics"))
     return computes or not is_link

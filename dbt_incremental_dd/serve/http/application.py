@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, FastAPI, Query, Request, WebSocket
+from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, WebSocket
 from fastapi.exceptions import RequestValidationError
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
@@ -16,8 +16,8 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from dbt_incremental_dd.api import Database
 from dbt_incremental_dd.core.errors import (
+    ConditionError,
     ConfigError,
     DifferentialError,
     FrontierError,
@@ -27,39 +27,40 @@ from dbt_incremental_dd.core.errors import (
     StateError,
 )
 from dbt_incremental_dd.core.time import Time, parse_time
+from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.http import listing, streams
 from dbt_incremental_dd.serve.http.access import Access
-from dbt_incremental_dd.serve.http.access_middleware import AccessMiddleware
+from dbt_incremental_dd.serve.http.access_middleware import AccessMiddleware, Readable, recorder_of
 from dbt_incremental_dd.serve.http.messages import error_json
+from dbt_incremental_dd.serve.http.metrics_page import metrics_router
 from dbt_incremental_dd.serve.http.query_params import AsOf, Select, SubscribeQuery, Where
 from dbt_incremental_dd.serve.http.query_results import BoundQuery, RowsResponse, rows_query
 from dbt_incremental_dd.serve.http.vega import script
-from dbt_incremental_dd.serve.hub import Hub
-from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.metrics import Metrics
+from dbt_incremental_dd.serve.recorder import Recorder
 from dbt_incremental_dd.version import version
 
 _STATIC = Path(__file__).parent.parent / "static"
 _STATUS: dict[type[DifferentialError], int] = {
     **{FrontierError: 410, ConfigError: 400, QueryError: 400, StateError: 404},
-    **{QueryCanceled: 408, ServerBusy: 503},
+    **{QueryCanceled: 408, ServerBusy: 503, ConditionError: 500},
 }
 _STREAM = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _NOT_COLUMNS = {"select", "where", "as_of", "limit", "token"}
+Recording = Annotated[Recorder, Depends(recorder_of)]
 Limit = Annotated[int, Query(ge=1, le=2**31 - 1, description="rows at most")]
 
 
-def application(
-    database: Database, access: Access, pages: Path | None = None, queries: QueryPool | None = None
-) -> FastAPI:
-    """``pages``: a folder served at ``/``, before the server's own pages. ``queries``: the pool that computes SELECTs;
-    by default one of its own."""
+def application(gate: Gate, access: Access, pages: Path | None = None, metrics: Metrics | None = None) -> FastAPI:
+    """``pages``: a folder served at ``/``, before the server's own pages. ``metrics``: served at ``/metrics``."""
     app = FastAPIOffline(title="Differential collections", version=version, docs_url="/docs", redoc_url=None)
-    app.state.hub = Hub(database)
-    app.include_router(_router(app.state.hub, queries or QueryPool(database.storage)))
+    app.include_router(_router())
+    if metrics is not None:
+        app.include_router(metrics_router(metrics))
     app.add_exception_handler(DifferentialError, _error_response)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_middleware(AccessMiddleware, access=access)
+    app.add_middleware(AccessMiddleware, access=access, gate=gate)
     if access.origins:
         # Browsers send a preflight request without the token before a page of another site may read.
         app.add_middleware(
@@ -69,47 +70,68 @@ def application(
     return app
 
 
-def _router(hub: Hub, queries: QueryPool) -> APIRouter:
+def _router() -> APIRouter:
     router = APIRouter()
 
     @router.get("/collections", summary="All collections with their frontiers")
-    def collections() -> list[dict[str, Any]]:
-        return listing.describe_all(hub)
+    def collections(reader: Readable) -> list[dict[str, Any]]:
+        reader.usage.action = "list"
+        return listing.describe_all(reader)
 
     @router.get("/frontiers", summary="The same as server-sent events: all, and then each that changes")
-    async def frontiers() -> StreamingResponse:
-        return StreamingResponse(listing.changes(hub), media_type="text/event-stream", headers=_STREAM)
+    async def frontiers(reader: Readable) -> StreamingResponse:
+        reader.usage.action = "frontiers"
+        return StreamingResponse(listing.changes(reader), media_type="text/event-stream", headers=_STREAM)
 
     @router.get("/collections/{name}", summary="One collection")
-    def collection(name: str) -> dict[str, Any]:
-        return listing.describe(hub, hub.database.find(name))
+    def collection(reader: Readable, name: str) -> dict[str, Any]:
+        reader.usage.action = "describe"
+        return listing.describe(reader, reader.find(name))
 
     @router.get("/collections/{name}/rows", summary="Its rows now, or as of a time; `?column=value` for some of them")
     async def rows(
-        request: Request, name: str, select: Select = None, where: Where = None, as_of: AsOf = None, limit: Limit = 1000
+        *,
+        request: Request,
+        reader: Readable,
+        name: str,
+        select: Select = None,
+        where: Where = None,
+        as_of: AsOf = None,
+        limit: Limit = 1000,
     ) -> Response:
-        found = await run_in_threadpool(hub.database.find, name)
+        reader.usage.action = "rows"
+        found = await run_in_threadpool(reader.find, name)
         equal = {column: value for column, value in request.query_params.items() if column not in _NOT_COLUMNS}
         sql, values = rows_query(found, select, where, equal)
-        return RowsResponse(queries, BoundQuery(sql, values, _time(as_of), limit))
+        return RowsResponse(reader, BoundQuery(sql, values, _time(as_of), limit))
 
     @router.post("/sql", summary="The rows of a SELECT over collections, all read as of one time")
-    async def sql(statement: Annotated[str, Body(embed=True)], as_of: AsOf = None, limit: Limit = 1000) -> Response:
-        return RowsResponse(queries, BoundQuery(statement, (), _time(as_of), limit))
+    async def sql(
+        reader: Readable, statement: Annotated[str, Body(embed=True)], as_of: AsOf = None, limit: Limit = 1000
+    ) -> Response:
+        reader.usage.action = "sql"
+        return RowsResponse(reader, BoundQuery(statement, (), _time(as_of), limit))
 
     @router.get("/collections/{name}/changes", summary="Its rows, and then every change, as server-sent events")
-    async def changes(name: str, params: SubscribeQuery) -> Response:
-        return await _stream(streams.event_stream(hub, await hub.run(hub.database.find, name), params))
+    async def changes(reader: Readable, recorder: Recording, name: str, params: SubscribeQuery) -> Response:
+        reader.usage.action = "subscribe"
+        found = await reader.run(reader.find, name)
+        recorder.began(reader.usage)
+        return await _stream(streams.event_stream(reader, found, params))
 
     @router.websocket("/collections/{name}/changes")
-    async def changes_socket(web: WebSocket, name: str, params: SubscribeQuery) -> None:
+    async def changes_socket(
+        web: WebSocket, reader: Readable, recorder: Recording, name: str, params: SubscribeQuery
+    ) -> None:
+        reader.usage.action = "subscribe"
         await web.accept()
         try:
-            found = await hub.run(hub.database.find, name)
+            found = await reader.run(reader.find, name)
         except DifferentialError as error:
             await streams.refuse(web, error_json(error))
             return
-        await streams.serve_socket(hub, found, params, web)
+        recorder.began(reader.usage)
+        await streams.serve_socket(reader, found, params, web)
 
     @router.get("/assets/vega.js", include_in_schema=False)
     def vega() -> Response:

@@ -17,7 +17,8 @@ from dbt_incremental_dd.duck.sql import duckdb_type, identifier
 from dbt_incremental_dd.query.engine import QueryResult
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.serve.http.query_params import select_from
-from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.reader import Reader
+from dbt_incremental_dd.serve.usage import Usage
 from dbt_incremental_dd.subscribe.json_values import json_rows
 
 _HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
@@ -58,11 +59,11 @@ class RowsResponse(Response):
     The computation stops if the client disconnects. Errors of the statement are raised before the response starts.
     """
 
-    def __init__(self, queries: QueryPool, statement: BoundQuery) -> None:
+    def __init__(self, reader: Reader, statement: BoundQuery) -> None:
         self.background = None
-        self._queries = queries
-        self._session = queries.session()
-        self._json_parts = _json_parts(self._session, statement)
+        self._queries = reader.queries
+        self._session = reader.session()
+        self._json_parts = _json_parts(self._session, statement, reader.usage)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.create_task(self._send(send))
@@ -94,11 +95,13 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-def _json_parts(session: Session, statement: BoundQuery) -> Generator[str]:
+def _json_parts(session: Session, statement: BoundQuery, usage: Usage) -> Generator[str]:
+    usage.sql, usage.as_of = statement.sql, statement.as_of
     answer = session.select(statement.sql, statement.values, statement.as_of)
+    usage.as_of = answer.as_of
     try:
         head = f'{{"as_of": {json.dumps(answer.as_of)}, "columns": {json.dumps(answer.schema.names)}, "rows": ['
-        rows = _json_batches(answer, statement.limit)
+        rows = _json_batches(answer, statement.limit, usage)
         yield head + next(rows)
         yield from rows
         yield "}\n"
@@ -106,7 +109,7 @@ def _json_parts(session: Session, statement: BoundQuery) -> Generator[str]:
         answer.close()
 
 
-def _json_batches(answer: QueryResult, limit: int) -> Iterator[str]:
+def _json_batches(answer: QueryResult, limit: int, usage: Usage) -> Iterator[str]:
     sent = 0
     for batch in answer.batches:
         rows = json_rows(batch.slice(0, limit - sent + 1))
@@ -114,6 +117,7 @@ def _json_batches(answer: QueryResult, limit: int) -> Iterator[str]:
         text = ",".join(json.dumps(row) for row in rows)
         yield f"{',' if sent and rows else ''}{text}"
         sent += len(rows)
+        usage.rows = sent
         if more:
             yield '], "more": true'
             return

@@ -15,7 +15,8 @@ from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.serve.cleared_frames import cleared_frames
 from dbt_incremental_dd.serve.http.messages import ClientMessage, error_json, messages
 from dbt_incremental_dd.serve.http.query_params import SubscribeParams
-from dbt_incremental_dd.serve.hub import Follower, Hub
+from dbt_incremental_dd.serve.hub import Follower
+from dbt_incremental_dd.serve.reader import Reader
 from dbt_incremental_dd.subscribe.chunks import CHUNK_BYTES
 from dbt_incremental_dd.subscribe.subscription import Batch
 
@@ -28,15 +29,16 @@ REFUSED, FAILED = 4400, 1011
 """Close codes of a web socket: an invalid request, and an error of the connection."""
 
 
-async def event_stream(hub: Hub, collection: Collection, params: SubscribeParams) -> AsyncGenerator[bytes]:
+async def event_stream(reader: Reader, collection: Collection, params: SubscribeParams) -> AsyncGenerator[bytes]:
     """A subscription as server-sent events. ``id`` is the time up to which the client has everything; the last event is
     ``ended`` or ``failed``. Errors in the request are raised when the first event is requested."""
-    start, shape = await hub.run(lambda: (params.start(collection), params.shape(collection)))
-    async with hub.follow(collection, start, shape) as follower:
+    start, shape = await reader.run(lambda: (params.start(collection), params.shape(collection)))
+    reader.usage.as_of = start.as_of
+    async with reader.follow(collection, start, shape) as follower:
         yield b"retry: 1000\n\n"
         try:
             with cleared_frames():
-                async for event in _encoded(hub, follower, params, _event, KEEPALIVE_SECONDS):
+                async for event in _encoded(reader, follower, params, _event, KEEPALIVE_SECONDS):
                     yield b": still there\n\n" if event is None else event
         except DifferentialError as error:
             yield f"event: failed\ndata: {error_json(error)}\n\n".encode()
@@ -51,11 +53,11 @@ def _event(message: ClientMessage) -> bytes:
     return f"{data}{at}\n".encode()
 
 
-async def serve_socket(hub: Hub, collection: Collection, params: SubscribeParams, web: WebSocket) -> None:
+async def serve_socket(reader: Reader, collection: Collection, params: SubscribeParams, web: WebSocket) -> None:
     """Sends a subscription over an accepted web socket, until it ends or the client disconnects. A client that sends
     anything is refused."""
     receiving = asyncio.create_task(web.receive())
-    sending = asyncio.create_task(_send(hub, collection, params, web))
+    sending = asyncio.create_task(_send(reader, collection, params, web))
     try:
         await asyncio.wait([receiving, sending], return_when=asyncio.FIRST_COMPLETED)
         if sending.done():
@@ -81,11 +83,12 @@ async def refuse(web: WebSocket, why: str) -> None:
         await web.close(REFUSED)
 
 
-async def _send(hub: Hub, collection: Collection, params: SubscribeParams, web: WebSocket) -> None:
-    start, shape = await hub.run(lambda: (params.start(collection), params.shape(collection)))
-    async with hub.follow(collection, start, shape) as follower:
+async def _send(reader: Reader, collection: Collection, params: SubscribeParams, web: WebSocket) -> None:
+    start, shape = await reader.run(lambda: (params.start(collection), params.shape(collection)))
+    reader.usage.as_of = start.as_of
+    async with reader.follow(collection, start, shape) as follower:
         with cleared_frames():
-            async for text in _encoded(hub, follower, params, _text):
+            async for text in _encoded(reader, follower, params, _text):
                 if text:
                     await web.send_text(text)
 
@@ -95,7 +98,7 @@ def _text(message: ClientMessage) -> str:
 
 
 async def _encoded(
-    hub: Hub,
+    reader: Reader,
     follower: Follower,
     params: SubscribeParams,
     form: Callable[[ClientMessage], T],
@@ -107,12 +110,13 @@ async def _encoded(
         if batch is None:
             yield None
             continue
-        async for message in _encode(hub, follower, batch, progress=params.progress, form=form):
+        async for message in _encode(reader, follower, batch, progress=params.progress, form=form):
             yield message
+        reader.usage.rows += batch.updates.num_rows
 
 
 async def _encode(
-    hub: Hub, follower: Follower, batch: Batch, *, progress: bool, form: Callable[[ClientMessage], T]
+    reader: Reader, follower: Follower, batch: Batch, *, progress: bool, form: Callable[[ClientMessage], T]
 ) -> AsyncIterator[T]:
     """A batch's messages, encoded by ``form``. Messages of a small batch are encoded once for all followers of this
     shape."""
@@ -129,7 +133,7 @@ async def _encode(
     def next_message() -> ClientMessage | None:
         return next(pending, None)
 
-    while (data := await hub.run(next_message)) is not None:
+    while (data := await reader.run(next_message)) is not None:
         yield form(data)
 
 

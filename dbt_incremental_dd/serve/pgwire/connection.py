@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
+import ssl
 import struct
 import traceback
 from collections import deque
 from collections.abc import Callable
 
-from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.pgwire import messages
 from dbt_incremental_dd.serve.pgwire.catalog import Client
 from dbt_incremental_dd.serve.pgwire.encoded_cache import EncodedCache
@@ -19,8 +19,11 @@ from dbt_incremental_dd.serve.pgwire.message_handler import MessageHandler
 from dbt_incremental_dd.serve.pgwire.messages import Fields, Frame
 from dbt_incremental_dd.serve.pgwire.sender import Sender
 from dbt_incremental_dd.serve.pgwire.settings import REPORTED, Settings
-from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.pgwire.statement_usage import INVALID_PASSWORD, SUCCESS, StatementUsage
 from dbt_incremental_dd.serve.shielded import wait_until_done
+from dbt_incremental_dd.serve.usage import Usage
+from dbt_incremental_dd.serve.users.authenticator import Login
+from dbt_incremental_dd.serve.users.sessions import LoginEnded
 from dbt_incremental_dd.serve.write_timeout import WriteTimeout
 
 _DISCONNECTED = (ConnectionError, asyncio.IncompleteReadError, TimeoutError)
@@ -37,22 +40,22 @@ class Connection:
 
     def __init__(
         self,
-        hub: Hub,
-        queries: QueryPool,
-        token: str | None,
+        gate: Gate,
+        tls: ssl.SSLContext | None,
         key: tuple[int, int],
         cancel: Callable[[tuple[int, int]], None],
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         write_timeout: WriteTimeout,
         encoded_cache: EncodedCache,
     ) -> None:
-        self._hub = hub
-        self._queries = queries
-        self._token = token
+        self._gate = gate
+        self._tls = tls
         self._key = key
         self._cancel_other = cancel
         self._reader, self._writer = streams
+        self._write_timeout = write_timeout
         self._out = Sender(self._writer, write_timeout)
+        self._peer = ":".join(str(part) for part in (self._writer.get_extra_info("peername") or ())[:2])
         self._encoded_cache = encoded_cache
         self._inbox = _Inbox()
         self._handler: MessageHandler | None = None
@@ -63,11 +66,14 @@ class Connection:
         try:
             try:
                 async with asyncio.timeout(STARTUP_SECONDS):
-                    settings = await self._start_up()
-                if settings is not None:
-                    await self._serve_session(settings)
+                    started = await self._start_up()
+                if started is not None:
+                    await self._gate.sessions.run(started[0], self._serve_session(*started))
             except _DISCONNECTED:
                 raise
+            except LoginEnded as ended:
+                self._out.write(messages.error_response(PgError("28000", str(ended)), "FATAL"))
+                await self._out.flush()
             except Exception as error:
                 self._out.write(messages.error_response(to_pg_error(error), "FATAL"))
                 await self._out.flush()
@@ -82,14 +88,19 @@ class Connection:
             self._handler.is_canceled = True
             self._handling.cancel()
 
-    async def _start_up(self) -> dict[str, str] | None:
-        """The client's start-up parameters after authentication; None if it only sent a cancel request."""
+    async def _start_up(self) -> tuple[Login, dict[str, str]] | None:
+        """The client's login and start-up parameters; None if it only sent a cancel request."""
+        is_encrypted = False
         while True:
             fields = Fields((await messages.read_startup(self._reader)).body)
             code = fields.int32()
             if code not in (messages.SSL_REQUEST, messages.GSS_REQUEST):
                 break
-            self._writer.write(b"N")
+            if code == messages.SSL_REQUEST and self._tls is not None and not is_encrypted:
+                await self._encrypt(self._tls)
+                is_encrypted = True
+            else:
+                self._writer.write(b"N")
         if code == messages.CANCEL_REQUEST:
             process, secret = struct.unpack("!II", fields.take(8))
             self._cancel_other((process, secret))
@@ -102,34 +113,55 @@ class Connection:
         fields.end()
         if "user" not in parameters:
             raise PgError("28000", "no user name is given")
+        if self._tls is not None and not is_encrypted:
+            raise PgError("28000", "this server has no connections without TLS", "Set sslmode=require.")
         self._negotiate(code & 0xFFFF, [name for name in parameters if name.startswith("_pq_.")])
-        await self._authenticate(parameters["user"])
-        return parameters
+        return await self._authenticate(parameters["user"]), parameters
+
+    async def _encrypt(self, tls: ssl.SSLContext) -> None:
+        """Continues by TLS. What the client has sent ahead in plain text stays unread: it may be somebody else's."""
+        loop = asyncio.get_running_loop()
+        self._writer.write(b"S")
+        reader = asyncio.StreamReader(loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        transport = await loop.start_tls(self._writer.transport, protocol, tls, server_side=True)
+        if transport is None:
+            raise ConnectionAbortedError("the client is gone")
+        protocol.connection_made(transport)
+        self._reader, self._writer = reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+        self._out = Sender(self._writer, self._write_timeout)
 
     def _negotiate(self, minor: int, options: list[str]) -> None:
         if minor or options:
             names = b"".join(messages.text(name) for name in options)
             self._writer.write(messages.frame(b"v", struct.pack("!ii", messages.VERSION_3, len(options)) + names))
 
-    async def _authenticate(self, user: str) -> None:
-        if self._token is not None:
+    async def _authenticate(self, user: str) -> Login:
+        authenticator, token = self._gate.authenticator, ""
+        if authenticator.needs_token:
             self._writer.write(messages.AUTHENTICATION_CLEARTEXT)
             frame = await messages.read_frame(self._reader, messages.MAX_STARTUP)
             if frame.kind != b"p":
                 raise ProtocolError("a password was expected")
-            if not hmac.compare_digest(frame.body, messages.text(self._token)):
-                raise PgError(
-                    "28P01", f'password authentication failed for user "{user}"', "The token is the password."
-                )
+            token = frame.body.rstrip(b"\0").decode(errors="replace")
+        login = await authenticator.login(token)
+        usage = Usage("postgres", user if login is None else login.user.name, self._peer, "connect")
+        usage.status = INVALID_PASSWORD if login is None else SUCCESS
+        self._gate.recorder.ended(usage)
+        if login is None:
+            message = f'password authentication failed for user "{user}"'
+            raise PgError(INVALID_PASSWORD, message, "The token is the password.")
         self._writer.write(messages.AUTHENTICATION_OK)
+        return login
 
-    async def _serve_session(self, parameters: dict[str, str]) -> None:
+    async def _serve_session(self, login: Login, parameters: dict[str, str]) -> None:
         user = parameters.pop("user")
         database = parameters.pop("database", user)
         settings = Settings(parameters)
-        client = Client(user, database, self._key[0], settings)
-        executor = Executor(self._hub, self._queries, client, settings)
-        self._handler = MessageHandler(executor, self._out, self._encoded_cache)
+        reader = self._gate.reader(login, Usage("postgres", login.user.name, self._peer))
+        executor = Executor(reader, Client(user, database, self._key[0], settings), settings)
+        usage = StatementUsage(reader, self._gate.recorder)
+        self._handler = MessageHandler(executor, self._out, self._encoded_cache, usage)
         try:
             for name, value in REPORTED.items():
                 self._writer.write(messages.parameter_status(name, value))

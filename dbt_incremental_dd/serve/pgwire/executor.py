@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.query.as_of import split_as_of
 from dbt_incremental_dd.query.engine import QueryResult
-from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.pgwire.catalog import Client, SystemCatalog
 from dbt_incremental_dd.serve.pgwire.errors import PgError
 from dbt_incremental_dd.serve.pgwire.rows import FetchedRows, QueryRows, RowStream, TableRows, close_shielded
@@ -30,7 +30,7 @@ from dbt_incremental_dd.serve.pgwire.statements import (
 )
 from dbt_incremental_dd.serve.pgwire.subscription_rows import subscribe, subscription_schema
 from dbt_incremental_dd.serve.pgwire.transaction import NO_TRANSACTION, TransactionState
-from dbt_incremental_dd.serve.query_pool import QueryPool
+from dbt_incremental_dd.serve.reader import Reader
 from dbt_incremental_dd.serve.shielded import run_shielded
 
 
@@ -44,11 +44,14 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class RowsResult:
-    """A statement with rows. ``verb``: its tag without the number of rows; ``copy``: the COPY options, if any."""
+    """A statement with rows. ``verb``: its tag without the number of rows; ``copy``: the COPY options, if any;
+    ``collection`` and ``as_of``: what it subscribes to, and the time that it reads as of, if there is one."""
 
     verb: str
     rows: RowStream
     copy: Copy | None = None
+    collection: str | None = None
+    as_of: Time | None = None
 
 
 @dataclass
@@ -64,23 +67,23 @@ class _Cursor:
 class Executor:
     """Belongs to one event loop, and executes one statement at a time."""
 
-    def __init__(self, hub: Hub, queries: QueryPool, client: Client, settings: Settings) -> None:
+    def __init__(self, reader: Reader, client: Client, settings: Settings) -> None:
         self.transaction = TransactionState()
         self._settings = settings
-        self._hub = hub
-        self._queries = queries
-        settings.set_server_timeout(queries.engine.limits.seconds)
-        self._session = queries.session()
-        self._catalog = SystemCatalog(hub.database, client)
+        self._reader = reader
+        self._queries = reader.queries
+        settings.set_server_timeout(reader.queries.limits.seconds)
+        self._session = reader.session()
+        self._catalog = SystemCatalog(reader.database, client)
         self._cursors: dict[str, _Cursor] = {}
 
     async def execute(self, statement: Statement, sql: str) -> CommandResult | RowsResult:
         """Executes a statement. Raises PgError, DifferentialError, or DuckDB's errors."""
         self.transaction.require(statement)
         if isinstance(statement, Select | Subscribe):
-            return RowsResult("SELECT" if isinstance(statement, Select) else "SUBSCRIBE", await self._open(statement))
+            return await self._rows("SELECT" if isinstance(statement, Select) else "SUBSCRIBE", statement)
         if isinstance(statement, Copy):
-            return RowsResult("COPY", await self._open(statement.source), statement)
+            return await self._rows("COPY", statement.source, statement)
         if isinstance(statement, Fetch):
             rows = self._cursor(statement.name).rows
             return RowsResult("FETCH", FetchedRows(rows, statement.count, statement.timeout))
@@ -100,7 +103,7 @@ class Executor:
         """The columns of a statement's rows, without executing it; None if it has none."""
         self.transaction.require(statement)
         if isinstance(statement, Subscribe):
-            return await run_shielded(self._hub.run(subscription_schema, self._hub.database, statement))
+            return await run_shielded(self._reader.run(subscription_schema, self._reader, statement))
         if isinstance(statement, Fetch):
             return self._cursor(statement.name).rows.schema
         if isinstance(statement, Show):
@@ -121,9 +124,13 @@ class Executor:
         self._session.interrupt()
         self._catalog.interrupt()
 
+    async def _rows(self, verb: str, source: Source, copy: Copy | None = None) -> RowsResult:
+        rows, usage = await self._open(source), self._reader.usage
+        return RowsResult(verb, rows, copy, usage.collection, usage.as_of)
+
     async def _open(self, source: Source) -> RowStream:
         if isinstance(source, Subscribe):
-            return await subscribe(self._hub, source)
+            return await subscribe(self._reader, source)
         return await self._query_rows(source.sql)
 
     async def _query_rows(self, sql: str) -> QueryRows:
@@ -134,11 +141,12 @@ class Executor:
     def _select(self, sql: str) -> QueryResult:
         """Called in a query thread. The first read of a transaction fixes the time of the later ones."""
         statements = {name: cursor.sql for name, cursor in self._cursors.items()}
-        result = self._catalog.select(sql, statements, lambda: self._queries.engine.new_run(self._session.seconds))
+        result = self._catalog.select(sql, statements, self._session.new_run)
         if result is not None:
             return result
         _, own = split_as_of(sql)
         answer = self._session.select(sql, as_of=self.transaction.time)
+        self._reader.usage.as_of = answer.as_of
         if self.transaction.is_open and own is None and self.transaction.time is None:
             self.transaction.time = answer.as_of
         return answer

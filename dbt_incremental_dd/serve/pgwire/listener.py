@@ -6,24 +6,23 @@ import asyncio
 import itertools
 import secrets
 import socket
+import ssl
 
-from dbt_incremental_dd.serve.hub import Hub
+from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.os_limits import BACKLOG
 from dbt_incremental_dd.serve.pgwire.connection import Connection
 from dbt_incremental_dd.serve.pgwire.encoded_cache import EncodedCache
-from dbt_incremental_dd.serve.query_pool import QueryPool
 from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 
 
 class Listener:
     """Belongs to one event loop; created by ``listen``."""
 
-    def __init__(self, hub: Hub, queries: QueryPool, token: str | None, write_timeout: WriteTimeout) -> None:
-        self._hub = hub
-        self._queries = queries
-        self._token = token
+    def __init__(self, gate: Gate, tls: ssl.SSLContext | None, write_timeout: WriteTimeout) -> None:
+        self._gate = gate
+        self._tls = tls
         self._write_timeout = write_timeout
-        self._encoded_cache = EncodedCache(hub)
+        self._encoded_cache = EncodedCache(gate.hub)
         self._processes = itertools.count(1)
         self._connections: dict[tuple[int, int], Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -62,7 +61,7 @@ class Listener:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         key = next(self._processes), secrets.randbits(32)
         connection = Connection(
-            *(self._hub, self._queries, self._token, key, self._cancel),
+            *(self._gate, self._tls, key, self._cancel),
             *((reader, writer), self._write_timeout, self._encoded_cache),
         )
         self._connections[key] = connection
@@ -78,14 +77,12 @@ class Listener:
 
 
 async def listen(
-    hub: Hub,
+    gate: Gate,
     bound: socket.socket,
-    token: str | None,
-    queries: QueryPool | None = None,
+    tls: ssl.SSLContext | None = None,
     write_timeout: WriteTimeout = DEFAULT_WRITE_TIMEOUT,
 ) -> Listener:
-    """A listener on a bound socket. ``token``: every client's password; None to require none. ``queries``: the pool
-    that computes SELECTs; by default one of its own."""
-    listener = Listener(hub, queries or QueryPool(hub.database.storage), token, write_timeout)
+    """A listener on a bound socket. A client's token is its password. With ``tls`` there are no other connections."""
+    listener = Listener(gate, tls, write_timeout)
     await listener.start(bound)
     return listener

@@ -16,6 +16,7 @@ from dbt_incremental_dd.serve.pgwire.parser import parse
 from dbt_incremental_dd.serve.pgwire.prepared import Portal, PreparedStatement, bind, prepare
 from dbt_incremental_dd.serve.pgwire.rows import close_shielded
 from dbt_incremental_dd.serve.pgwire.sender import Sender
+from dbt_incremental_dd.serve.pgwire.statement_usage import DISCONNECTED, StatementUsage
 from dbt_incremental_dd.serve.pgwire.statements import Deallocate, Select, Statement, Subscribe, Transaction
 from dbt_incremental_dd.serve.pgwire.token_cursor import split_statements
 from dbt_incremental_dd.serve.pgwire.types import TEXT
@@ -31,10 +32,11 @@ _MAX_INLINE_ROWS = 200
 class MessageHandler:
     """Handles one frame at a time; errors of statements are sent to the client."""
 
-    def __init__(self, executor: Executor, out: Sender, shared: EncodedCache) -> None:
+    def __init__(self, executor: Executor, out: Sender, shared: EncodedCache, usage: StatementUsage) -> None:
         self._executor = executor
         self._out = out
         self._shared = shared
+        self._usage = usage
         self._prepared: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self._skips_to_sync = False
@@ -56,12 +58,16 @@ class MessageHandler:
         if self._skips_to_sync and frame.kind != b"S":
             return
         self.is_busy = True
+        self._usage.begin()
         try:
             await handler(Fields(frame.body))
+            self._usage.end()
         except (ProtocolError, ConnectionError):
+            self._usage.end(DISCONNECTED)
             raise
         except asyncio.CancelledError:
             if not self.is_canceled:
+                self._usage.end(DISCONNECTED)
                 raise
             if (task := asyncio.current_task()) is not None:
                 task.uncancel()
@@ -77,6 +83,7 @@ class MessageHandler:
 
     async def _fail(self, error: PgError, kind: bytes) -> None:
         self.is_busy = False
+        self._usage.end(error.code)
         self._executor.transaction.fail()
         self._out.write(messages.error_response(error))
         if kind == b"Q":
@@ -94,6 +101,7 @@ class MessageHandler:
             self._out.write(messages.EMPTY_QUERY)
         for sql in statements:
             statement = parse(sql)
+            self._usage.execute(statement, sql)
             outcome = await self._executor.execute(statement, sql)
             if isinstance(outcome, RowsResult) and outcome.copy is None:
                 self._out.write(sender.describe_rows(outcome.rows.schema, ()))
@@ -115,6 +123,7 @@ class MessageHandler:
 
     async def _send(self, result: RowsResult, formats: tuple[int, ...], limit: int | None) -> bool:
         """Sends at most ``limit`` rows; returns whether all have been sent."""
+        self._usage.reads(result.collection, result.as_of)
         if result.copy is not None:
             self._out.write(messages.copy_out(len(result.rows.schema)))
             self._out.write(messages.copy_data(copy_format.header(result.copy, result.rows.schema)))
@@ -125,7 +134,9 @@ class MessageHandler:
                 break
             sent += table.num_rows
             for chunk in chunks(table, _CHUNK_ROWS):
-                self._out.write(await self._encode(result, chunk, formats))
+                encoded = await self._encode(result, chunk, formats)
+                self._out.write(encoded)
+                self._usage.sent(chunk.num_rows, len(encoded))
                 await self._out.flush()
         else:
             self._out.write(messages.PORTAL_SUSPENDED)
@@ -219,6 +230,7 @@ class MessageHandler:
         if portal.statement is None:
             self._out.write(messages.EMPTY_QUERY)
             return
+        self._usage.execute(portal.statement, portal.sql)
         outcome = await self._outcome_of(portal, portal.statement)
         if isinstance(outcome, RowsResult) and outcome.copy is None:
             portal.require_formats(outcome.rows.schema)

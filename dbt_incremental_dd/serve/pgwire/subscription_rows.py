@@ -8,19 +8,19 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from dbt_incremental_dd.api import Collection, Database
+from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.schema import DIFF, TIME
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.serve.hub import Follower, Hub
+from dbt_incremental_dd.serve.hub import Follower
 from dbt_incremental_dd.serve.pgwire.errors import FEATURE, PgError
 from dbt_incremental_dd.serve.pgwire.rows import close_shielded
 from dbt_incremental_dd.serve.pgwire.statements import Subscribe
+from dbt_incremental_dd.serve.reader import Reader
 from dbt_incremental_dd.serve.shielded import wait_until_done
 from dbt_incremental_dd.subscribe.chunks import CHUNK_BYTES, chunks
 from dbt_incremental_dd.subscribe.selection import Selection
 from dbt_incremental_dd.subscribe.shape import STATE, Shape
 from dbt_incremental_dd.subscribe.subscription import Batch, Start
-from dbt_incremental_dd.trace.arrow_reader import updates_schema
 
 _TIMESTAMP = pa.field("mz_timestamp", pa.decimal128(20, 0))
 _PROGRESSED = pa.field("mz_progressed", pa.bool_())
@@ -29,24 +29,23 @@ _MAX_SHARED_ROWS = 2_000
 _CHANGES = {DIFF: pa.field("mz_diff", pa.int64()), STATE: pa.field("mz_state", pa.string())}
 
 
-def target(database: Database, statement: Subscribe) -> tuple[Collection, Shape]:
+def target(reader: Reader, statement: Subscribe) -> tuple[Collection, Shape]:
     """The collection to subscribe to, and the shape. Raises what Database.find and Selection raise."""
     selection = None if statement.select is None else Selection(statement.select)
     name = selection.collection if selection else statement.collection
     assert name is not None
-    return database.find(name), Shape(selection, statement.key)
+    return reader.find(name), Shape(selection, statement.key)
 
 
-def subscription_schema(database: Database, statement: Subscribe) -> pa.Schema:
+def subscription_schema(reader: Reader, statement: Subscribe) -> pa.Schema:
     """The columns of the subscription's rows. Raises what ``target`` raises."""
-    collection, shape = target(database, statement)
-    return _schema(shape.apply(updates_schema(collection.place).empty_table()).schema, progress=statement.progress)
+    return _schema(reader.schema(*target(reader, statement)), progress=statement.progress)
 
 
-async def subscribe(hub: Hub, statement: Subscribe) -> SubscriptionRows:
+async def subscribe(reader: Reader, statement: Subscribe) -> SubscriptionRows:
     """Starts a subscription. Raises what ``target`` and Subscription raise."""
-    collection, shape = await hub.run(target, hub.database, statement)
-    opening = asyncio.ensure_future(_open(hub, collection, shape, statement))
+    collection, shape = await reader.run(target, reader, statement)
+    opening = asyncio.ensure_future(_open(reader, collection, shape, statement))
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
@@ -56,12 +55,13 @@ async def subscribe(hub: Hub, statement: Subscribe) -> SubscriptionRows:
         raise
 
 
-async def _open(hub: Hub, collection: Collection, shape: Shape, statement: Subscribe) -> SubscriptionRows:
+async def _open(reader: Reader, collection: Collection, shape: Shape, statement: Subscribe) -> SubscriptionRows:
     stack = contextlib.AsyncExitStack()
+    reader.usage.as_of = statement.as_of
     start = Start(statement.as_of, statement.snapshot, statement.up_to)
-    follower = await stack.enter_async_context(hub.follow(collection, start, shape))
+    follower = await stack.enter_async_context(reader.follow(collection, start, shape))
     try:
-        schema = await hub.run(lambda: follower.subscription.schema)
+        schema = await reader.run(lambda: follower.subscription.schema)
         return SubscriptionRows(stack, follower, collection.name, schema, progress=statement.progress)
     except BaseException:
         await stack.aclose()

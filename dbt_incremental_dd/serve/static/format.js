@@ -1,7 +1,8 @@
 // Numbers, times, durations and sizes as people read them. Times are of the viewer's zone; UTC is told beside.
 const DAY = 86400000;
 
-export const number = (n) => n.toLocaleString("en");
+// What the reader may not know is null.
+export const number = (n) => n?.toLocaleString("en") ?? "?";
 export const added = (n) => `+${number(n)}`;
 export const removed = (n) => `\u2212${number(n)}`;
 
@@ -37,6 +38,7 @@ export function duration(ms) {
 export const ago = (ms, now = Date.now()) => (now - ms < 1000 ? "now" : `${duration(now - ms)} ago`);
 
 export function bytes(n) {
+  if (n === null) return "?";
   const power = n < 1 ? 0 : Math.min(Math.floor(Math.log10(n) / 3), 4);
   const value = n / 1000 ** power;
   return `${power && value < 10 ? value.toFixed(1) : Math.round(value)} ${["B", "kB", "MB", "GB", "TB"][power]}`;

@@ -14,9 +14,13 @@ import psycopg
 import pytest
 
 from dbt_incremental_dd.api import Database
+from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.hub import Hub
 from dbt_incremental_dd.serve.pgwire.listener import Listener, listen
+from dbt_incremental_dd.serve.query_pool import QueryPool
 from dbt_incremental_dd.serve.server import bind
+from dbt_incremental_dd.serve.users.authenticator import Authenticator
+from dbt_incremental_dd.serve.users.sessions import Sessions
 from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 from tests.subscribe.stored import Stored
 
@@ -34,9 +38,12 @@ class Server:
         self._thread.start()
         self.hub: Hub = self.run(self._hub(stored))
         self._listener: Listener = self.run(
-            listen(self.hub, bind("127.0.0.1", 0, write_timeout), token, write_timeout=write_timeout)
+            listen(self._gate(token), bind("127.0.0.1", 0, write_timeout), write_timeout=write_timeout)
         )
         self.port = self._listener.port
+
+    def _gate(self, token: str | None) -> Gate:
+        return Gate(self.hub, QueryPool(self.hub.database.storage), Sessions(Authenticator(token)))
 
     async def _hub(self, stored: Stored) -> Hub:
         return Hub(Database(stored.place.storage.root))
