@@ -203,6 +203,30 @@ def _snapshots(found: dict[str, Any], folder: Path) -> str:
     )
 
 
+def _open_table(found: dict[str, Any], folder: Path) -> str:
+    rows = []
+    for refresh in found["refreshes"]:
+        pairs = refresh["seconds"]
+        ratios = [shown / plain for plain, shown in pairs.values()]
+        plain, shown = (sum(pair[i] for pair in pairs.values()) for i in (0, 1))
+        wide = pairs["lines"]
+        told = (f"{plain:.2f}", f"{shown:.2f}", f"{shown / plain:.2f}", f"{geometric_mean(ratios):.2f}")
+        rows.append([f"{refresh['where']}, {refresh['share']:.1%}", *told, f"{wide[0]:.3f}", f"{wide[1]:.3f}"])
+    stored, table_of = (sum(pair[i] for pair in found["bytes"].values()) / 1e6 for i in (0, 1))
+    return "\n".join(
+        (
+            f"## An open table beside the diff log, scale factor {found['scale']:g}\n",
+            f"`python -m benchmarks.open_table --scale {found['scale']:g}`: TPC-H's 22 queries and a wide join "
+            "(`lines`: a row for each line, with columns of its order and customer), each as a model without `output` and with "
+            "`output: delta`, in turns in the same runs. Seconds are sums of all models' runs, without the intake "
+            "that they share. The wide model is the worst case: its own delta is cheap, and each changed row is looked "
+            "for in the table and written three times: to the diff log, the table and its change feed. "
+            f"Files at the end: {stored:.0f} MB of collections, {table_of:.0f} MB of tables.\n",
+            table(("changed", "without, s", "with, s", "ratio", "mean ratio", "`lines` without, s", "with, s"), rows),
+        )
+    )
+
+
 def _floor(found: dict[str, float], folder: Path) -> str:
     parts = ("plan", "logs", "commit", "read", "write", "Spark", "relation", "other")
     rows = [(part, f"{found[part] * 1000:.0f}") for part in parts]
@@ -306,6 +330,7 @@ SECTIONS: dict[str, Callable[[Any, Path], str]] = {
     "wide": _wide,
     "wide_incremental": _incremental,
     "snapshots": _snapshots,
+    "open_table": _open_table,
     "limit": limit.section,
     "floor": _floor,
     "soak": _soak,

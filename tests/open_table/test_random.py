@@ -30,6 +30,13 @@ class Rounds:
 
     def step(self, t: int) -> None:
         """A change, and the table brought up to it."""
+        self.change(t)
+        kept = self.written.show()
+        assert not kept.why
+        self.versions[t] = kept.version.number
+
+    def change(self, t: int) -> None:
+        """Rows come and go at a time."""
         share = 0.9 if self.random.random() < 0.05 else 0.2
         went = self.random.sample(self.rows, self.random.randint(0, int(len(self.rows) * share)))
         for row in went:
@@ -38,9 +45,6 @@ class Rounds:
         self.rows += came
         changes = [*((row, -1) for row in went), *Counter(came).items()]
         self.written.commit(changes, t)
-        kept = self.written.show()
-        assert not kept.why
-        self.versions[t] = kept.version.number
 
     def _row(self) -> tuple[Any, ...]:
         pick = self.random.choice
