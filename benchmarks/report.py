@@ -217,10 +217,10 @@ def _open_table(found: dict[str, Any], folder: Path) -> str:
         (
             f"## An open table beside the diff log, scale factor {found['scale']:g}\n",
             f"`python -m benchmarks.open_table --scale {found['scale']:g}`: TPC-H's 22 queries and a wide join "
-            "(`lines`: a row for each line, with columns of its order and customer), each as a model without `output` and with "
-            "`output: delta`, in turns in the same runs. Seconds are sums of all models' runs, without the intake "
-            "that they share. The wide model is the worst case: its own delta is cheap, and each changed row is looked "
-            "for in the table and written three times: to the diff log, the table and its change feed. "
+            "(`lines`: a row for each line, with columns of its order and customer), each as a model without `output` "
+            "and with `output: delta`, in turns in the same runs. Seconds are sums of all models' runs, without the "
+            "intake that they share. The wide model is the worst case: its own delta is cheap, and each changed row "
+            "is looked for in the table and written three times: to the diff log, the table and its change feed. "
             f"Files at the end: {stored:.0f} MB of collections, {table_of:.0f} MB of tables.\n",
             table(("changed", "without, s", "with, s", "ratio", "mean ratio", "`lines` without, s", "with, s"), rows),
         )
