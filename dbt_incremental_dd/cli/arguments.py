@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument("--files", action="store_true", help="only whether every stored file is as it was written")
     _query(verb("query", "a collection's rows as of a time"))
     _subscribe(verb("subscribe", "a collection's rows, and every change after them as it comes"))
-    _publish(verb("publish", "writes a collection's changes to a Kafka topic, a table of PostgreSQL, or a webhook"))
+    _publish(verb("publish", "writes a collection's changes to Kafka, PostgreSQL, a webhook, or files by time"))
     _serve(verb("serve", "collections over HTTP: rows, changes as they come, pages"))
     verb("token", "makes a random token for serve --users, and the digest that stands in that file")
     _watch(verb("watch", "runs what a change concerns, as soon as a source has it, or by target lags"))
@@ -93,16 +93,17 @@ def _subscribe(subscribe: argparse.ArgumentParser) -> None:
 
 
 def _publish(publish: argparse.ArgumentParser) -> None:
-    publish.add_argument("model")
+    publish.add_argument("model", nargs="?")
     target = publish.add_mutually_exclusive_group(required=True)
+    target.add_argument("--exposure", help="an exposure of the project that names what is published, and where")
     target.add_argument("--topic", help="an existing topic of Kafka")
     target.add_argument("--table", help="a table of PostgreSQL, with its schema; created if it is missing")
     target.add_argument("--webhook", help="a URL to which each change is sent; DBT_DD_WEBHOOK_SECRET signs them")
+    target.add_argument("--files", help="a folder, or a URI of object storage, for a file of each time")
     publish.add_argument("--rejected", type=Path, help="a file for changes that a webhook does not want")
-    publish.add_argument("--key", nargs="+", required=True, help="columns each of whose values has one row")
-    publish.add_argument(
-        "--form", choices=("upsert", "debezium"), default="upsert", help="of messages (default: upsert)"
-    )
+    publish.add_argument("--key", nargs="+", default=[], help="columns each of whose values has one row")
+    publish.add_argument("--form", choices=("upsert", "debezium"), help="of messages (default: upsert)")
+    publish.add_argument("--format", choices=("parquet", "json"), help="of files (default: parquet)")
     publish.add_argument(
         "--option",
         action="append",
@@ -139,6 +140,7 @@ def _serve(serve: argparse.ArgumentParser) -> None:
 def _watch(watch: argparse.ArgumentParser) -> None:
     watch.add_argument("--select", nargs="+", default=[], help="models, as for `dbt run` (default: all)")
     watch.add_argument("--exclude", nargs="+", default=[], help="models that are left out")
+    watch.add_argument("--publish", action="store_true", help="also publishes what the project's exposures name")
     watch.add_argument("--every", default="1 minute", help="everything also without news (default: 1 minute; 0: never)")
     watch.add_argument("--compact-every", default="10 minutes", help="(default: 10 minutes; 0: never)")
     watch.add_argument(

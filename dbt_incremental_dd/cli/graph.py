@@ -1,4 +1,4 @@
-"""The differential models of a project, from ``target/manifest.json`` of dbt's last parse."""
+"""The differential models and the exposures of a project, from ``target/manifest.json`` of dbt's last parse."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import yaml
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.runtime.orphans import Owners
+from dbt_incremental_dd.sinks.exposures import Publication, publications
 from dbt_incremental_dd.sources.graph import is_differential
 
 
@@ -30,6 +31,18 @@ def owners(folder: str) -> Owners | None:
         return Owners(packages | {str(graph["metadata"]["project_name"])}, models)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file} cannot be read: {error!r}", "Create it again: dbt parse.") from error
+
+
+def published(folder: str) -> list[Publication]:
+    """What the project's exposures publish. Raises ConfigError where it has not been parsed, naming the file where it
+    cannot be read, or naming an exposure."""
+    file = _target(Path(folder)) / "manifest.json"
+    try:
+        graph = json.loads(file.read_text())
+        exposures, nodes = list(graph["exposures"].values()), graph["nodes"]
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error!r}", "Create it: dbt parse.") from error
+    return publications(exposures, nodes, folder)
 
 
 def _target(folder: Path) -> Path:

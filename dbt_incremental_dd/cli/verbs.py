@@ -205,19 +205,12 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 
 def _publish(options: argparse.Namespace) -> int:
-    from dbt_incremental_dd.sinks import kafka, postgres, webhook
-    from dbt_incremental_dd.sinks.following import options_of
+    from dbt_incremental_dd.cli.publishing import wanted_by
+    from dbt_incremental_dd.sinks.registry import publish
 
-    collection, key, given = _collection(options, options.model), tuple(options.key), options_of(options.option)
+    name, kind, wanted = wanted_by(options)
     with contextlib.suppress(KeyboardInterrupt):
-        if options.table:
-            postgres.publish(collection, postgres.sink_of(options.table, key, given), once=options.once)
-        elif options.webhook:
-            secret = os.environ.get(webhook.SECRET, "")
-            target = webhook.Sink(options.webhook, key, secret, options.rejected)
-            webhook.publish(collection, target, once=options.once)
-        else:
-            kafka.publish(collection, kafka.Sink(options.topic, key, given, options.form), once=options.once)
+        publish(_collection(options, name), kind, wanted, once=options.once)
     return 0
 
 
@@ -258,6 +251,7 @@ def _token(_: argparse.Namespace) -> int:
 def _watch(options: argparse.Namespace) -> int:
     import threading
 
+    from dbt_incremental_dd.cli.publishing import publishing
     from dbt_incremental_dd.runtime.run_log.log import written_aside
     from dbt_incremental_dd.runtime.session import require_startable
     from dbt_incremental_dd.watch.alerts import Alerts
@@ -277,8 +271,9 @@ def _watch(options: argparse.Namespace) -> int:
         Alerts.of(options.on_missed_lag, options.on_missed_lag_webhook, secret),
     )
     print(f"Watching the sources of {folder}; the first run may take a minute. Ctrl-C ends it.", file=sys.stderr)
-    with written_aside(), contextlib.suppress(KeyboardInterrupt):
-        watch([watched], threading.Event())
+    with publishing(watched, lambda: _database(options)) if options.publish else contextlib.nullcontext():
+        with written_aside(), contextlib.suppress(KeyboardInterrupt):
+            watch([watched], threading.Event())
     return 0
 
 

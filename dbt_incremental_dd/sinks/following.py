@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Sequence
+from threading import Event
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.errors import ConfigError
@@ -34,17 +34,20 @@ def resumed(collection: Collection, name: str, at: Time | None) -> Subscription:
     return Subscription(place, Start(as_of=begin, snapshot=False), name=name)
 
 
-def follow(subscription: Subscription, write: Callable[[Batch], None], *, once: bool) -> None:
-    """Writes each batch as it comes; with ``once``, those that there are."""
+def follow(
+    subscription: Subscription, write: Callable[[Batch], None], *, once: bool, ended: Event | None = None
+) -> None:
+    """Writes each batch as it comes, until ``ended``; with ``once``, those that there are."""
+    ended = ended or Event()
     with subscription:
-        while True:
+        while not ended.is_set():
             batch = subscription.poll()
             if batch is not None:
                 write(batch)
             elif once:
                 return
             else:
-                clock.sleep(POLL)
+                ended.wait(POLL)
 
 
 def options_of(given: Sequence[str]) -> dict[str, str]:

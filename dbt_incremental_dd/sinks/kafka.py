@@ -10,6 +10,7 @@ import json
 import time as clock
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 from dbt_incremental_dd.api import Collection
@@ -18,6 +19,7 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.sinks.events import FORMS, Form, KeyedMessage, messages
 from dbt_incremental_dd.sinks.following import follow, require_key, resumed
+from dbt_incremental_dd.sinks.wanted import Wanted
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, client, extent
 from dbt_incremental_dd.sources.connectors.kafka.client import messages as read
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
@@ -45,9 +47,20 @@ class Sink:
     progress: str = PROGRESS
 
 
-def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
+def sink_of(wanted: Wanted) -> Sink:
+    """Raises ConfigError for settings that mean nothing to it."""
+    wanted.require_only("topic", "key", "options", "form")
+    form = wanted.form or "upsert"
+    if form not in FORMS:
+        raise ConfigError(
+            f"messages to topic {wanted.target} are of the form {form!r}", f"It may be {', '.join(FORMS)}."
+        )
+    return Sink(wanted.target, wanted.key, wanted.options, "debezium" if form == "debezium" else "upsert")
+
+
+def publish(collection: Collection, sink: Sink, *, once: bool = False, ended: Event | None = None) -> None:
     """Publishes all changes since the last published time, or the contents at first; then continues with new ones,
-    unless ``once``.
+    until ``ended``, unless ``once``.
 
     Raises ConfigError for invalid settings, SinkError if Kafka fails: nothing is lost, and calling it again duplicates
     nothing.
@@ -56,7 +69,7 @@ def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
     kafka = client(collection.name)
     try:
         publisher = _Publisher(collection, sink, kafka)
-        follow(publisher.subscription(), publisher.write, once=once)
+        follow(publisher.subscription(), publisher.write, once=once, ended=ended)
     except (kafka.KafkaException, SourceError) as error:
         reason = error.message if isinstance(error, SourceError) else error.args[0].str()
         raise SinkError(

@@ -7,8 +7,9 @@ sees the collection as of one time. A second publisher of the same table ends th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.api import Collection
@@ -35,6 +36,7 @@ from dbt_incremental_dd.core.types import (
 )
 from dbt_incremental_dd.sinks.events import changes
 from dbt_incremental_dd.sinks.following import follow, require_key, resumed
+from dbt_incremental_dd.sinks.wanted import Wanted
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError, connected, parameters
 from dbt_incremental_dd.subscribe.json_values import json_rows
 from dbt_incremental_dd.subscribe.subscription import Batch, Start, Subscription
@@ -74,19 +76,21 @@ class Sink:
     url: str = field(repr=False)
 
 
-def sink_of(table: str, key: tuple[str, ...], options: Mapping[str, str]) -> Sink:
-    """The sink of a command's options. Raises ConfigError where they are not ``url`` alone."""
-    if set(options) != {"url"}:
+def sink_of(wanted: Wanted) -> Sink:
+    """Raises ConfigError for settings that mean nothing to it, and options other than ``url``."""
+    wanted.require_only("table", "key", "options")
+    if set(wanted.options) != {"url"}:
         raise ConfigError(
-            f"publishing to table {table} takes the option url, not {', '.join(options) or 'none'}",
+            f"publishing to table {wanted.target} takes the option url, not {', '.join(wanted.options) or 'none'}",
             "Write --option url=postgresql://user@host:port/database. A password may be in PGPASSWORD or ~/.pgpass.",
         )
-    return Sink(table, key, options["url"])
+    return Sink(wanted.target, wanted.key, wanted.options["url"])
 
 
-def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
-    """Writes the rows, and then each change as it comes, unless ``once``; goes on from where the table is. A missing
-    table is created. Where it has been dropped, or the history that it lacks is gone, all rows are written anew.
+def publish(collection: Collection, sink: Sink, *, once: bool = False, ended: Event | None = None) -> None:
+    """Writes the rows, and then each change as it comes, until ``ended``, unless ``once``; goes on from where the table
+    is. A missing table is created. Where it has been dropped, or the history that it lacks is gone, all rows are
+    written anew.
 
     Raises ConfigError for invalid settings, SinkError if the server fails or refuses: then the table is as of a former
     time, and calling it again continues from there.
@@ -95,7 +99,7 @@ def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
     try:
         with connected(sink.url) as connection:
             publisher = _Publisher(collection, sink, connection)
-            follow(publisher.subscription(), publisher.write, once=once)
+            follow(publisher.subscription(), publisher.write, once=once, ended=ended)
     except PostgresError as error:
         raise SinkError(
             f"{collection.name} cannot be published to table {sink.table}: {error.message}",

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -27,6 +29,7 @@ from dbt_incremental_dd.core.standard_webhooks import SECRET as SECRET
 from dbt_incremental_dd.core.standard_webhooks import secret_key, signed_headers
 from dbt_incremental_dd.sinks.events import changes
 from dbt_incremental_dd.sinks.following import follow, require_key
+from dbt_incremental_dd.sinks.wanted import Wanted
 from dbt_incremental_dd.subscribe.json_values import json_rows
 from dbt_incremental_dd.subscribe.read_hold import ReadHold
 from dbt_incremental_dd.subscribe.subscription import Batch, Start, Subscription
@@ -60,9 +63,21 @@ class _Event:
     body: bytes
 
 
-def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
-    """Sends all changes since the last ones that were sent, or the rows at first; then goes on with new ones, unless
-    ``once``.
+def sink_of(wanted: Wanted) -> Sink:
+    """Signed by the option ``secret``, or by what the environment has.
+
+    Raises ConfigError for settings that mean nothing to it.
+    """
+    wanted.require_only("webhook", "key", "options", "rejected")
+    if set(wanted.options) - {"secret"}:
+        raise ConfigError("publishing to a webhook takes the option secret alone", "Remove the others.")
+    secret = wanted.options.get("secret") or os.environ.get(SECRET, "")
+    return Sink(wanted.target, wanted.key, secret, wanted.rejected)
+
+
+def publish(collection: Collection, sink: Sink, *, once: bool = False, ended: Event | None = None) -> None:
+    """Sends all changes since the last ones that were sent, or the rows at first; then goes on with new ones, until
+    ``ended``, unless ``once``.
 
     Raises ConfigError for invalid settings, SinkError where a change cannot be delivered: calling it again continues
     with the changes of that time, of which some may then come twice.
@@ -79,7 +94,7 @@ def publish(collection: Collection, sink: Sink, *, once: bool = False) -> None:
                 first.release()
             sender.write(pool, batch)
 
-        follow(_subscription(collection, name, first), write, once=once)
+        follow(_subscription(collection, name, first), write, once=once, ended=ended)
         first.release()
 
 

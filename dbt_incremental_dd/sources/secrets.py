@@ -26,12 +26,13 @@ _SECRET_INSIDE = re.compile(
 _HIDDEN = "***"
 
 
-def resolved(source: str, options: Mapping[str, Any]) -> tuple[dict[str, str], frozenset[str]]:
-    """The options' values, and those of them that are secret. Raises ConfigError for a variable that is not set."""
+def resolved(owner: str, options: Mapping[str, Any]) -> tuple[dict[str, str], frozenset[str]]:
+    """The options' values, and those of them that are secret. ``owner``: whose options they are, for messages. Raises
+    ConfigError for a variable that is not set."""
     values, secrets = {}, set[str]()
     for key, value in options.items():
         if isinstance(value, Mapping):
-            values[str(key)] = _of_environment(source, str(key), value)
+            values[str(key)] = _of_environment(owner, str(key), value)
             secrets.add(values[str(key)])
         else:
             values[str(key)] = str(value).lower() if isinstance(value, bool) else str(value)
@@ -53,16 +54,16 @@ def without(secrets: frozenset[str], error: DifferentialError) -> DifferentialEr
     return hidden.with_traceback(error.__traceback__)
 
 
-def _of_environment(source: str, key: str, value: Mapping[str, Any]) -> str:
+def _of_environment(owner: str, key: str, value: Mapping[str, Any]) -> str:
     if list(value) != [REFERENCE] or not isinstance(value[REFERENCE], str):
         raise ConfigError(
-            f"source {source}: options.{key} is neither a text nor {{{REFERENCE}: NAME}}",
+            f"{owner}: options.{key} is neither a text nor {{{REFERENCE}: NAME}}",
             "Write the value, or name the environment variable that holds it.",
         )
     found = os.environ.get(value[REFERENCE])
     if not found:
         raise ConfigError(
-            f"source {source}: options.{key} is in the environment variable {value[REFERENCE]}, which is not set",
+            f"{owner}: options.{key} is in the environment variable {value[REFERENCE]}, which is not set",
             "Set it where dbt runs.",
         )
     return found

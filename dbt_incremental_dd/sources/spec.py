@@ -23,12 +23,12 @@ def one_of(*formats: str) -> Read:
 
 def read_options(written: Written) -> Mapping[str, str]:
     """The options' values, those that are named in the environment among them."""
-    return resolved(written.source, _mapping(written))[0]
+    return resolved(f"source {written.source}", _mapping(written))[0]
 
 
 def secrets_of(written: Written) -> frozenset[str]:
     """Which of the options' values no message may show."""
-    return resolved(written.source, _mapping(written))[1]
+    return resolved(f"source {written.source}", _mapping(written))[1]
 
 
 def _mapping(written: Written) -> Mapping[str, Any]:

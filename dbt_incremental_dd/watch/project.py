@@ -83,6 +83,12 @@ class Project:
         """The selected models, by unique id. Raises ConfigError, naming the model, for an invalid ``target_lag``."""
         return watched_models(self._models(), self._manifest.nodes, self._manifest.sources)
 
+    def exposures(self) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+        """The project's exposures, and by unique id the nodes that they depend on, as dbt's manifest has them."""
+        exposures = [node.to_dict() for node in self._manifest.exposures.values()]
+        read = {id for one in exposures for id in one["depends_on"]["nodes"]}
+        return exposures, {id: node.to_dict() for id, node in self._manifest.nodes.items() if id in read}
+
     def affected(self, sources: Iterable[str]) -> list[str]:
         """Selectors of all models downstream of these sources, and of all that those read, so that no model waits for
         one that was not run."""
@@ -93,7 +99,8 @@ class Project:
 
     def files(self) -> list[str]:
         """The project's files and folders: a change of one of them is a change of the project."""
-        nodes = [*self._manifest.nodes.values(), *self._manifest.sources.values(), *self._manifest.macros.values()]
+        known = self._manifest
+        nodes = [*known.nodes.values(), *known.sources.values(), *known.macros.values(), *known.exposures.values()]
         own = {node.original_file_path for node in nodes if node.package_name == self._manifest.metadata.project_name}
         folders = {os.path.dirname(path) for path in own}
         names = sorted(own | folders | {"dbt_project.yml", "profiles.yml", "packages.yml"})

@@ -51,6 +51,8 @@ class WatchedProject:
     report: Callable[[str], None] = print
     intervals: Intervals = field(default_factory=Intervals)
     alerts: Alerts = field(default_factory=Alerts)
+    parsed: Callable[[Project], None] = lambda project: None
+    """Is told of the project after its first run, and whenever it has been edited. Raises errors in it."""
     _lags: Lags | None = field(default=None, init=False)
     """None where no model has a target lag, or until the first run has found the storage."""
     _promises: Promises | None = field(default=None, init=False)
@@ -71,6 +73,7 @@ class WatchedProject:
         self._sources, self._models = self.project.sources(), self.project.graph()
         self._files = _stamps(self.project.files())
         self._run((), "everything")
+        self.parsed(self.project)
 
     def step(self) -> bool:
         """Runs what is due. Returns whether anything was."""
@@ -219,6 +222,7 @@ class WatchedProject:
             self.project.parse()
             self._sources, self._models = self.project.sources(), self.project.graph()
             self._files = _stamps(self.project.files())
+            self.parsed(self.project)
         except DifferentialError as error:
             self.report(f"{format_time(now())}  FAILED  {error}")
             return True
