@@ -21,7 +21,7 @@ from dbt_incremental_dd.core.errors import CommitConflict, ConfigError, StateErr
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.lake.delta_log import DeltaLog, Head
+from dbt_incremental_dd.lake.delta_log import DeltaLog, Head, VersionGone
 from dbt_incremental_dd.lake.positions import file_text, positions, read_vector, vector_file, vectors_as_file
 from dbt_incremental_dd.open_table.delta_entry import (
     FIRST,
@@ -76,10 +76,12 @@ class DeltaFormat:
         log = DeltaLog(*storage.filesystem(uri))
         if log.version < 0:
             return None
-        head, added = log.live()
+        try:
+            head, added = log.live()
+        except VersionGone as error:
+            raise ValueError(str(error)) from error
         schema = Schema.from_json(head.metadata["schemaString"])
         stored = Schema((*schema, POSITION_COLUMN))
-        own = head.transactions.get(VERSION, -1)
         return TableVersion(
             uri,
             log.version,
@@ -90,7 +92,7 @@ class DeltaFormat:
             retained=_retained(_configuration(head)),
             files=tuple(_file(add, stored) for add in added),
             features=tuple(head.protocol.get("readerFeatures") or ()),
-            is_ours=own >= 0 and not any(_changes_table(action) for action in log.between(own, log.version)),
+            is_ours=_is_ours(log, head.transactions.get(VERSION, -1)),
         )
 
     def deleted(self, storage: Storage, version: TableVersion, file: TableFile) -> BitMap64:
@@ -192,6 +194,14 @@ def _at(actions: Sequence[Mapping[str, Any]]) -> Time:
     """The time of a commit with these actions; 0 where they do not tell."""
     found = (action["commitInfo"] for action in actions if "commitInfo" in action)
     return next((int(info.get("inCommitTimestamp") or info.get("timestamp") or 0) for info in found), 0)
+
+
+def _is_ours(log: DeltaLog, own: int) -> bool:
+    """Whether nothing has changed the table since the version ``own``; -1: none is ours."""
+    try:
+        return own >= 0 and not any(_changes_table(action) for action in log.between(own, log.version))
+    except VersionGone:  # others have cleaned the log up
+        return False
 
 
 def _changes_table(action: Mapping[str, Any]) -> bool:

@@ -14,8 +14,9 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from dbt_incremental_dd.api import Collection
-from dbt_incremental_dd.core.errors import CommitConflict, ConfigError
+from dbt_incremental_dd.core.errors import CommitConflict, ConfigError, StateError
 from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.open_table import delta
 from dbt_incremental_dd.open_table.delta import DeltaFormat
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compact import compact
@@ -134,6 +135,26 @@ def test_a_table_that_others_have_changed_is_written_anew(spark: SparkSession, t
     shown.step(go=range(2))
     shown.check()
     assert DeltaTable(shown.uri).version() == 3
+
+
+def test_a_log_that_others_have_cleaned_up_or_damaged(spark: SparkSession, tmp_path: Path) -> None:
+    shown = Shown(spark, tmp_path)
+    shown.step(come=range(40, 41))
+    log = Path(shown.uri, "_delta_log")
+    (log / f"{2:020d}.json").write_text(json.dumps({"commitInfo": {"inCommitTimestamp": 9_000}}))
+    (log / f"{3:020d}.json").write_text(json.dumps({"commitInfo": {"inCommitTimestamp": 9_001}}))
+    DeltaTable(shown.uri).create_checkpoint()
+    for number in range(3):
+        (log / f"{number:020d}.json").unlink()
+    shown.step(go=range(2))
+    shown.check()
+    (log / f"{3:020d}.checkpoint.parquet").unlink()
+    delta._KNOWN.clear()  # as in another process
+    with pytest.raises(StateError, match=r"the table of .* cannot be read: its log has no version 0 any more"):
+        shown.step(go=range(2, 4))
+    shutil.rmtree(shown.uri)
+    shown.step()
+    shown.check()
 
 
 def test_delta_rs_does_not_write_to_it(spark: SparkSession, tmp_path: Path) -> None:
