@@ -271,9 +271,10 @@ def _watch(options: argparse.Namespace) -> int:
         Alerts.of(options.on_missed_lag, options.on_missed_lag_webhook, secret),
     )
     print(f"Watching the sources of {folder}; the first run may take a minute. Ctrl-C ends it.", file=sys.stderr)
-    with publishing(watched, lambda: _database(options)) if options.publish else contextlib.nullcontext():
-        with written_aside(), contextlib.suppress(KeyboardInterrupt):
-            watch([watched], threading.Event())
+    nobody = contextlib.nullcontext()
+    published = publishing(watched, lambda: _database(options)) if options.publish else nobody
+    with published, written_aside(), contextlib.suppress(KeyboardInterrupt):
+        watch([watched], threading.Event())
     return 0
 
 
