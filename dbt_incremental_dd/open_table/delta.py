@@ -38,7 +38,7 @@ from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN, Table
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.storage import durable, uploads
 from dbt_incremental_dd.storage.objects import objects_of
-from dbt_incremental_dd.trace.actions import typed_bounds
+from dbt_incremental_dd.trace.actions import own_path, typed_bounds
 from dbt_incremental_dd.trace.entries import entry_path
 from dbt_incremental_dd.trace.entry_writer import write_entry
 from dbt_incremental_dd.trace.layout import Storage
@@ -47,6 +47,8 @@ from dbt_incremental_dd.trace.log import checkpoint_interval
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
+_VECTOR_NAME = 20
+"""Characters of the name of a vector's file in the table's own folder."""
 _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 _OTHER_TYPES = re.compile(r'"(void|variant|calendarinterval|(time|interval)\b[^"]*)"')
 
@@ -225,7 +227,9 @@ def _file(add: Mapping[str, Any], stored: Schema) -> TableFile:
     lows, highs = stats.get("minValues", {}), stats.get("maxValues", {})
     bounds = typed_bounds({name: (low, highs[name]) for name, low in lows.items() if name in highs}, stored)
     bounds[POSITION] = (first, first + rows - 1)
-    data = DataFile(add["path"], rows, add["size"], first=0, last=0, min_diff=0, max_diff=0, bounds=bounds)
+    if vector is not None and (vector["storageType"], len(vector["pathOrInlineDv"])) != ("u", _VECTOR_NAME):
+        raise ValueError(f"it names the vector {vector['pathOrInlineDv']!r}, which is no file of its own")
+    data = DataFile(own_path(add["path"]), rows, add["size"], first=0, last=0, min_diff=0, max_diff=0, bounds=bounds)
     return TableFile(data, int(vector["cardinality"]) if vector else 0, dict(vector) if vector else None)
 
 

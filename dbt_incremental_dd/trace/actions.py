@@ -74,7 +74,7 @@ def _date(text: str) -> datetime.date:
 
 def data_file_of(add: Mapping[str, Any], schema: Schema) -> DataFile:
     """The file of an entry's action. Raises ValueError or KeyError for one that is not a trace's own."""
-    path = _own(str(add["path"]))
+    path = own_path(str(add["path"]))
     stats = json.loads(add["stats"])
     lows, highs = stats["minValues"], stats["maxValues"]
     bounds = {name: (low, highs[name]) for name, low in lows.items() if name not in (TIME, DIFF)}
@@ -90,7 +90,7 @@ def data_file_of(add: Mapping[str, Any], schema: Schema) -> DataFile:
     )
 
 
-def _own(path: str) -> str:
+def own_path(path: str) -> str:
     """The path, if it is one of a trace's own files. Raises ValueError otherwise."""
     if not _OWN_PATH.fullmatch(path):
         raise ValueError(f"it names {path!r}, which is no file of its own")
@@ -101,7 +101,7 @@ def _data_file(row: Mapping[str, Any], schema: Schema) -> DataFile:
     names = [c.name for c in schema if c.type in BOUNDED_TYPES and c.name not in (TIME, DIFF)]
     bounds = {n: (row[f"min.{n}"], row[f"max.{n}"]) for n in names if row.get(f"min.{n}") is not None}
     return DataFile(
-        path=_own(row["path"]),
+        path=own_path(row["path"]),
         rows=row["num_records"],
         bytes=row["size_bytes"],
         first=row[f"min.{TIME}"],

@@ -157,6 +157,22 @@ def test_a_log_that_others_have_cleaned_up_or_damaged(spark: SparkSession, tmp_p
     shown.check()
 
 
+@pytest.mark.parametrize(("path", "vector"), [("../../x.parquet", {}), ("", {"storageType": "p"})])
+def test_files_elsewhere_are_not_followed(
+    spark: SparkSession, tmp_path: Path, path: str, vector: dict[str, str]
+) -> None:
+    """Anybody who can write to the state root may have written the log."""
+    shown = Shown(spark, tmp_path)
+    shown.step(go=range(1))
+    entry = _entries(shown.uri)[-1]
+    lines = [json.loads(line) for line in entry.read_text().splitlines()]
+    for add in (line["add"] for line in lines if "deletionVector" in line.get("add", {})):
+        add |= {"path": path or add["path"], "deletionVector": {**add["deletionVector"], **vector}}
+    entry.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(StateError, match=r"the table of .* cannot be read: it names"):
+        shown.step(go=range(1, 2))
+
+
 def test_delta_rs_does_not_write_to_it(spark: SparkSession, tmp_path: Path) -> None:
     shown = Shown(spark, tmp_path)
     with pytest.raises(DeltaError, match="InCommitTimestamp"):
