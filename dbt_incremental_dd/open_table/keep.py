@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 _MOST_DELETED = 0.25
 """Share of a file's rows; with more, those that are left are written anew."""
+_MERGED_ROWS = 500_000
+"""Of files with many deleted rows, in one run."""
+_FEW = 1_000
+"""Rows of files that wait to be merged with others, however many of them are deleted."""
 
 
 @dataclass(frozen=True)
@@ -180,17 +184,11 @@ def _to_merge(version: TableVersion) -> Iterator[TableFile]:
     """Small files once they are many, and of those with the most deleted rows a few: a row is written anew a few times
     only, and no run does much more than its change."""
     small = {file.path for file in mergeable(file.data for file in version.files)}
-    room = _MERGED_ROWS
+    left = _MERGED_ROWS
     for file in sorted(version.files, key=lambda file: -file.deleted / file.data.rows):
-        is_stale = file.deleted > _MOST_DELETED * file.data.rows and (room > 0)
+        is_stale = file.deleted > _MOST_DELETED * file.data.rows and left > 0
         if file.data.path in small:
             yield file
         elif is_stale and file.data.rows > _FEW:
-            room -= file.data.rows
+            left -= file.data.rows
             yield file
-
-
-_MERGED_ROWS = 500_000
-"""Of files with many deleted rows, in one run."""
-_FEW = 1_000
-"""Rows of files that wait to be merged with others, however many of them are deleted."""
