@@ -31,7 +31,7 @@ from dbt_incremental_dd.serve.recorder import Observer, Recorder
 from dbt_incremental_dd.serve.tls import server_context
 from dbt_incremental_dd.serve.users.authenticator import Authenticator
 from dbt_incremental_dd.serve.users.sessions import CHECK_SECONDS, Sessions
-from dbt_incremental_dd.serve.users.users_file import read_users
+from dbt_incremental_dd.serve.users.users_file import Users, read_users
 from dbt_incremental_dd.serve.watched_files import WatchedFiles
 from dbt_incremental_dd.serve.write_timeout import DEFAULT_WRITE_TIMEOUT, WriteTimeout
 from dbt_incremental_dd.untrusted.limits import Limits
@@ -104,7 +104,7 @@ async def run(
     """Serves on bound sockets in the running event loop, until it is interrupted or ``stop`` is set."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="serve"))
     queries = QueryPool(database.storage, options.limits)
-    parts = _Parts.of(options, report)
+    parts = _Parts.of(options, database, report)
     gate = Gate(Hub(database), queries, Sessions(parts.authenticator), parts.recorder)
     app = application(gate, Access(options.host, options.origins), options.pages, parts.metrics)
     with_timeout = WriteTimeoutMiddleware(app, options.write_timeout, lambda client: server.transport(client))
@@ -134,6 +134,14 @@ async def run(
         parts.close()
 
 
+def _users(path: Path, database: Database, report: Callable[[str], None]) -> Users:
+    """The file of users. Reports conditions that limit nothing."""
+    found = read_users(path)
+    for pattern in found.unmatched([place.name for place in database.places()]):
+        report(f"WARNING: {path.name}: there is no collection {pattern}, whose rows it limits. Is it misspelt?")
+    return found
+
+
 @dataclass(frozen=True)
 class _Parts:
     """What the options make of files. ``certificate``: those of ``tls``."""
@@ -146,11 +154,11 @@ class _Parts:
     metrics: Metrics | None = None
 
     @staticmethod
-    def of(options: ServerOptions, report: Callable[[str], None]) -> _Parts:
+    def of(options: ServerOptions, database: Database, report: Callable[[str], None]) -> _Parts:
         """Raises ConfigError if a file is wrong."""
         users = tls = certificate = audit = None
         if (path := options.users) is not None:
-            users = WatchedFiles((path,), lambda: read_users(path), report)
+            users = WatchedFiles((path,), lambda: _users(path, database, report), report)
         if options.tls is not None:
             tls, certificate = server_context(*options.tls, report)
         if options.audit is not None:

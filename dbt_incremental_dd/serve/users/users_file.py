@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,13 @@ class Users:
         more = user_of(name, roles, known.rows)
         grants = dict.fromkeys((*known.rights.grants, *more.rights.grants))
         return replace(known, rights=Rights(tuple(grants)), metrics=known.metrics or more.metrics)
+
+    def unmatched(self, names: Sequence[str]) -> list[str]:
+        """The patterns of ``rows`` that are of none of these collections: a misspelt one limits nothing."""
+        users = [*(user for _, user in self.tokens), *self.subjects.values()]
+        limited = [*(role.grant.rows for role in self.roles.values()), *(user.rows for user in users)]
+        patterns = {pattern for rows in limited for pattern, _ in rows}
+        return sorted(one for one in patterns if not any(fnmatchcase(name, one) for name in names))
 
 
 def read_users(path: Path) -> Users:

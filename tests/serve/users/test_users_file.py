@@ -79,6 +79,20 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_users(tmp_path / "nobody.yml")
 
 
+def test_conditions_on_collections_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "users.yml"
+    path.write_text(
+        "roles:\n  eu: {read: ['*'], rows: {'sales.*': k = 1, sales.order: k = 1}}\n"
+        f"users:\n  ann: {{tokens: {ONE}, roles: [eu], rows: {{'other.?': k = 2}}}}\n"
+    )
+    assert read_users(path).unmatched(["sales.orders"]) == ["other.?", "sales.order"]
+    Stored(tmp_path / "state")
+    told: list[str] = []
+    with serving(tmp_path / "state", users=path, report=told.append):
+        pass
+    assert sum("WARNING: users.yml: there is no collection" in line for line in told) == 3, told
+
+
 def test_tokens(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["token"]) == 0
     (_, token), (_, told) = (line.split() for line in capsys.readouterr().out.splitlines())
