@@ -108,10 +108,10 @@ docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a
 	$(BIN)/python -m uv pip install --quiet --python .venv-dbt-$*/bin/python -e '.[dev]' --override .venv-dbt-$*/dbt-core.txt
 	@touch $@
 
-# An environment with another pyspark: .venv-4.1, .venv-4.2. One of the readers of collections is for tests alone.
+# An environment with another pyspark: .venv-4.1, .venv-4.2. ClickHouse and Polars read tables in tests alone.
 .venv-%/.installed: $(STAMP)
 	$(PYTHON) -m venv .venv-$*
-	$(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python -e '.[dev]' chdb 'pyspark[connect]==$*.*'
+	$(BIN)/python -m uv pip install --quiet --python .venv-$*/bin/python -e '.[dev]' chdb polars 'pyspark[connect]==$*.*'
 	@touch $@
 .PRECIOUS: .venv-%/.installed .venv-dbt-%/.installed
 
