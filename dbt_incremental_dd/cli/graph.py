@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -17,11 +20,9 @@ from dbt_incremental_dd.sources.graph import is_differential
 def owners(folder: str) -> Owners | None:
     """The project's packages and models; None if the project has not been parsed yet. Raises ConfigError, naming the
     file, if it cannot be read."""
-    file = _target(Path(folder)) / "manifest.json"
-    if not file.exists():
+    if not _manifest(folder).exists():
         return None
-    try:
-        graph = json.loads(file.read_text())
+    with _reading(folder) as graph:
         models = {
             str(id): f"{node['schema']}.{node['alias']}".lower()
             for id, node in graph["nodes"].items()
@@ -29,20 +30,28 @@ def owners(folder: str) -> Owners | None:
         }
         packages = {str(node["package_name"]) for node in graph["nodes"].values()}
         return Owners(packages | {str(graph["metadata"]["project_name"])}, models)
+
+
+def published(folder: str) -> list[Publication]:
+    """What the project's exposures publish. Raises ConfigError, naming the file, if the project has not been parsed or
+    it cannot be read, and naming the exposure, if one is wrong."""
+    with _reading(folder) as graph:
+        exposures, nodes = list(graph["exposures"].values()), graph["nodes"]
+    return publications(exposures, nodes, folder)
+
+
+@contextmanager
+def _reading(folder: str) -> Iterator[dict[str, Any]]:
+    """The manifest. Raises ConfigError for what is not there, or not as dbt writes it."""
+    file = _manifest(folder)
+    try:
+        yield json.loads(file.read_text())
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file} cannot be read: {error!r}", "Create it again: dbt parse.") from error
 
 
-def published(folder: str) -> list[Publication]:
-    """What the project's exposures publish. Raises ConfigError where it has not been parsed, naming the file where it
-    cannot be read, or naming an exposure."""
-    file = _target(Path(folder)) / "manifest.json"
-    try:
-        graph = json.loads(file.read_text())
-        exposures, nodes = list(graph["exposures"].values()), graph["nodes"]
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error!r}", "Create it: dbt parse.") from error
-    return publications(exposures, nodes, folder)
+def _manifest(folder: str) -> Path:
+    return _target(Path(folder)) / "manifest.json"
 
 
 def _target(folder: Path) -> Path:

@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.errors import ConfigError, DifferentialError
 from dbt_incremental_dd.core.time import format_time, now
 from dbt_incremental_dd.sinks.exposures import Publication, publications
 from dbt_incremental_dd.sinks.following import options_of
-from dbt_incremental_dd.sinks.registry import KINDS, publish
+from dbt_incremental_dd.sinks.registry import SINKS
 from dbt_incremental_dd.sinks.wanted import Wanted
 from dbt_incremental_dd.watch.project import Project
 from dbt_incremental_dd.watch.watcher import WatchedProject
@@ -28,7 +28,7 @@ def wanted_by(options: argparse.Namespace) -> tuple[str, str, Wanted]:
     if options.exposure is None:
         if options.model is None:
             raise ConfigError("publish takes a model", "Name it, or an exposure: --exposure NAME.")
-        kind = next(kind for kind in KINDS if getattr(options, kind) is not None)
+        kind = next(kind for kind in SINKS if getattr(options, kind) is not None)
         target, key, given = getattr(options, kind), tuple(options.key), options_of(options.option)
         return options.model, kind, Wanted(target, key, given, options.form, options.rejected, options.format)
     known = {one.exposure: one for one in published(project_of(options)[0])}
@@ -89,7 +89,7 @@ class Publishers:
     def _publish(self, one: Publication, ended: Event) -> None:
         while not ended.is_set():
             try:
-                publish(self._database()[one.collection], one.kind, one.wanted, ended=ended)
+                SINKS[one.kind](self._database()[one.collection], one.wanted, ended=ended)
             except DifferentialError as error:
                 self._report(f"{format_time(now())}  exposure {one.exposure} FAILED  {error}")
                 ended.wait(_RETRY_SECONDS)

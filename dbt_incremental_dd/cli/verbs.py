@@ -206,11 +206,11 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 def _publish(options: argparse.Namespace) -> int:
     from dbt_incremental_dd.cli.publishing import wanted_by
-    from dbt_incremental_dd.sinks.registry import publish
+    from dbt_incremental_dd.sinks.registry import SINKS
 
     name, kind, wanted = wanted_by(options)
     with contextlib.suppress(KeyboardInterrupt):
-        publish(_collection(options, name), kind, wanted, once=options.once)
+        SINKS[kind](_collection(options, name), wanted, once=options.once)
     return 0
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Literal
 
-from dbt_incremental_dd.core import phases
-from dbt_incremental_dd.core.phases import PhaseKind
-
-PHASES = ("inputs", "plan", "compute", "write", "commit", "relations", "table", "compaction")
+PhaseKind = Literal["inputs", "intake", "plan", "compute", "write", "commit", "relations", "table", "compaction"]
+"""One of ``PHASES``, or an intake, which is within ``inputs``."""
+PHASES: tuple[PhaseKind, ...] = ("inputs", "plan", "compute", "write", "commit", "relations", "table", "compaction")
 """In their order. ``inputs``: sources are taken in, and the model's lock is awaited. ``plan``: the strategy is chosen,
 and the SQL compiled. ``compute``: the operators' deltas, or the query. ``write``: the output's difference to what is
 stored, its files, and constraints; here Spark computes what it has put off. ``relations``: what the catalog shows.
@@ -46,12 +46,40 @@ class OperatorProfile:
     bytes_read: int
 
 
+@dataclass(frozen=True)
+class Phase:
+    """One stretch of a model's run. ``subject``: the source of an intake; empty where it is the model itself.
+    ``began``: seconds since the epoch. ``rows``: updates that an intake has added; 0 in other phases."""
+
+    kind: PhaseKind
+    subject: str
+    began: float
+    seconds: float
+    rows: int = 0
+
+
+@dataclass
+class PhaseNote:
+    """What is known of a phase only as it goes on; see ``Phase``."""
+
+    rows: int = 0
+
+
 @dataclass
 class Profile:
-    """``phases``: seconds of those that there were, by name. ``operators``: empty if the plan was not rendered."""
+    """``stretches``: in the order in which they end. ``operators``: empty if the plan was not rendered."""
 
-    phases: dict[str, float] = field(default_factory=dict)
+    stretches: list[Phase] = field(default_factory=list)
     operators: tuple[OperatorProfile, ...] = ()
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds of the phases that there were, by name."""
+        found: dict[str, float] = {}
+        for one in self.stretches:
+            if one.kind in PHASES:
+                found[one.kind] = found.get(one.kind, 0.0) + one.seconds
+        return found
 
 
 _PROFILING: ContextVar[Profile | None] = ContextVar("profile", default=None)
@@ -69,18 +97,15 @@ def profiling() -> Iterator[Profile]:
 
 
 @contextmanager
-def phase(name: PhaseKind) -> Iterator[None]:
-    """What is inside belongs to a phase. One that comes again goes on."""
-    profile = _PROFILING.get()
-    if profile is None:
-        yield
-        return
-    started = time.perf_counter()
+def phase(kind: PhaseKind, subject: str = "") -> Iterator[PhaseNote]:
+    """What is done inside is a phase, whether or not it fails. One may come several times."""
+    note, began, started = PhaseNote(), time.time(), time.perf_counter()
     try:
-        with phases.phase(name):
-            yield
+        yield note
     finally:
-        profile.phases[name] = profile.phases.get(name, 0.0) + time.perf_counter() - started
+        profile = _PROFILING.get()
+        if profile is not None:
+            profile.stretches.append(Phase(kind, subject, began, time.perf_counter() - started, note.rows))
 
 
 def note_operators(operators: tuple[OperatorProfile, ...]) -> None:

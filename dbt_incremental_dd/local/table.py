@@ -128,7 +128,7 @@ def consolidate(table: Table, diffs: Sequence[str] = (DIFF,)) -> Table:
 def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
     """The same of flat types, for whoever has no schema. As with Spark, NaN equals NaN, and -0.0 becomes 0.0."""
     data = [name for name in table.column_names if name not in diffs]
-    table = _normalized(table)
+    table = normalized(table)
     types = {name: table.schema.field(name).type for name in diffs}
     if data:
         summed = table.group_by(data, use_threads=False).aggregate([(name, "sum") for name in diffs])
@@ -145,7 +145,7 @@ def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
     return summed if kept is None else summed.filter(kept)
 
 
-def _normalized(table: pa.Table) -> pa.Table:
+def normalized(table: pa.Table) -> pa.Table:
     """The table with one NaN and one zero only, because Arrow groups floats by their bits."""
     for index, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):

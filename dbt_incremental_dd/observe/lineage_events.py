@@ -186,7 +186,7 @@ def _job_type(kind: Literal["JOB", "MODEL"]) -> JobFacet:
 
 def _told(model: ModelRun, outcome: Outcome) -> DifferentialRunFacet:
     phases: dict[str, float] = defaultdict(float)
-    for phase in model.phases:
+    for phase in model.profile.stretches:
         phases[phase.kind] += round(phase.seconds, 6)
     return DifferentialRunFacet(
         strategy=outcome.strategy,

@@ -19,7 +19,7 @@ from opentelemetry.semconv.attributes.exception_attributes import EXCEPTION_MESS
 from opentelemetry.trace import Span, Status, StatusCode, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from dbt_incremental_dd.core.phases import Phase
+from dbt_incremental_dd.core.profile import Phase
 from dbt_incremental_dd.core.time import format_time
 from dbt_incremental_dd.observe.background import NotSent
 from dbt_incremental_dd.observe.command import Command
@@ -65,7 +65,7 @@ class Spans:
         self._has_failed = self._has_failed or model.error is not None
         span = self._span(f"model {model.request.name}", self._command, model.began, _of_model(model))
         inputs = span
-        for phase in reversed(model.phases):  # what is within another one ends before it
+        for phase in reversed(model.profile.stretches):  # what is within another one ends before it
             name = f"{phase.kind} {phase.subject}".rstrip()
             child = self._span(name, inputs if phase.kind == "intake" else span, phase.began, dict(_of_phase(phase)))
             child.end(_ns(phase.began + phase.seconds))

@@ -13,20 +13,14 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schem
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.open_table.matching import positions_of
-from dbt_incremental_dd.open_table.rows import (
-    Writer,
-    by_file,
-    live,
-    read_files,
-    sort_column,
-)
+from dbt_incremental_dd.open_table.rows import by_file, live, read_files
 from dbt_incremental_dd.open_table.table import Table, TableChange, TableFile, TableVersion
+from dbt_incremental_dd.open_table.writer import Writer, sort_column
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.relation.room import room, row_bytes
-from dbt_incremental_dd.relation.stored import in_interval, read
+from dbt_incremental_dd.relation.stored import in_interval, most_of, read
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.tiers import mergeable
 
 if TYPE_CHECKING:
@@ -116,9 +110,7 @@ def _anew(workspace: Workspace, table: Table, version: TableVersion | None, log:
     written: tuple[DataFile, ...] = ()
     sorted_by = table.sorted_by
     if files:
-        has_room = total_rows(files) * row_bytes(wanted) <= room()
-        most = max(workspace.thresholds.found_rows, workspace.thresholds.built_rows if has_room else 0)
-        rows = read(workspace, log.uri, files, wanted, most=most).consolidate()
+        rows = read(workspace, log.uri, files, wanted, most=most_of(workspace, files, wanted)).consolidate()
         sorted_by = sorted_by or sort_column(rows)
         written = Writer(table.uri, table.schema, sorted_by).rows(replace(rows, positive=True), 0)
     change = TableChange(log.frontiers.upper, table.retained, came=written, replaces=table.schema, sorted_by=sorted_by)

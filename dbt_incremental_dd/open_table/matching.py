@@ -13,7 +13,8 @@ from dbt_incremental_dd.core.types import NESTED
 from dbt_incremental_dd.local.table import group_numbers
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
-from dbt_incremental_dd.open_table.rows import live, plainly, read_files, with_diff
+from dbt_incremental_dd.open_table.rows import live, read_files, with_diff
+from dbt_incremental_dd.open_table.stand_ins import plainly
 from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN, Table, TableVersion
 from dbt_incremental_dd.relation.engine import Running
 from dbt_incremental_dd.relation.keys import keys_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.manifest import Manifest
 from dbt_incremental_dd.core.profile import phase
 from dbt_incremental_dd.open_table.keep import bring_up
 from dbt_incremental_dd.open_table.registry import FORMATS
@@ -16,9 +17,7 @@ from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.runtime.request import ModelRequest
 from dbt_incremental_dd.runtime.strategy import StoredModel
 from dbt_incremental_dd.runtime.table_note import TableNote, note_table, noted_table
-from dbt_incremental_dd.trace.columns import columns_of
-from dbt_incremental_dd.trace.layout import CollectionStore
-from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.columns import visible_schema
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.runtime.run_context import RunContext
@@ -41,17 +40,11 @@ def keep_table(run: RunContext, request: ModelRequest, before: StoredModel) -> N
     note = noted_table(place)
     if note is not None and (note.format, had) == (output, output) and note.has_all_of(log):
         return
-    schema = columns_of(place, log)
-    sorted_by, retained = _sorted_by(place, log), request.config.retain_history
+    manifest = place.read_manifest(log.manifest) or Manifest()
+    schema, retained = visible_schema(manifest, log), request.config.retain_history
     with phase("table"), closing(Workspace(run.session, run.storage, run.found)) as workspace:
-        table = Table(place.name, place.table_uri, FORMATS[output], schema, sorted_by, retained)
+        table = Table(place.name, place.table_uri, FORMATS[output], schema, manifest.sorted_by, retained)
         kept = bring_up(workspace, table, log, None if note is None else (note.version, note.upper))
         note_table(place, TableNote(output, kept.version.number, log.frontiers.upper))
     if kept.why:
         run.report(f"{place.name}: {kept.why}; its table is written anew")
-
-
-def _sorted_by(place: CollectionStore, log: Log) -> tuple[str, ...]:
-    """The columns that the collection's files are sorted by."""
-    manifest = place.read_manifest(log.manifest)
-    return () if manifest is None else manifest.sorted_by

@@ -78,7 +78,7 @@ def _run(run: RunContext, model: ModelRun) -> Outcome:
         reads = held.enter_context(counting())
         outcome = replace(_write(run, model, given, current), reads=reads)
         keep_table(run, request, current)
-        if outcome.strategy != "skip":
+        if outcome.updates:
             with phase("compaction"):
                 run.forget(current.place)
         return outcome

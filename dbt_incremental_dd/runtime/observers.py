@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dbt_incremental_dd.core.phases import Phase, noting
+from dbt_incremental_dd.core.profile import Profile, profiling
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
@@ -19,17 +19,18 @@ from dbt_incremental_dd.runtime.strategy import InputSnapshot
 class ModelRun:
     """One model's run, as far as it has come. ``began`` and ``ended``: seconds since the epoch.
 
-    ``inputs``: None until they are resolved; ``schema`` (the output's columns) and ``plan`` until they are known. A
-    run in which nothing has changed makes no plan. Either ``outcome`` or ``error`` is there once it has ended.
+    ``profile``: what takes the time. ``inputs``: None until they are resolved; ``schema`` (the output's columns) and
+    ``plan`` until they are known. A run in which nothing has changed makes no plan. Either ``outcome`` or ``error`` is
+    there once it has ended.
     """
 
     request: ModelRequest
+    profile: Profile
     began: float = field(default_factory=time.time)
     ended: float = 0.0
     inputs: tuple[InputSnapshot, ...] | None = None
     schema: Schema | None = None
     plan: DifferentialPlan | None = None
-    phases: Sequence[Phase] = ()
     outcome: Outcome | None = None
     error: BaseException | None = None
 
@@ -64,19 +65,16 @@ class Observers:
     @contextmanager
     def observed(self, request: ModelRequest) -> Iterator[ModelRun]:
         """The model's run is what goes on inside, and leaves its outcome in what it is given."""
-        model = ModelRun(request)
-        if not self._observers:
-            yield model
-            return
-        self._tell("model_began", model)
-        with noting() as phases:
+        with profiling() as profile:
+            model = ModelRun(request, profile)
+            self._tell("model_began", model)
             try:
                 yield model
             except BaseException as error:
                 model.error = error
                 raise
             finally:
-                model.ended, model.phases = time.time(), phases
+                model.ended = time.time()
                 self._tell("model_ended", model)
 
     def run_ended(self) -> None:

@@ -11,8 +11,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schem
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.relation import Relation, negated, plus
-from dbt_incremental_dd.relation.room import room, row_bytes
-from dbt_incremental_dd.relation.stored import read, write
+from dbt_incremental_dd.relation.stored import most_of, read, write
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.inner import orderable
 from dbt_incremental_dd.runtime.request import ModelRequest
@@ -21,7 +20,6 @@ from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.counts import count, count_stored
 from dbt_incremental_dd.trace.files import inserts_only
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
-from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.write import remove_files
 
 
@@ -81,8 +79,7 @@ def stored_rows(context: Context, beside: Relation | None, schema: Schema) -> Re
         return None
     wanted, most = schema_with_diff(schema), 0
     if beside is None or beside.is_local:
-        has_room = total_rows(files) * row_bytes(wanted) <= room()
-        most = max(context.thresholds.found_rows, context.thresholds.built_rows if has_room else 0)
+        most = most_of(context.workspace, files, wanted)
     rows = read(context.workspace, log.uri, files, wanted, most=most)
     return replace(rows, positive=inserts_only(files))
 

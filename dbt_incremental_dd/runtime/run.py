@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt_incremental_dd.core.profile import profiling
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.model import run_model
@@ -33,12 +32,12 @@ class Run(RunContext):
     def model(self, request: ModelRequest) -> Outcome:
         """Brings one model up to date, and notes how."""
         began = now()
-        with profiling() as profile, self._observers.observed(request) as model:
+        with self._observers.observed(request) as model:
             try:
-                outcome = model.outcome = replace(run_model(self, model), profile=profile)
+                outcome = model.outcome = replace(run_model(self, model), profile=model.profile)
             except Exception as error:
                 if self.run_log is not None:
-                    self.run_log.failed(request.name, began, profile, error)
+                    self.run_log.failed(request.name, began, model.profile, error)
                 raise
         if self.run_log is not None:
             self.run_log.succeeded(began, outcome)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from dbt_incremental_dd.core.phases import phase
+from dbt_incremental_dd.core.profile import phase
 from dbt_incremental_dd.core.time import Time, now
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.beginnings import Beginnings

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt_incremental_dd.core.errors import ConfigError
-from dbt_incremental_dd.sinks.registry import KINDS
+from dbt_incremental_dd.sinks.registry import SINKS
 from dbt_incremental_dd.sinks.wanted import Wanted
 from dbt_incremental_dd.sources.graph import is_differential, settings_of
 from dbt_incremental_dd.sources.secrets import resolved
@@ -52,10 +52,10 @@ def _publication(
     nodes: Mapping[str, Mapping[str, Any]],
     folder: str,
 ) -> Publication:
-    kinds = [kind for kind in KINDS if kind in given]
+    kinds = [kind for kind in SINKS if kind in given]
     if len(kinds) != 1:
         raise ConfigError(
-            f"exposure {name}: it names {len(kinds)} sinks", f"Name one of {', '.join(KINDS)} under meta.differential."
+            f"exposure {name}: it names {len(kinds)} sinks", f"Name one of {', '.join(SINKS)} under meta.differential."
         )
     (kind,) = kinds
     for key in given:

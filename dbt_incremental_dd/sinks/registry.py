@@ -1,27 +1,37 @@
-"""The sinks: another one is a module with ``sink_of`` and ``publish``, and its entry here."""
+"""The sinks, by what a command or an exposure calls their targets: an import and a line each."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from threading import Event
+from typing import Protocol, TypeVar
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.sinks import files, kafka, postgres, webhook
 from dbt_incremental_dd.sinks.wanted import Wanted
 
-KINDS = ("topic", "table", "webhook", "files")
-"""What a command or an exposure calls a sink's target."""
+S = TypeVar("S", contravariant=True)
 
 
-def publish(
-    collection: Collection, kind: str, wanted: Wanted, *, once: bool = False, ended: Event | None = None
-) -> None:
-    """Publishes the collection's changes until ``ended``, or with ``once`` up to now. Raises ConfigError for settings
-    that mean nothing, SinkError where the sink fails: calling it again goes on from where it was."""
-    if kind == "topic":
-        kafka.publish(collection, kafka.sink_of(wanted), once=once, ended=ended)
-    elif kind == "table":
-        postgres.publish(collection, postgres.sink_of(wanted), once=once, ended=ended)
-    elif kind == "webhook":
-        webhook.publish(collection, webhook.sink_of(wanted), once=once, ended=ended)
-    else:
-        files.publish(collection, files.sink_of(wanted), once=once, ended=ended)
+class Publish(Protocol[S]):
+    """Publishes a collection's changes to a sink until ``ended``, or with ``once`` up to now. Raises ConfigError for
+    settings that mean nothing, SinkError where the sink fails: calling it again goes on from where it was."""
+
+    def __call__(self, collection: Collection, sink: S, *, once: bool = False, ended: Event | None = None) -> None: ...
+
+
+def _wanted(sink_of: Callable[[Wanted], S], publish: Publish[S]) -> Publish[Wanted]:
+    """The same, of a sink as a user says it."""
+
+    def published(collection: Collection, sink: Wanted, *, once: bool = False, ended: Event | None = None) -> None:
+        publish(collection, sink_of(sink), once=once, ended=ended)
+
+    return published
+
+
+SINKS: Mapping[str, Publish[Wanted]] = {
+    "topic": _wanted(kafka.sink_of, kafka.publish),
+    "table": _wanted(postgres.sink_of, postgres.publish),
+    "webhook": _wanted(webhook.sink_of, webhook.publish),
+    "files": _wanted(files.sink_of, files.publish),
+}

@@ -6,7 +6,7 @@ import time
 from typing import Any
 from uuid import uuid4
 
-from dbt_incremental_dd.core.phases import phase
+from dbt_incremental_dd.core.profile import phase
 from dbt_incremental_dd.observe.command import Command
 from dbt_incremental_dd.runtime.observers import Observers, Warn
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome

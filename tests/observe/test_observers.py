@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt_incremental_dd.core.phases import noting, phase
+from dbt_incremental_dd.core.profile import Phase, Profile, phase, profiling
 from dbt_incremental_dd.runtime.observers import ModelRun, Observers
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 
@@ -38,10 +38,15 @@ class Recorder:
 def test_phases_are_noted_in_the_thread_that_asks() -> None:
     with phase("plan"):
         pass
-    with noting() as phases, pytest.raises(ValueError), phase("intake", "s.t") as noted:
+    with profiling() as profile, pytest.raises(ValueError), phase("intake", "s.t") as noted:
         noted.rows = 3
         raise ValueError
-    assert [(one.kind, one.subject, one.rows) for one in phases] == [("intake", "s.t", 3)]
+    assert [(one.kind, one.subject, one.rows) for one in profile.stretches] == [("intake", "s.t", 3)]
+
+
+def test_a_phase_that_comes_again_goes_on_and_an_intake_is_within_another() -> None:
+    stretches = [Phase("intake", "s.t", 0.0, 0.5), Phase("inputs", "", 0.0, 1.0), Phase("inputs", "", 2.0, 0.25)]
+    assert Profile(stretches).phases == {"inputs": 1.25}
 
 
 @pytest.mark.parametrize("at", ["began", "ended", "run ended"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dbt_incremental_dd
-from dbt_incremental_dd.core.profile import OperatorProfile, Profile
+from dbt_incremental_dd.core.profile import OperatorProfile, Phase, Profile
 from dbt_incremental_dd.core.time import now
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
@@ -40,7 +40,7 @@ print({"pandas", "duckdb", "pyarrow.dataset"} & set(sys.modules))
 def outcome(model: str, strategy: Strategy = "delta") -> Outcome:
     map = OperatorProfile(0, None, "Map", "Map [n = count]", 0.03, 0.01, 2, 3, 2, 0, 0, 0)
     get = OperatorProfile(1, 0, "Get", "Get shop.orders", 0.02, 0.02, 1, 3, None, 40, 3, 900)
-    profile = Profile({"plan": 0.001, "compute": 0.03}, (map, get))
+    profile = Profile([Phase("plan", "", 0.0, 0.001), Phase("compute", "", 0.0, 0.03)], (map, get))
     return Outcome(model, strategy, now() - 50, rows_added=2, seconds=0.04, why="a reason", profile=profile)
 
 
@@ -61,7 +61,7 @@ def test_a_run_is_a_row_and_its_operators_are_others(tmp_path: Path) -> None:
     log = RunLog(storage, "one", 30 * DAY)
     log.succeeded(began, outcome("shop.a"))
     log.succeeded(began, outcome("shop.same", "skip"))
-    log.failed("shop.b", began, Profile({"inputs": 1.5}), ValueError('a "bad" value\n\u00e9\ud800'))
+    log.failed("shop.b", began, Profile([Phase("inputs", "", 0.0, 1.5)]), ValueError('a "bad" value\n\u00e9\ud800'))
     log.write()
     log.write()
     database = dbt_incremental_dd.open(str(tmp_path))

@@ -1,0 +1,96 @@
+"""Writes the files of an open table: its rows, with their positions, and what has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.core.schema import DIFF, Column, Schema
+from dbt_incremental_dd.core.types import STRING
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
+from dbt_incremental_dd.trace.spark_reader import quoted
+from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
+
+_CHANGE_TYPE = "_change_type"
+_SAMPLE = 20_000
+"""Rows by which the column that files are sorted by is chosen."""
+_AS_FEW = 8
+"""Times as many rows as by the best column."""
+_BOUNDED = 15
+"""Columns that files have bounds of, besides the position."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes files of a table in a folder, with the columns of ``schema``, sorted by ``sorted_by``."""
+
+    uri: str
+    schema: Schema
+    sorted_by: tuple[str, ...]
+
+    def rows(self, rows: Relation, first: int) -> tuple[DataFile, ...]:
+        """A multiset's rows, as often as they count; their positions are from ``first`` on."""
+        rows = rows.expand().columns(self.schema.names)
+        stored = Schema((*self.schema, POSITION_COLUMN))
+        bounded = (POSITION, *[c.name for c in self.schema if c.type in BOUNDED_TYPES][:_BOUNDED])
+        if rows.table is not None:
+            table = rows.table.arrow.drop_columns([DIFF])
+            if self.sorted_by:
+                table = table.sort_by([(name, "ascending") for name in self.sorted_by])
+            table = table.append_column(POSITION, pa.array(np.arange(first, first + table.num_rows)))
+            return tuple(
+                write_arrow(rows.workspace.storage, self.uri, table.slice(at, ROWS_PER_FILE), stored, bounded)
+                for at in range(0, table.num_rows, ROWS_PER_FILE)
+            )
+        frame = rows.frame.drop(DIFF)
+        if self.sorted_by:
+            columns = [quoted(name) for name in self.sorted_by]
+            frame = frame.repartitionByRange(*columns).sortWithinPartitions(*columns)
+        frame = frame.selectExpr("*", f"{first}L + monotonically_increasing_id() AS {POSITION}")
+        files = write_spark(rows.workspace.storage, self.uri, frame, bounded, is_arranged=bool(self.sorted_by))
+        return tuple(map(_require_ascending, files))
+
+    def changes(self, change: Relation, folder: str) -> tuple[DataFile, ...]:
+        """The rows that come and go, each as often as it does, with what it does."""
+        does = Expr(f"CASE WHEN {DIFF} > 0 THEN 'insert' ELSE 'delete' END")
+        are_single = change.table is not None and pc.all(pc.equal(pc.abs(change.table.arrow[DIFF]), 1)).as_py()
+        each = change if are_single else change.copies("dd_copy")
+        rows = each.extend([(_CHANGE_TYPE, does)]).columns((*self.schema.names, _CHANGE_TYPE))
+        storage, schema = rows.workspace.storage, Schema((*self.schema, Column(_CHANGE_TYPE, STRING)))
+        if rows.table is None:
+            return write_spark(storage, self.uri, rows.frame.drop(DIFF), folder=folder)
+        table = rows.table.arrow.drop_columns([DIFF])
+        return (write_arrow(storage, self.uri, table, schema, folder=folder),)
+
+
+def _require_ascending(file: DataFile) -> DataFile:
+    """The file, whose positions are one after the other: what marks deleted rows rests on it."""
+    low, high = file.bounds[POSITION]
+    if high - low + 1 != file.rows:
+        raise ValueError(f"{file.path} has {file.rows} rows, and the positions {low} to {high}")
+    return file
+
+
+def sort_column(rows: Relation) -> tuple[str, ...]:
+    """A column whose values find few rows each, of those that files have bounds of: a number or date if there is one,
+    since that is what readers select by. None where there is no such column.
+
+    Rows that go are looked for by it.
+    """
+    bounded = [column for column in rows.schema if column.type in BOUNDED_TYPES and column.name != DIFF]
+    names = [column.name for column in sorted(bounded, key=lambda column: column.type == STRING)]
+    if not names:
+        return ()
+    if rows.table is not None:
+        sample = rows.table.arrow.slice(0, _SAMPLE)
+    else:
+        sample = rows.frame.select(*map(quoted, names)).limit(_SAMPLE).toArrow()
+    counts = {name: pc.count_distinct(sample[name]).as_py() for name in names}
+    return (next(name for name in names if counts[name] * _AS_FEW >= max(counts.values())),)
