@@ -49,7 +49,7 @@ live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives
 
 test: suite airflow ## runs the tests, in two processes: WORKERS=1 on a small machine
 
-# Of `make -j2 test servers`: the suite has both cores, then Airflow's tests, which mostly wait, run beside a server's.
+# Of `make -j3 test servers`: the suite comes first, then Airflow's tests, which mostly wait, beside those of two servers.
 airflow kafka postgres lake cluster: | $(if $(filter test,$(MAKECMDGOALS)),suite)
 
 # The JVM writes it as it ends, after Python; both have this output, for whose end `cat` waits.

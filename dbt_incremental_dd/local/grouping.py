@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import LONG, Decimal, Type
-from dbt_incremental_dd.local.table import Table, require_plain
+from dbt_incremental_dd.core.types import FLOATS, LONG, Decimal, Type
+from dbt_incremental_dd.local.floats import canonical, of_ranks, ranks
+from dbt_incremental_dd.local.table import Table, normalized, require_flat
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered
 
@@ -31,11 +32,11 @@ class Measured:
 
 def grouped(table: Table, keys: Sequence[str], measures: Sequence[Measured]) -> Table:
     """The keys, and each measure of each group; a sum of nothing is 0. Raises NotExact."""
-    require_plain(table, keys)
+    require_flat(table, keys)
     if len(keys) == 1 and not measures:
-        values = pa.table([pc.unique(table.arrow[keys[0]])], list(keys))
+        values = pa.table([pc.unique(canonical(table.arrow[keys[0]]))], list(keys))
         return Table(values, table.schema.select(tuple(keys)))
-    rows = table.arrow.select(list(keys)) if keys else pa.table({_ALL: pa.repeat(0, table.num_rows)})
+    rows = normalized(table.arrow.select(list(keys))) if keys else pa.table({_ALL: pa.repeat(0, table.num_rows)})
     by, how = rows.column_names, []
     for measure in measures:
         rows = rows.append_column(measure.name, _summable(measure.value) if _is_sum(measure) else _ordered(measure))
@@ -68,12 +69,16 @@ def _summable(value: Value) -> pa.ChunkedArray:
 
 
 def _ordered(measure: Measured) -> pa.ChunkedArray:
+    if measure.value.type in FLOATS:
+        return ranks(measure.value.data, one_zero=False)
     if not is_ordered(Schema((Column(measure.name, measure.value.type),))):
         raise NotExact(f"an order of {measure.value.type}")
     return measure.value.data
 
 
 def _result(values: pa.ChunkedArray, measure: Measured) -> pa.ChunkedArray:
+    if measure.type in FLOATS:
+        return of_ranks(values, arrow_type(measure.type))
     values = pc.fill_null(values, pa.scalar(0).cast(values.type)) if _is_sum(measure) else values
     return values.cast(arrow_type(measure.type))
 

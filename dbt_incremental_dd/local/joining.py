@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce as fold
 from typing import Any
 
@@ -11,10 +12,22 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
-from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGERS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
+from dbt_incremental_dd.core.types import (
+    BOOLEAN,
+    DATE,
+    FLOATS,
+    INTEGERS,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    Type,
+)
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.comparing import comparable
 from dbt_incremental_dd.local.expressions import evaluate, truth
+from dbt_incremental_dd.local.floats import canonical
 from dbt_incremental_dd.local.table import Table, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
@@ -26,6 +39,7 @@ _NOTHING: dict[Type, Any] = {
     **dict.fromkeys((*INTEGERS, DATE, TIMESTAMP, TIMESTAMP_NTZ), 0),
     STRING: "",
     BOOLEAN: False,
+    **dict.fromkeys(FLOATS, 0.0),
 }
 """What stands for NULL in a key, beside a column that says so. Arrow joins by these types as Spark does, and by
 decimals."""
@@ -76,6 +90,7 @@ def _compared(left: Table, right: Table, equality: Equality, constants: Constant
     one, other = comparable(one, other, constants.time_zone)
     if one.type not in _NOTHING and not isinstance(one.type, Decimal):
         raise NotExact(f"a join by a {one.type}")
+    one, other = replace(one, data=canonical(one.data)), replace(other, data=canonical(other.data))
     if not equality.null_safe:
         return [(one.data, other.data)]
     return list(zip(_null_safe(one), _null_safe(other), strict=True))

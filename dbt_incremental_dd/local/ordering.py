@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, LONG
-from dbt_incremental_dd.local.table import Table, group_numbers, require_plain, row_numbers
+from dbt_incremental_dd.core.types import BOOLEAN, FLOATS, LONG
+from dbt_incremental_dd.local.floats import ranks
+from dbt_incremental_dd.local.table import Table, group_numbers, require_flat, row_numbers
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.trace.arrow import is_ordered
@@ -31,7 +32,7 @@ def running_sums(
     """The rows sorted, with sums (name, values, whether a row's own counts) beside them. Raises NotExact for an order
     that is not one of plain columns."""
     _require_ordered(table, order)
-    require_plain(table, keys)
+    require_flat(table, keys)
     numbers = group_numbers(table.arrow, keys)
     if table.num_rows and pc.max(numbers).as_py() == table.num_rows - 1:  # each is a group of its own
         own = [(name, pc.fill_null(value.data.cast(pa.int64()), 0), through) for name, value, through in sums]
@@ -49,7 +50,7 @@ def running_sums(
 def _require_ordered(table: Table, order: Sequence[Order]) -> None:
     names = [item.expr.as_column for item in order]
     columns = tuple(name for name in names if name is not None and name in table.schema.names)
-    others = Schema(tuple(column for column in table.schema.select(columns) if column.type != BOOLEAN))
+    others = Schema(tuple(column for column in table.schema.select(columns) if column.type not in (BOOLEAN, *FLOATS)))
     if len(columns) < len(names) or not is_ordered(others):
         raise NotExact("an order of other than plain columns")
 
@@ -75,8 +76,10 @@ def _sorted_indices(table: pa.Table, groups: pa.Array, order: Sequence[Order]) -
         if item.nulls_first and table[column].null_count:
             wide = wide.append_column(f"dd_null_{number}", pc.is_null(table[column]).cast(pa.int8()))
             keys.append((f"dd_null_{number}", "descending"))
-        if pa.types.is_boolean(table.schema.field(column).type):
-            wide = wide.append_column(f"dd_flag_{number}", table[column].cast(pa.int8()))
-            column = f"dd_flag_{number}"
+        kind = table.schema.field(column).type
+        if pa.types.is_boolean(kind) or pa.types.is_floating(kind):
+            ranked = table[column].cast(pa.int8()) if pa.types.is_boolean(kind) else ranks(table[column])
+            column = f"dd_rank_{number}"
+            wide = wide.append_column(column, pa.chunked_array([ranked]) if isinstance(ranked, pa.Array) else ranked)
         keys.append((column, "descending" if item.descending else "ascending"))
     return pc.sort_indices(wide, sort_keys=keys)

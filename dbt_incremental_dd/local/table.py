@@ -5,7 +5,6 @@ NULL equals NULL throughout.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +13,9 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
 from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.local.floats import canonical
 from dbt_incremental_dd.local.value import NotExact
-from dbt_incremental_dd.trace.arrow import is_plain, is_readable, typed
+from dbt_incremental_dd.trace.arrow import is_readable, typed
 
 
 class Table:
@@ -71,10 +71,10 @@ def row_numbers(count: int) -> pa.Array:
     return pa.array(np.arange(count, dtype=np.int64))
 
 
-def require_plain(table: Table, columns: Sequence[str]) -> None:
-    """Raises NotExact for columns whose values Arrow and Spark do not find equal alike."""
-    if not is_plain(table.schema.select(tuple(columns))):
-        raise NotExact("keys of a type whose equality Arrow has otherwise")
+def require_flat(table: Table, columns: Sequence[str]) -> None:
+    """Raises NotExact for nested columns, which Arrow does not compare."""
+    if not is_readable(table.schema.select(tuple(columns))):
+        raise NotExact("keys of a nested type")
 
 
 def places(table: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Array:
@@ -99,7 +99,8 @@ def group_numbers(table: pa.Table, columns: Sequence[str]) -> pa.Array:
 def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
     """For each row, whether ``keys`` has a row with the same ``columns``."""
     if len(columns) == 1:
-        return pc.is_in(table[columns[0]], value_set=keys[columns[0]].combine_chunks())
+        (name,) = columns
+        return pc.is_in(canonical(table[name]), value_set=canonical(keys[name]).combine_chunks())
     rows, wanted = _codes(table, keys, columns)
     return pa.chunked_array([pc.is_in(rows, value_set=wanted)])
 
@@ -109,7 +110,7 @@ def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa
     sizes = (table.num_rows, other.num_rows)
     codes = tuple(pa.repeat(pa.scalar(0, pa.int64()), size) for size in sizes)
     for name in columns:
-        pair = tuple(part[name].combine_chunks() for part in (table, other))
+        pair = tuple(canonical(part[name]).combine_chunks() for part in (table, other))
         values = pc.unique(pa.chunked_array(pair))
         found = (pc.index_in(part, value_set=values).cast(pa.int64()) for part in pair)
         both = [pc.add(pc.multiply(code, len(values)), place) for code, place in zip(codes, found, strict=True)]
@@ -149,7 +150,5 @@ def normalized(table: pa.Table) -> pa.Table:
     """The table with one NaN and one zero only, because Arrow groups floats by their bits."""
     for index, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
-            values = pc.add(table.column(index), pa.scalar(0.0, field.type))
-            one_nan = pc.if_else(pc.is_nan(values), pa.scalar(math.nan, field.type), values)
-            table = table.set_column(index, field.name, one_nan)
+            table = table.set_column(index, field.name, canonical(table.column(index)))
     return table

@@ -12,17 +12,18 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BINARY, DOUBLE, INTEGER, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.core.types import BINARY, DOUBLE, FLOATS, INTEGER, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.local.coercion import as_decimal
 from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.floats import ranks
 from dbt_incremental_dd.local.frames import count_of, frame, has_offset, kind_of, position, require_ends
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace.arrow import arrow_type, is_plain
+from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
 _SHARES = {"percent_rank": "PERCENT_RANK", "cume_dist": "CUME_DIST"}
@@ -77,7 +78,7 @@ class _Query:
         called, ignores_nulls = _called(tree.this)
         name = str(called.this).lower()
         call = self._call(name, called.expressions, " IGNORE NULLS" if ignores_nulls else "")
-        by = ", ".join(self._column(item, ordered=False)[0] for item in tree.args.get("partition_by") or ())
+        by = ", ".join(self._compared(item, ordered=False)[0] for item in tree.args.get("partition_by") or ())
         order = tree.args.get("order")
         items = [self._ordered(item) for item in order.expressions] if order else []
         spec, framed = tree.args.get("spec"), ""
@@ -94,10 +95,10 @@ class _Query:
         if name in _BESIDE and len(arguments) in (1, 2, 3):
             return self._beside(name, arguments, nulls)
         if name == "nth_value" and len(arguments) == 2:
-            column, type = self._column(arguments[0], ordered=False)
+            column, type = self._column(arguments[0])
             return _Call(f"NTH_VALUE({column}, {count_of(arguments[1])}{nulls}) {{over}}", type)
         if name in _OF_ROWS and len(arguments) == 1:
-            column, type = self._column(arguments[0], ordered=False)
+            column, type = self._column(arguments[0])
             return _Call(f"{_OF_ROWS[name]}({column}{nulls}) {{over}}", type)
         if nulls:
             raise NotExact
@@ -110,16 +111,18 @@ class _Query:
         if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             return _Call("COUNT(*) {over}", LONG)
         if name in _AVERAGES and len(arguments) == 1:
-            return self._average(*self._column(arguments[0], ordered=False))
+            return self._average(*self._column(arguments[0]))
         if name not in _OF_PEERS or len(arguments) != 1:
             raise NotExact
-        column, type = self._column(arguments[0], ordered=name in ("min", "max"))
+        column, type = self._column(arguments[0])
+        if name in ("min", "max") and type == BINARY:
+            raise NotExact
         result = LONG if name == "count" else _sum_type(type) if name == "sum" else type
         return _Call(f"{_OF_PEERS[name]}({column}) {{over}}", result)
 
     def _beside(self, name: str, arguments: list[exp.Expr], nulls: str) -> _Call:
         """A row's value so many rows away; the third argument is that of a row that is not there."""
-        column, type = self._column(arguments[0], ordered=False)
+        column, type = self._column(arguments[0])
         values = [column, *(str(count_of(count)) for count in arguments[1:2])]
         for other in arguments[2:]:
             default = evaluate(self._rows, Expr.of(other), self._constants)
@@ -153,17 +156,26 @@ class _Query:
     def _ordered(self, item: exp.Expr) -> _Item:
         if not isinstance(item, exp.Ordered):
             raise NotExact
-        column, type = self._column(item.this, ordered=True)
+        column, type = self._compared(item.this, ordered=True)
         direction = "DESC" if item.args.get("desc") else "ASC"
         return column, type, f"{direction} NULLS {'FIRST' if item.args.get('nulls_first') else 'LAST'}"
 
-    def _column(self, tree: exp.Expr, *, ordered: bool) -> tuple[str, Type]:
+    def _compared(self, tree: exp.Expr, *, ordered: bool) -> tuple[str, Type]:
+        """A column that is equal, and ordered, as the expression's values are, and their type."""
+        column, type = self._column(tree)
+        if ordered and type == BINARY:
+            raise NotExact
+        if type not in FLOATS:
+            return column, type
+        return self._appended(Value(ranks(self.table[column]), LONG)), type
+
+    def _column(self, tree: exp.Expr) -> tuple[str, Type]:
         """The operand as a column of the table, and its type."""
         expr = Expr.of(tree)
         if not expr.refs:
             raise NotExact
         value = evaluate(self._rows, expr, self._constants)
-        if not is_plain(Schema((Column("x", value.type),))) or (ordered and value.type == BINARY):
+        if not is_readable(Schema((Column("x", value.type),))):
             raise NotExact
         return expr.as_column or self._appended(value), value.type
 

@@ -1,4 +1,4 @@
-"""Plain values that stand for floats and nested ones, which the driver does not compare."""
+"""Texts that stand for nested values, which the driver does not compare."""
 
 from __future__ import annotations
 
@@ -8,32 +8,27 @@ from typing import Any
 import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import LONG, STRING, Type
-from dbt_incremental_dd.local.table import normalized
+from dbt_incremental_dd.core.types import STRING
 from dbt_incremental_dd.relation.relation import Relation
 
 
 def plainly(rows: Relation, names: Sequence[str]) -> Relation:
-    """Rows on the driver, with values that are equal where Spark's GROUP BY takes theirs to be: floats are numbers that
-    stand for them, nested values are texts."""
+    """Rows on the driver, with texts for nested values that are equal where Spark's GROUP BY takes the values to be."""
     table = rows.table
     if table is None:
         return rows
-    arrow = normalized(table.arrow)
-    found: dict[str, Any] = {name: arrow[name] for name in arrow.column_names}
+    found: dict[str, Any] = {name: table.arrow[name] for name in table.arrow.column_names}
     types = {column.name: column.type for column in table.schema}
     for name in names:
         if not rows.groups_locally((name,)):
-            found[name], types[name] = _stand_ins(found[name])
+            found[name], types[name] = _texts(found[name]), STRING
     schema = Schema(tuple(Column(name, types[name]) for name in found))
     return Relation.of(rows.workspace, pa.table(found), schema)
 
 
-def _stand_ins(column: pa.ChunkedArray) -> tuple[pa.Array, Type]:
-    if pa.types.is_floating(column.type):
-        return column.cast(pa.float64()).combine_chunks().view(pa.int64()), LONG
+def _texts(column: pa.ChunkedArray) -> pa.Array:
     texts = [None if value is None else repr(_normal(value)) for value in column.to_pylist()]
-    return pa.array(texts, pa.string()), STRING
+    return pa.array(texts, pa.string())
 
 
 def _normal(value: Any) -> Any:

@@ -19,7 +19,7 @@ from dbt_incremental_dd.local.grouping import Measured, grouped
 from dbt_incremental_dd.local.joining import joined
 from dbt_incremental_dd.local.ordering import in_order, running_sums
 from dbt_incremental_dd.local.slices import in_slices, is_sliced
-from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_plain, row_numbers
+from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_flat, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
@@ -94,14 +94,14 @@ class ArrowEngine:
         )
 
     def restrict(self, rows: Table, keys: Table, columns: Sequence[str], *, inside: bool, is_small: bool) -> Table:
-        require_plain(rows, columns)
+        require_flat(rows, columns)
         if rows.schema.select(tuple(columns)) != keys.schema.select(tuple(columns)):
             raise NotExact("keys of other types")
         mask = member_mask(rows.arrow, keys.arrow, columns)
         return rows.filter(mask if inside else pc.invert(mask))
 
     def lookup(self, rows: Table, other: Table, keys: Sequence[str], columns: Pairs, *, is_little: bool) -> Table:
-        require_plain(rows, keys)
+        require_flat(rows, keys)
         if rows.schema.select(tuple(keys)) != other.schema.select(tuple(keys)):
             raise NotExact("keys of other types")
         found = lookup(rows.arrow, other.arrow, keys, list(dict.fromkeys(source for _, source in columns)))

@@ -19,7 +19,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Engine, Kind, Measure, Outputs, Pairs, Running, Side
 from dbt_incremental_dd.relation.workspace import Workspace, if_few
-from dbt_incremental_dd.trace.arrow import is_plain
+from dbt_incremental_dd.trace.arrow import is_readable
 from dbt_incremental_dd.trace.spark_reader import quote_name, quoted, schema_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Relation:
 
     def groups_locally(self, keys: Sequence[str]) -> bool:
         """Whether the values of these columns are known, and equal on the driver as they are in Spark."""
-        return isinstance(self.rows, Table) and is_plain(self.rows.schema.select(tuple(keys)))
+        return isinstance(self.rows, Table) and is_readable(self.rows.schema.select(tuple(keys)))
 
     def has_null(self, column: str) -> bool:
         """Whether a column is known to hold NULL."""

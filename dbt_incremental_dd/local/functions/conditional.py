@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGER, TIMESTAMP, VOID, Type
+from dbt_incremental_dd.local import floats
 from dbt_incremental_dd.local.coercion import common_type, is_comparable, is_number, widened
 from dbt_incremental_dd.local.comparing import comparable, equal
 from dbt_incremental_dd.local.functions.function import MANY, Function, Functions, fixed, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import require_all
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 
@@ -26,16 +26,16 @@ def _coalesce(*values: Value) -> Value:
     return Value(pc.coalesce(*data), type)
 
 
-def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
+def _extreme(*, is_greatest: bool) -> Callable[..., Value]:
     """The greatest or the least; NULLs do not count."""
+    choose = pc.max_element_wise if is_greatest else pc.min_element_wise
 
     def extreme(*values: Value) -> Value:
         type, data = _alike(values)
         if not is_comparable(type) or type == BOOLEAN:
             raise NotExact
-        if type == DOUBLE:  # of two zeros, it is the first; Arrow passes over NaN
-            for value in data:
-                require_all(pc.and_(pc.is_finite(value), pc.not_equal(value, 0.0)))
+        if type == DOUBLE:  # Arrow passes over NaN
+            return Value(floats.extreme(data, is_greatest=is_greatest), type)
         if type == TIMESTAMP:  # Arrow has none of those with a time zone
             return Value(pc.cast(choose(*(pc.cast(value, pa.int64()) for value in data)), arrow_type(type)), type)
         return Value(choose(*data), type)
@@ -77,9 +77,9 @@ def _zero_if_null(value: Value) -> Value:
 
 FUNCTIONS: Functions = {
     "coalesce": Function(_coalesce, 1, MANY),
-    "greatest": Function(_extreme(pc.max_element_wise), 2, MANY),
+    "greatest": Function(_extreme(is_greatest=True), 2, MANY),
     "ifnull": fixed(_coalesce, 2),
-    "least": Function(_extreme(pc.min_element_wise), 2, MANY),
+    "least": Function(_extreme(is_greatest=False), 2, MANY),
     "nullif": zoned(_nullif, 2),
     "nullifzero": zoned(_null_if_zero, 1),
     "nvl": fixed(_coalesce, 2),
