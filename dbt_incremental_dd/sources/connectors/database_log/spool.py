@@ -13,9 +13,8 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
-from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable
-from dbt_incremental_dd.sources.connectors.postgres.types import converted
+from dbt_incremental_dd.sources.connectors.database_log.errors import DatabaseError
+from dbt_incremental_dd.sources.connectors.database_log.table import LogTable
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS, in_spark, on_driver
 from dbt_incremental_dd.storage.filesystems import make_folder
 from dbt_incremental_dd.storage.uris import spark_uri
@@ -89,7 +88,7 @@ def _empty(schema: Schema) -> pa.Table:
     return pa.schema(types).empty_table()
 
 
-def change_schema(table: PostgresTable) -> Schema:
+def change_schema(table: LogTable) -> Schema:
     """The columns of changes, as ``replica`` takes them."""
     extra = [Column(GONE, BOOLEAN)]
     if table.key:
@@ -99,17 +98,9 @@ def change_schema(table: PostgresTable) -> Schema:
     return Schema((*table.records, *extra))
 
 
-def typed(table: PostgresTable, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    """Columns of text in the table's types. Raises PostgresError for a value that has no form there."""
-    return [
-        converted(texts, column.name, column.base, column.spark)
-        for texts, column in zip(columns, table.columns, strict=True)
-    ]
-
-
 def texts(values: Sequence[bytes | None], name: str) -> pa.ChunkedArray:
     """A column of text from the server's bytes."""
     try:
         return pa.chunked_array([pa.array(values, pa.binary()).cast(pa.string())])
     except pa.ArrowException:
-        raise PostgresError(f"column {name} holds what is no UTF-8", "Correct those rows.") from None
+        raise DatabaseError(f"column {name} holds what is no UTF-8", "Correct those rows.") from None

@@ -1,0 +1,36 @@
+"""A MariaDB server for the tests of this folder, and databases on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from tests.feeds.mysql import Feed
+from tests.servers.mariadb import MariaDB, binary
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    """A MariaDB server; the test is skipped where none is installed, except in CI."""
+    if binary() is None and os.environ.get("CI") != "true":
+        pytest.skip("there is no MariaDB server")
+    server = MariaDB()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def mysql(mariadb: MariaDB, tmp_path: Path) -> Iterator[Feed]:
+    """A database of its own; nothing that is done with it may need Spark."""
+    made = Feed(LazySession(_no_spark), mariadb, tmp_path)
+    yield made
+    made.close()
+
+
+def _no_spark() -> None:
+    raise AssertionError("Spark was asked for")
