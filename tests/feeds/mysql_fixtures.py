@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.relation.lazy_session import ANSI, TIME_ZONE, LazySession, SessionMemory, expected_settings
 from tests.feeds.mysql import Feed
 from tests.servers.mariadb import MariaDB, binary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class _Known(SessionMemory):
+    """Of a session with Spark's usual rules."""
+
+    settings: Mapping[str, str] = expected_settings({TIME_ZONE: "UTC", ANSI: "false"})
 
 
 @pytest.fixture(scope="session")
@@ -27,10 +37,10 @@ def mariadb() -> Iterator[MariaDB]:
 @pytest.fixture
 def mysql(mariadb: MariaDB, tmp_path: Path) -> Iterator[Feed]:
     """A database of its own; nothing that is done with it may need Spark."""
-    made = Feed(LazySession(_no_spark), mariadb, tmp_path)
+    made = Feed(LazySession(_no_spark, _Known()), mariadb, tmp_path)
     yield made
     made.close()
 
 
-def _no_spark() -> None:
+def _no_spark() -> SparkSession:
     raise AssertionError("Spark was asked for")

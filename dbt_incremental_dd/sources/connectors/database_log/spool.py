@@ -42,6 +42,11 @@ class Spool:
         """Whether some of it is in files already."""
         return bool(self._paths)
 
+    @property
+    def table(self) -> pa.Table:
+        """What is in memory."""
+        return self._last if self._last is not None else _empty(self.schema)
+
     def wants(self, rows: int, size: int) -> bool:
         """Whether so many rows and bytes are to be added before more are held."""
         return rows >= self.storage.thresholds.taken_rows or size >= MOST_BYTES
@@ -66,7 +71,7 @@ class Spool:
     def records(self, workspace: Workspace) -> Relation:
         """All of it."""
         if not self._paths:
-            return on_driver(workspace, self._last if self._last is not None else _empty(self.schema), self.schema)
+            return on_driver(workspace, self.table, self.schema)
         if self._last is not None:
             self._write(self._last)
             self._last = None

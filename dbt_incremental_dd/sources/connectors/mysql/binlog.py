@@ -30,6 +30,7 @@ ROWS: Final = {
 
 _COM_BINLOG_DUMP = 0x12
 _NON_BLOCK = 1
+_CRC32 = 1
 _HEADER = struct.Struct("<IBIIIH")
 _COLUMN_NAMES = 4
 """The field of a table map's optional metadata that has the columns' names."""
@@ -102,21 +103,28 @@ def events(
             return
         event = _event(packet.get_all_data()[1:], file, checksum=checksum)
         if event.kind == FORMAT:
-            checksum = bool(event.body[-5]) if event.body[-5] in (0, 1) else checksum
+            checksum = event.body[-5] == _CRC32
         yield event
         if event.kind == ROTATE:
-            file = event.body[8:].decode()
+            file, _ = rotation(event.body)
 
 
 def _event(data: bytes, file: str, *, checksum: bool) -> Event:
     began, kind, _, size, end, _ = _HEADER.unpack_from(data)
     if size != len(data):
         raise Malformed(f"an event of kind {kind} says that it has {size} bytes, and has {len(data)}")
-    # A format's own checksum is there whether others have one or not.
-    body = data[_HEADER.size :] if kind == FORMAT or not checksum else data[_HEADER.size : -4]
+    if kind == FORMAT:  # it says itself whether what follows, and it too, has checksums
+        body, checksum = data[_HEADER.size :], data[-5] == _CRC32
+    else:
+        body = data[_HEADER.size : -4] if checksum else data[_HEADER.size :]
     if checksum and zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise Malformed(f"an event that ends at {end} of {file} has another checksum than it says")
     return Event(file, kind, end, began, body)
+
+
+def rotation(body: bytes) -> tuple[str, int]:
+    """The file in which the log goes on, and where."""
+    return body[8:].decode(), int.from_bytes(body[:8], "little")
 
 
 def table_map(body: bytes) -> TableMap:

@@ -17,11 +17,8 @@ _SECONDS = 5
 """Until a server that does not answer counts as unreachable."""
 _SILENCE = 600
 """Seconds in which a server that is read from says nothing, until the connection counts as lost."""
-_SESSION = """
-SET SESSION sql_mode = '', time_zone = '+00:00', net_write_timeout = 600,
-SESSION TRANSACTION_ISOLATION = 'REPEATABLE-READ'
-"""
-"""On which the text of values and what a snapshot shows depend."""
+_SESSION = "SET SESSION sql_mode = '', time_zone = '+00:00', net_write_timeout = 600"
+"""On which the text of values depends."""
 _DENIED = (1044, 1045, 1142, 1143, 1227, 1370)
 _LOST = (1053, 1077, 1079, 1159, 1161, 1184, 1317, 1927, 2006, 2013, 2014, 2055)
 TABLE_CHANGED = 1412

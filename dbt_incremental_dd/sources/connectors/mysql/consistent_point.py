@@ -117,8 +117,8 @@ class _Making(PointMaker[MysqlSpec, MysqlTable]):
         followed = {name: Followed(table, known[name].position) for name, table in tables.items()}
         start = min(position, *(one.position for one in followed.values()))
         if start == position:
-            return follow(self._storage, [], followed, 0).stream
-        with closing(server.events(self._address, self._server, place(self._stem, start))) as events:
+            return follow(self._storage, (), followed, position).stream
+        with closing(server.events(self._address, self._server, place(self._stem, start), position)) as events:
             found = follow(self._storage, events, followed, position)
         self._began |= found.began
         changes = dict(found.stream.changes)

@@ -8,6 +8,7 @@ of one in its files.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
@@ -32,7 +33,11 @@ _VARIABLES = (
     "binlog_transaction_compression",
 )
 _OLDEST = {True: (10, 5), False: (8, 0)}
+_LIMITS = {True: "max_statement_time", False: "max_execution_time"}
+"""Of a query's time, which a copy may take longer than; by whether the server is MariaDB."""
 _OFFSET_BITS = 32
+_PATIENCE = 30.0
+"""Seconds to wait for what the server has told as the end of its log."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,8 @@ def snapshot(connection: Connection, server: Server) -> Place:
 
     MariaDB tells it of its consistent snapshot. Otherwise writing is stopped for the moment in which it begins.
     """
+    connection.query(f"SET SESSION {_LIMITS[server.is_mariadb]} = 0")
+    connection.query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
     if server.is_mariadb:
         connection.query(begin)
@@ -150,14 +157,25 @@ def snapshot(connection: Connection, server: Server) -> Place:
         connection.query("UNLOCK TABLES")
 
 
-def events(address: Address, server: Server, start: Place) -> Generator[binlog.Event, None, None]:
-    """The log from there on, up to where it ends at the moment, by a connection of its own."""
+def events(address: Address, server: Server, start: Place, upto: int = 0) -> Generator[binlog.Event, None, None]:
+    """The log from there on, up to where it ends at the moment, by a connection of its own. Where that is before
+    ``upto``, which the server has told as the end, it is about to show what is between."""
     # Two readers with one number would end each other; servers have small ones.
     number = random.SystemRandom().randrange(1 << 31, 1 << 32)
-    with connected(address) as connection:
-        found = binlog.events(connection, start.file, start.offset, server_id=number, checksum=server.has_checksum)
-        with closing(found):
-            yield from found
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        with connected(address) as connection:
+            for event in binlog.events(
+                connection, start.file, start.offset, server_id=number, checksum=server.has_checksum
+            ):
+                yield event
+                if event.kind == binlog.ROTATE:
+                    start = Place(*binlog.rotation(event.body))
+                elif event.end:
+                    start = Place(event.file, event.end)
+        if start.position >= upto or time.monotonic() > deadline:
+            return
+        time.sleep(0.02)
 
 
 def began(address: Address, server: Server, file: str) -> int:

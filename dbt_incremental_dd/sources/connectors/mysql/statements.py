@@ -67,8 +67,8 @@ def names(text: str, name: str) -> bool:
     """Whether the statement may name it."""
     if not name.isascii() and not text.isascii():
         return True  # in whatever character set
-    text = text.casefold()
-    return name.casefold() in text or name.replace("`", "``").casefold() in text
+    word = rf"(?<![\w$]){re.escape(name)}(?![\w$])|`{re.escape(name.replace('`', '``'))}`"
+    return re.search(word, text, re.IGNORECASE) is not None
 
 
 def _begin(text: str) -> int:

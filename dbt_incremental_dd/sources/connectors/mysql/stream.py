@@ -62,7 +62,8 @@ def follow(storage: Storage, events: Iterable[Event], followed: Mapping[str, Fol
             if position >= upto:
                 break
         else:
-            raise MysqlError(f"the log ended before {position_text(upto)}", "Run again.")
+            if any(one.position < upto for one in followed.values()):
+                raise MysqlError(f"the log ended before {position_text(upto)}", "Run again.")
         reached("log: read")
         return reader.finish()
     except BaseException:
@@ -174,6 +175,8 @@ class _Reader:
                 table = self.followed[name].table
                 if emptied == (table.schema, table.name):
                     self._changes[name].truncate()
+                elif emptied is not None and emptied[1].casefold() != table.name.casefold():
+                    continue
                 elif any(statements.names(query.text, one) for one in _names(table)):
                     self._leave(name, shown)
 
@@ -240,7 +243,7 @@ def _is(table: MysqlTable, map: TableMap) -> bool:
 
 
 def _names(table: MysqlTable) -> list[str]:
-    """By which a statement may name the table, or all of its database, or what reaches it."""
+    """By which a statement may name the table, or what reaches it."""
     return [table.name, *(cascade.table for cascade in table.cascades)]
 
 

@@ -120,4 +120,6 @@ def converted(texts: pa.ChunkedArray, name: str, base: str, dtype: Type) -> pa.C
         return pc.equal(texts, "1")
     if dtype == STRING and base in ("float", "double"):
         return texts.cast(pa.float64()).cast(pa.string())  # the log and the server write numbers in different ways
+    if base == "decimal" and dtype in INTEGERS:
+        texts = pc.replace_substring_regex(texts, r"\.0*$", "")
     return from_text(texts, name, base, dtype)
