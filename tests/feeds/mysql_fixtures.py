@@ -37,9 +37,14 @@ def mariadb() -> Iterator[MariaDB]:
 @pytest.fixture
 def mysql(mariadb: MariaDB, tmp_path: Path) -> Iterator[Feed]:
     """A database of its own; nothing that is done with it may need Spark."""
-    made = Feed(LazySession(_no_spark, _Known()), mariadb, tmp_path)
+    made = Feed(without_spark(), mariadb, tmp_path)
     yield made
     made.close()
+
+
+def without_spark() -> LazySession:
+    """A session that fails if it is needed."""
+    return LazySession(_no_spark, _Known())
 
 
 def _no_spark() -> SparkSession:

@@ -115,23 +115,21 @@ class _Making(PointMaker[MysqlSpec, MysqlTable]):
 
     def _followed(self, tables: Mapping[str, MysqlTable], known: Mapping[str, LastCommit], position: int) -> Stream:
         followed = {name: Followed(table, known[name].position) for name, table in tables.items()}
-        start = min(position, *(one.position for one in followed.values()))
-        if start == position:
+        if all(one.position >= position for one in followed.values()):
             return follow(self._storage, (), followed, position).stream
-        with closing(server.events(self._address, self._server, place(self._stem, start), position)) as events:
-            found = follow(self._storage, events, followed, position)
-        self._began |= found.began
-        changes = dict(found.stream.changes)
+        lost: dict[str, Spool | DatabaseError | None] = {}
         for name in tables:
-            began = found.began.get(file_number(known[name].position))
-            if began not in (None, known[name].progress["began"]):
-                spool = changes[name]
-                if isinstance(spool, Spool):
-                    spool.remove()
-                changes[name] = _lost("the log was reset")
-            elif name in found.reasons:
-                self._notes[name] = f"copied again: {found.reasons[name]}"
-        return Stream(changes, found.stream.truncated)
+            if self._began_of(place(self._stem, known[name].position)) != known[name].progress["began"]:
+                lost[name] = _lost("the log was reset")
+                del followed[name]
+        if not followed:
+            return Stream(lost)
+        start = place(self._stem, min(one.position for one in followed.values()))
+        with closing(server.events(self._address, self._server, start, position)) as events:
+            found = follow(self._storage, events, followed, position)
+        for name, why in found.reasons.items():
+            self._notes[name] = f"copied again: {why}"
+        return Stream({**found.stream.changes, **lost}, found.stream.truncated)
 
     def _progress(self, position: int, mark: list[Any]) -> dict[str, Any]:
         return {

@@ -41,12 +41,10 @@ class Followed:
 
 @dataclass(frozen=True)
 class Read:
-    """``reasons``: why tables have to be copied again, by the sources' names; ``began``: when the files of the log that
-    were read were begun, by their numbers."""
+    """``reasons``: why tables have to be copied again, by the sources' names."""
 
     stream: Stream
     reasons: Mapping[str, str]
-    began: Mapping[int, int]
 
 
 def follow(storage: Storage, events: Iterable[Event], followed: Mapping[str, Followed], upto: int) -> Read:
@@ -89,7 +87,6 @@ class _Reader:
     _left: dict[str, DatabaseError | None] = field(default_factory=dict)
     """Sources of which nothing more is read, and why."""
     _reasons: dict[str, str] = field(default_factory=dict)
-    _began: dict[int, int] = field(default_factory=dict)
     _maps: dict[int, bytes] = field(default_factory=dict)
     _tables: dict[int, _Table] = field(default_factory=dict)
     _touched: set[str] = field(default_factory=set)
@@ -125,7 +122,7 @@ class _Reader:
                 found[name] = error
                 one.spool.remove()
         truncated = frozenset(name for name, one in self._changes.items() if one.is_truncated)
-        return Read(Stream(found, truncated), self._reasons, self._began)
+        return Read(Stream(found, truncated), self._reasons)
 
     def remove(self) -> None:
         for one in self._changes.values():
@@ -141,7 +138,6 @@ class _Reader:
         return [name for name in names if name not in self._left and self.followed[name].position < position]
 
     def _file(self, event: Event, position: int) -> None:
-        self._began[position >> 32] = event.began
         self._maps, self._tables = {}, {}
 
     def _transaction(self, event: Event, position: int) -> None:

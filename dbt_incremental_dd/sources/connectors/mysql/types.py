@@ -35,6 +35,7 @@ _WHOLE = {
 }
 """With a sign, and without."""
 _SAME = {
+    "bigint": LONG,
     "year": INTEGER,
     "float": FLOAT,
     "double": DOUBLE,
@@ -92,13 +93,12 @@ def is_followed(base: Base) -> bool:
 
 
 def spark_type(base: Base) -> Type:
-    """The Spark type that holds all values of a type but dates that are none."""
+    """The Spark type for a type: holds all its values, but for dates that are none, and whole numbers from 2^63 on, as
+    keys by decimals would be looked up in Spark."""
     if base.name in _WHOLE:
         return _WHOLE[base.name][base.is_unsigned]
-    if base.name == "bigint":
-        return Decimal(20, 0) if base.is_unsigned else LONG
     if base.name == "bit":
-        return BOOLEAN if base.precision == 1 else LONG if base.precision < 64 else Decimal(20, 0)
+        return BOOLEAN if base.precision == 1 else LONG
     if base.name == "decimal":
         return Decimal(base.precision, base.scale) if base.precision <= 38 else STRING
     return _SAME.get(base.name, STRING)
