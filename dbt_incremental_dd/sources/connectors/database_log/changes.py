@@ -82,6 +82,10 @@ class _ByKey:
     _rows: dict[Key, _Row] = field(default_factory=dict)
     _bytes: int = 0
     _parts: int = 0
+    _places: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._places = self.table.key_places
 
     def insert(self, new: Cells) -> None:
         self._put(self._key(new), _Row(new))
@@ -106,7 +110,7 @@ class _ByKey:
         return self.spool
 
     def _key(self, cells: Cells) -> Key:
-        found = tuple(cells[place] for place in self.table.key_places)
+        found = tuple([cells[place] for place in self._places])
         if None in found or UNCHANGED in found:
             raise ResyncRequired
         return found
@@ -150,7 +154,7 @@ class _ByKey:
 
     def _of_key(self, key: Key, nothing: Cells) -> Cells:
         cells = list(nothing)
-        for place, value in zip(self.table.key_places, key, strict=True):
+        for place, value in zip(self._places, key, strict=True):
             cells[place] = value
         return tuple(cells)
 
@@ -158,7 +162,7 @@ class _ByKey:
         columns = _stored(self.table, [nothing if row.was is None else self._of_key(row.was, nothing) for row in rows])
         types = {column.name: arrow_type(column.spark) for column in self.table.columns}
         names = self.table.key
-        parts = [columns[place].combine_chunks() for place in self.table.key_places]
+        parts = [columns[place].combine_chunks() for place in self._places]
         arrays = [part if isinstance(part, pa.Array) else part.chunk(0) for part in parts]
         return pa.StructArray.from_arrays(arrays, fields=[pa.field(name, types[name]) for name in names])
 

@@ -21,6 +21,7 @@ _SESSION = "SET SESSION sql_mode = '', time_zone = '+00:00', net_write_timeout =
 """On which the text of values depends."""
 _DENIED = (1044, 1045, 1142, 1143, 1227, 1370)
 _LOST = (1053, 1077, 1079, 1159, 1161, 1184, 1317, 1927, 2006, 2013, 2014, 2055)
+_HERE = ("localhost", "127.0.0.1", "::1")
 TABLE_CHANGED = 1412
 """A table is another one than that of the transaction's snapshot."""
 
@@ -62,7 +63,9 @@ def connect(address: Address) -> Connection:
     require_client()
     import pymysql
 
-    secured = {"ssl_ca": address.ssl_ca, "ssl_verify_cert": True, "ssl_verify_identity": True}
+    secured: dict[str, Any] = {"ssl_disabled": address.host in _HERE}  # otherwise if the server has TLS
+    if address.ssl_ca:
+        secured = {"ssl_ca": address.ssl_ca, "ssl_verify_cert": True, "ssl_verify_identity": True}
     try:
         connection = pymysql.connect(
             host=address.host,
@@ -75,7 +78,7 @@ def connect(address: Address) -> Connection:
             read_timeout=_SILENCE,
             write_timeout=_SILENCE,
             conv={},  # values stay text
-            **(secured if address.ssl_ca else {}),
+            **secured,
         )
     except (pymysql.MySQLError, OSError) as error:
         code, words = _parts(error)

@@ -27,7 +27,7 @@ from dbt_incremental_dd.sources.connectors.mysql.connection import (
 )
 from dbt_incremental_dd.sources.connectors.mysql.server import Place, file_number, place, position_text
 from dbt_incremental_dd.sources.connectors.mysql.spec import MysqlSpec
-from dbt_incremental_dd.sources.connectors.mysql.stream import Followed, follow
+from dbt_incremental_dd.sources.connectors.mysql.stream import Followed, follow, lost
 from dbt_incremental_dd.sources.connectors.mysql.tables import MysqlTable, describe
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -84,7 +84,7 @@ class _Making(PointMaker[MysqlSpec, MysqlTable]):
                     "binlog_expire_logs_seconds says how long it keeps its log"
                 )
             elif one.last.position > max((begin + size for begin, size in sizes.items()), default=0):
-                self._errors[name] = _lost(f"the log ends before {position_text(one.last.position)}")
+                self._errors[name] = lost(f"the log ends before {position_text(one.last.position)}")
 
     def _described(self, request: TableRequest[MysqlSpec]) -> MysqlTable:
         with told():
@@ -114,22 +114,20 @@ class _Making(PointMaker[MysqlSpec, MysqlTable]):
         return point.position
 
     def _followed(self, tables: Mapping[str, MysqlTable], known: Mapping[str, LastCommit], position: int) -> Stream:
-        followed = {name: Followed(table, known[name].position) for name, table in tables.items()}
-        if all(one.position >= position for one in followed.values()):
+        followed = {
+            name: Followed(table, known[name].position, known[name].progress["began"]) for name, table in tables.items()
+        }
+        start = min(one.position for one in followed.values())
+        if start >= position:  # nothing has happened since
+            self._began |= {file_number(one.position): one.began for one in followed.values()}
             return follow(self._storage, (), followed, position).stream
-        lost: dict[str, Spool | DatabaseError | None] = {}
-        for name in tables:
-            if self._began_of(place(self._stem, known[name].position)) != known[name].progress["began"]:
-                lost[name] = _lost("the log was reset")
-                del followed[name]
-        if not followed:
-            return Stream(lost)
-        start = place(self._stem, min(one.position for one in followed.values()))
-        with closing(server.events(self._address, self._server, start, position)) as events:
+        events = server.events(self._address, self._server, place(self._stem, start), position)
+        with closing(events):
             found = follow(self._storage, events, followed, position)
+        self._began |= found.began
         for name, why in found.reasons.items():
             self._notes[name] = f"copied again: {why}"
-        return Stream({**found.stream.changes, **lost}, found.stream.truncated)
+        return found.stream
 
     def _progress(self, position: int, mark: list[Any]) -> dict[str, Any]:
         return {
@@ -145,10 +143,3 @@ class _Making(PointMaker[MysqlSpec, MysqlTable]):
         if number not in self._began:
             self._began[number] = server.began(self._address, self._server, point.file)
         return self._began[number]
-
-
-def _lost(why: str) -> MysqlError:
-    return MysqlError(
-        f"{why}, up to which it was taken in" if "ends" in why else why,
-        f"Was the server restored from a backup, or RESET MASTER run? Take it in anew: {_ANEW}.",
-    )

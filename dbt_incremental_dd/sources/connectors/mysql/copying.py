@@ -25,7 +25,6 @@ def copied(connection: Connection, storage: Storage, table: MysqlTable) -> Spool
     found: list[tuple[Any, ...]] = []
     size = 0
     try:
-        connection.query("SAVEPOINT dd_copy")
         with connection.cursor(SSCursor) as cursor:
             cursor.execute(query)
             while rows := cursor.fetchmany(_AT_A_TIME):
@@ -37,7 +36,6 @@ def copied(connection: Connection, storage: Storage, table: MysqlTable) -> Spool
                         found, size = [], 0
         if found:
             spool.add(_parsed(table, found))
-        connection.query("ROLLBACK TO SAVEPOINT dd_copy")  # the table may be altered again
     except BaseException:
         spool.remove()
         raise

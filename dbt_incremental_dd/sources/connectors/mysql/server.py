@@ -63,7 +63,9 @@ class Place:
 
     @property
     def position(self) -> int:
-        """As one number."""
+        """As one number. Raises MysqlError for an offset that events cannot have."""
+        if self.offset >> _OFFSET_BITS:
+            raise MysqlError(f"{self.file} of the log is larger than 4 GiB", "Run: FLUSH LOGS")
         return int(self.file.rpartition(".")[2]) << _OFFSET_BITS | self.offset
 
 

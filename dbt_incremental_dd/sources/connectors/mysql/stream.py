@@ -7,6 +7,7 @@ be undone later (XA) are left aside.
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -20,7 +21,7 @@ from dbt_incremental_dd.sources.connectors.mysql.binlog import Event, Rows, Tabl
 from dbt_incremental_dd.sources.connectors.mysql.connection import MysqlError
 from dbt_incremental_dd.sources.connectors.mysql.foreign_keys import Cascade
 from dbt_incremental_dd.sources.connectors.mysql.rows import RowReader, require_same
-from dbt_incremental_dd.sources.connectors.mysql.server import Place, position_text
+from dbt_incremental_dd.sources.connectors.mysql.server import Place, file_number, position_text
 from dbt_incremental_dd.sources.connectors.mysql.tables import MysqlTable
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -28,23 +29,28 @@ _GTIDS = (33, 34)
 _MARIADB_GTID = 162
 _PREPARED = 64
 """The flag of MariaDB's GTID events that begin what an XA PREPARE ends."""
+_UNREADABLE = (binlog.Malformed, struct.error, zlib.error, IndexError, UnicodeDecodeError)
 _STATEMENTS = (binlog.QUERY, binlog.QUERY_COMPRESSED)
 
 
 @dataclass(frozen=True)
 class Followed:
-    """A table, and the position up to which it has been taken in."""
+    """A table, the position up to which it has been taken in, and when that file of the log was begun, in seconds since
+    1970."""
 
     table: MysqlTable
     position: int
+    began: int
 
 
 @dataclass(frozen=True)
 class Read:
-    """``reasons``: why tables have to be copied again, by the sources' names."""
+    """``reasons``: why tables have to be copied again, by the sources' names; ``began``: when the files of the log that
+    were read were begun, by their numbers."""
 
     stream: Stream
     reasons: Mapping[str, str]
+    began: Mapping[int, int]
 
 
 def follow(storage: Storage, events: Iterable[Event], followed: Mapping[str, Followed], upto: int) -> Read:
@@ -57,13 +63,16 @@ def follow(storage: Storage, events: Iterable[Event], followed: Mapping[str, Fol
             if position > upto and event.end:
                 break
             reader.take(event, position)
-            if position >= upto:
+            if position >= upto or reader.is_done:
                 break
         else:
             if any(one.position < upto for one in followed.values()):
                 raise MysqlError(f"the log ended before {position_text(upto)}", "Run again.")
         reached("log: read")
         return reader.finish()
+    except _UNREADABLE as error:
+        reader.remove()
+        raise MysqlError(f"the log cannot be read: {error}", "Run again; if it stays so, report it, please.") from None
     except BaseException:
         reader.remove()
         raise
@@ -87,12 +96,15 @@ class _Reader:
     _left: dict[str, DatabaseError | None] = field(default_factory=dict)
     """Sources of which nothing more is read, and why."""
     _reasons: dict[str, str] = field(default_factory=dict)
+    _began: dict[int, int] = field(default_factory=dict)
     _maps: dict[int, bytes] = field(default_factory=dict)
     _tables: dict[int, _Table] = field(default_factory=dict)
     _touched: set[str] = field(default_factory=set)
     """Sources that the transaction has changed."""
     _is_prepared: bool = False
     """Whether the transaction is decided about later."""
+    _last: int = 0
+    """The position of the last event."""
 
     def __post_init__(self) -> None:
         self._changes = {name: changes(self.storage, one.table) for name, one in self.followed.items()}
@@ -109,9 +121,21 @@ class _Reader:
         }
 
     def take(self, event: Event, position: int) -> None:
+        if event.end and position < self._last:  # offsets have 32 bits, and begin again in a transaction beyond 4 GiB
+            raise MysqlError(
+                f"a file of the log is larger than 4 GiB: what is behind {position_text(self._last)} has no position",
+                "Take its sources in anew: remove their folders under state_root, then run their models with "
+                "--full-refresh.",
+            )
+        self._last = max(position, self._last)
         take = self._takes.get(event.kind)
         if take is not None:
             take(event, position)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more is to be read of any source."""
+        return len(self._left) == len(self.followed)
 
     def finish(self) -> Read:
         found: dict[str, Spool | DatabaseError | None] = {}
@@ -122,7 +146,7 @@ class _Reader:
                 found[name] = error
                 one.spool.remove()
         truncated = frozenset(name for name, one in self._changes.items() if one.is_truncated)
-        return Read(Stream(found, truncated), self._reasons)
+        return Read(Stream(found, truncated), self._reasons, self._began)
 
     def remove(self) -> None:
         for one in self._changes.values():
@@ -139,6 +163,11 @@ class _Reader:
 
     def _file(self, event: Event, position: int) -> None:
         self._maps, self._tables = {}, {}
+        number = file_number(position)
+        self._began[number] = event.began
+        for name, one in self.followed.items():
+            if file_number(one.position) == number and one.began != event.began and name not in self._left:
+                self._leave(name, lost("the log was reset"))
 
     def _transaction(self, event: Event, position: int) -> None:
         self._touched = set()
@@ -226,12 +255,21 @@ class _Reader:
         except DatabaseError as error:
             for name in names:
                 self._leave(name, error)
-        except (binlog.Malformed, struct.error, IndexError, UnicodeDecodeError) as error:
+        except _UNREADABLE as error:
             where = f"{own.sql} up to {position_text(position)}"
             for name in names:
                 self._leave(
                     name, MysqlError(f"the log's rows of {where} cannot be read: {error}", "Report it, please.")
                 )
+
+
+def lost(why: str) -> MysqlError:
+    """What is wrong where the log does not go on from a source's position."""
+    return MysqlError(
+        f"{why}, and with it what came since",
+        "Was the server restored from a backup, or RESET MASTER run? Take it in anew: remove its folder under "
+        "state_root, then run its models with --full-refresh.",
+    )
 
 
 def _is(table: MysqlTable, map: TableMap) -> bool:
