@@ -6,8 +6,8 @@ They are read from CREATE TABLE, which whoever may read a table may see.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.sources.connectors.mysql.connection import MysqlError, rows
@@ -20,30 +20,41 @@ _FOREIGN_KEY = re.compile(rf"FOREIGN KEY \([^)]*\) REFERENCES (?:{_NAME}\.)?{_NA
 _REACHES = ("CASCADE", "SET NULL", "SET DEFAULT")
 
 
+_COLUMN = re.compile(rf"^  {_NAME} ", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Cascade:
-    """``schema`` and ``table``, and which of its changes reach the other one: ``on_delete``; updates of ``columns``."""
+    """``schema`` and ``table``, and which of its changes reach the other one: ``on_delete``; updates of ``columns``,
+    which are at ``places`` among all of its columns."""
 
     schema: str
     table: str
     columns: tuple[str, ...]
     on_delete: bool
     on_update: bool
+    places: tuple[int, ...] = ()
 
 
 def cascades(connection: Connection, schema: str, table: str) -> tuple[Cascade, ...]:
     """What reaches the table, through other tables as well. Raises MysqlError where one of these cannot be read."""
     found: list[Cascade] = []
-    seen, left = set[tuple[str, str]](), [(schema, table)]
+    statements: dict[tuple[str, str], str] = {}
+    left = [(schema, table)]
     while left:
         one = left.pop()
-        if one in seen:
+        if one in statements:
             continue
-        seen.add(one)
-        own = list(_of(_statement(connection, one), one[0]))
+        statements[one] = _statement(connection, one)
+        own = list(_of(statements[one], one[0]))
         found += own
         left += [(cascade.schema, cascade.table) for cascade in own]
-    return tuple(found)
+    return tuple(replace(cascade, places=_places(cascade, statements)) for cascade in found)
+
+
+def _places(cascade: Cascade, statements: Mapping[tuple[str, str], str]) -> tuple[int, ...]:
+    names = [_plain(name) for name in _COLUMN.findall(statements[cascade.schema, cascade.table])]
+    return tuple(names.index(name) for name in cascade.columns)
 
 
 def _statement(connection: Connection, name: tuple[str, str]) -> str:

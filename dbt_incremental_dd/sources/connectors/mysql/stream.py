@@ -298,8 +298,10 @@ def _reaches(cascade: Cascade, map: TableMap, found: Rows) -> bool:
         return cascade.on_delete
     if found.what == "insert" or not cascade.on_update:
         return False
-    if map.names is None or not found.is_full:
+    if not found.is_full or max(cascade.places) >= found.width:
         return True
-    places = [map.names.index(name) for name in cascade.columns if name in map.names]
-    rows = RowReader(map, None).of(found)
-    return any(any(old[place] != new[place] for place in places) for old, new in zip(rows, rows, strict=True))
+    try:
+        rows = RowReader(map, None).of(found)
+        return any(old[place] != new[place] for old, new in zip(rows, rows, strict=True) for place in cascade.places)
+    except binlog.Malformed:  # the other table may have types that are not read
+        return True
