@@ -25,7 +25,7 @@ from dbt_incremental_dd.sources.connectors.mysql.connection import (
     connected,
     told,
 )
-from dbt_incremental_dd.sources.connectors.mysql.server import Place, file_number, place, position_text
+from dbt_incremental_dd.sources.connectors.mysql.server import OFFSET_BITS, Place, file_number, place, position_text
 from dbt_incremental_dd.sources.connectors.mysql.spec import MysqlSpec
 from dbt_incremental_dd.sources.connectors.mysql.stream import Followed, follow, lost
 from dbt_incremental_dd.sources.connectors.mysql.tables import MysqlTable, describe
@@ -65,12 +65,12 @@ class _Making(PointMaker[MysqlSpec, MysqlTable]):
         """When files of the log were begun, by their numbers."""
 
     def _begin(self) -> None:
-        found = server.files(self._connection)
-        sizes = {Place(file, 0).position: size for file, size in found.items()}
+        sizes = {Place(file, 0).position: size for file, size in server.files(self._connection).items()}
         for name, one in self._requests.items():
             progress = one.last.progress
             if not progress:
                 continue
+            begin = one.last.position >> OFFSET_BITS << OFFSET_BITS
             if progress["server"] != self._server.id or progress["log"] != self._stem:
                 self._errors[name] = MysqlError(
                     "its table was of another server so far, or the log had another name",
@@ -83,7 +83,7 @@ class _Making(PointMaker[MysqlSpec, MysqlTable]):
                     f"copied again: the server has purged {file}, from which on it was to be read; "
                     "binlog_expire_logs_seconds says how long it keeps its log"
                 )
-            elif one.last.position > max((begin + size for begin, size in sizes.items()), default=0):
+            elif one.last.position > begin + sizes.get(begin, -1):
                 self._errors[name] = lost(f"the log ends before {position_text(one.last.position)}")
 
     def _described(self, request: TableRequest[MysqlSpec]) -> MysqlTable:

@@ -35,7 +35,7 @@ _VARIABLES = (
 _OLDEST = {True: (10, 5), False: (8, 0)}
 _LIMITS = {True: "max_statement_time", False: "max_execution_time"}
 """Of a query's time, which a copy may take longer than; by whether the server is MariaDB."""
-_OFFSET_BITS = 32
+OFFSET_BITS = 32
 _PATIENCE = 30.0
 """Seconds to wait for what the server has told as the end of its log."""
 
@@ -64,24 +64,24 @@ class Place:
     @property
     def position(self) -> int:
         """As one number. Raises MysqlError for an offset that events cannot have."""
-        if self.offset >> _OFFSET_BITS:
+        if self.offset >> OFFSET_BITS:
             raise MysqlError(f"{self.file} of the log is larger than 4 GiB", "Run: FLUSH LOGS")
-        return int(self.file.rpartition(".")[2]) << _OFFSET_BITS | self.offset
+        return int(self.file.rpartition(".")[2]) << OFFSET_BITS | self.offset
 
 
 def file_number(position: int) -> int:
     """The number of the log's file."""
-    return position >> _OFFSET_BITS
+    return position >> OFFSET_BITS
 
 
 def place(stem: str, position: int) -> Place:
     """The position as the server has it."""
-    return Place(f"{stem}.{file_number(position):06}", position & ((1 << _OFFSET_BITS) - 1))
+    return Place(f"{stem}.{file_number(position):06}", position & ((1 << OFFSET_BITS) - 1))
 
 
 def position_text(position: int) -> str:
     """The position for people."""
-    return f"file {file_number(position)} of the log, offset {position & ((1 << _OFFSET_BITS) - 1)}"
+    return f"file {file_number(position)} of the log, offset {position & ((1 << OFFSET_BITS) - 1)}"
 
 
 def server(connection: Connection) -> Server:

@@ -20,6 +20,7 @@ from dbt_incremental_dd.sources.connectors.mysql import binlog, statements
 from dbt_incremental_dd.sources.connectors.mysql.binlog import Event, Rows, TableMap
 from dbt_incremental_dd.sources.connectors.mysql.connection import MysqlError
 from dbt_incremental_dd.sources.connectors.mysql.foreign_keys import Cascade
+from dbt_incremental_dd.sources.connectors.mysql.row_changes import changed, reaches
 from dbt_incremental_dd.sources.connectors.mysql.rows import RowReader, require_same
 from dbt_incremental_dd.sources.connectors.mysql.server import Place, file_number, position_text
 from dbt_incremental_dd.sources.connectors.mysql.tables import MysqlTable
@@ -234,7 +235,7 @@ class _Reader:
             return
         found = binlog.rows(event.kind, event.body)
         for name, cascade in table.reached:
-            if self._wanted([name], position) and _reaches(cascade, table.map, found):
+            if self._wanted([name], position) and reaches(cascade, table.map, found):
                 self._leave(name, f"changes of {cascade.schema}.{cascade.table} reach it by a foreign key")
         names = self._wanted(table.own, position)
         if names:
@@ -249,7 +250,7 @@ class _Reader:
                 require_same(table.map, own.columns, own.width)
                 table.reader = RowReader(table.map, own.columns)
             for name in names:
-                _changed(self._changes[name], found, table.reader)
+                changed(self._changes[name], found, table.reader)
         except ResyncRequired as error:
             self._resync(names, position, str(error) or "a change of its key cannot be told")
         except DatabaseError as error:
@@ -279,29 +280,3 @@ def _is(table: MysqlTable, map: TableMap) -> bool:
 def _names(table: MysqlTable) -> list[str]:
     """By which a statement may name the table, or what reaches it."""
     return [table.name, *(cascade.table for cascade in table.cascades)]
-
-
-def _changed(changes: Changes, found: Rows, reader: RowReader) -> None:
-    rows = reader.of(found)
-    if found.what == "update":
-        for old in rows:
-            changes.update(old, next(rows))
-    else:
-        act = changes.insert if found.what == "insert" else changes.delete
-        for row in rows:
-            act(row)
-
-
-def _reaches(cascade: Cascade, map: TableMap, found: Rows) -> bool:
-    """Whether these changes of a table reach another one by a foreign key."""
-    if found.what == "delete":
-        return cascade.on_delete
-    if found.what == "insert" or not cascade.on_update:
-        return False
-    if not found.is_full or max(cascade.places) >= found.width:
-        return True
-    try:
-        rows = RowReader(map, None).of(found)
-        return any(old[place] != new[place] for old, new in zip(rows, rows, strict=True) for place in cascade.places)
-    except binlog.Malformed:  # the other table may have types that are not read
-        return True
