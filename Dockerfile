@@ -16,7 +16,7 @@ FROM python:3.11-slim-bookworm AS driver
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless=17.* procps=2:4.* tini=0.19.* \
     && rm -rf /var/lib/apt/lists/*
-ARG EXTRAS=aws,kafka,lake,openlineage,opentelemetry,postgres
+ARG EXTRAS=aws,kafka,lake,mysql,openlineage,opentelemetry,postgres
 ARG PYSPARK=4.3.*
 COPY --from=wheel /wheels /wheels
 RUN pip install --no-cache-dir "uv==0.9.*" \

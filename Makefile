@@ -19,7 +19,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java environments demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres lake cluster fuzz projects tpch tpcdi nexmark lint format image docs coverage bench clean
+.PHONY: help setup java environments demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres mysql lake cluster fuzz projects tpch tpcdi nexmark lint format image docs coverage bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -50,7 +50,7 @@ live: setup ## opens pages at http://127.0.0.1:8580/ that move as data arrives
 test: suite airflow ## runs the tests, in two processes: WORKERS=1 on a small machine
 
 # Of `make -j3 test servers`: the suite comes first, then Airflow's tests, which mostly wait, beside those of two servers.
-airflow kafka postgres lake cluster: | $(if $(filter test,$(MAKECMDGOALS)),suite)
+airflow kafka postgres mysql lake cluster: | $(if $(filter test,$(MAKECMDGOALS)),suite)
 
 # The JVM writes it as it ends, after Python; both have this output, for whose end `cat` waits.
 %/spark.jsa: %/.installed
@@ -116,7 +116,7 @@ docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a
 .PRECIOUS: .venv-%/.installed .venv-dbt-%/.installed
 
 # The longest first, so that it is not left alone at the end.
-servers: cluster lake kafka postgres ## all tests against real servers; half an hour
+servers: cluster lake kafka postgres mysql ## all tests against real servers; half an hour
 
 environments: java setup $(CONNECTED)/spark.jsa $(ICEBERG)/.installed ## makes the environments that tests against servers need
 
@@ -125,6 +125,8 @@ kafka postgres cluster: java $(CONNECTED)/spark.jsa
 
 kafka: ## runs the tests against a real Kafka broker
 postgres: ## runs the tests against a real PostgreSQL server: the one that is installed, or POSTGRES=18.1.0
+mysql: setup ## runs the tests against a real MariaDB server
+	$(BIN)/python -m pytest -m mysql tests/feeds
 lake: java $(CONNECTED)/spark.jsa $(ICEBERG)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m lake tests/lake
 	$(ICEBERG)/bin/python -m pytest -m lake tests/lake

@@ -40,7 +40,8 @@ UNREACHED = {"columns: before", "columns: added"}
 """No operator adds columns to what it stores."""
 UNREACHED |= {"publish: sent", "publish: committed"}
 UNREACHED |= {"slot: before", "slot: advanced", "slot: made", "table: copied", "log: read", "rows: put aside"}
-"""Of topics and of a database's log: `make kafka` and `make postgres` end processes there."""
+UNREACHED |= {"snapshot: made"}
+"""Of topics and of a database's log: `make kafka`, `make postgres` and `make mysql` end processes there."""
 UNREACHED |= {"table: aside", "table: replaced", "changes: dropped"}
 """Of a model that changes its materialization: tests/dbt/test_switching.py."""
 ONLY_AT_FIRST = {"log: before", "log: created", "view: made", "index of pages: before"}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt_incremental_dd.sources.connectors.database_log.cells import Unchanged
 from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
     UNCHANGED,
     Attribute,
@@ -20,7 +21,6 @@ from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
     Message,
     Relation,
     Truncate,
-    Unchanged,
     Update,
     decode,
 )

@@ -16,7 +16,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.thresholds import Thresholds
-from dbt_incremental_dd.sources.connectors.postgres import spool
+from dbt_incremental_dd.sources.connectors.database_log import spool
 from tests.feeds.postgres import Feed
 from tests.servers.postgres import Postgres
 

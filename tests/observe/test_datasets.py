@@ -55,6 +55,7 @@ def spec(meta: dict[str, Any]) -> SourceSpec:
             {"connector": "postgres", "table": "t", "options": {"url": "postgres://h/d"}},
             naming.Postgres("h", "5432", "d", "public", "t"),
         ),
+        ({"connector": "mysql", "options": {"host": "h", "user": "u"}}, naming.MySQL("h", "3306", "shop", "orders")),
         ({}, naming.Hive("meta", "9083", "shop", "orders")),
     ],
 )

@@ -16,13 +16,18 @@ from dbt_incremental_dd.sources.connectors.registry import CONNECTORS
 from dbt_incremental_dd.sources.envelopes.registry import ENVELOPES
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 
-OPTIONS = {"kafka": {"bootstrap.servers": "x"}, "postgres": {"url": "postgresql://h/d"}}
+OPTIONS = {
+    "kafka": {"bootstrap.servers": "x"},
+    "mysql": {"host": "h", "user": "u"},
+    "postgres": {"url": "postgresql://h/d"},
+}
 LEAST: dict[str, dict[str, Any]] = {
     "files": {"path": "in", "format": "json"},
     "delta": {"path": "in", "format": "delta"},
     "iceberg": {"connector": "iceberg"},
     "table": {},
     "kafka": {"connector": "kafka", "envelope": "append", "options": OPTIONS["kafka"]},
+    "mysql": {"connector": "mysql", "options": OPTIONS["mysql"]},
     "postgres": {"connector": "postgres", "options": OPTIONS["postgres"]},
 }
 """The fewest settings of each connector."""
@@ -32,7 +37,9 @@ LEAST: dict[str, dict[str, Any]] = {
 def test_the_fewest_settings(connector: str) -> None:
     spec = parse_source("s.t", "s.t", LEAST[connector], {}, "/p")
     assert (spec.connector, spec.location) == (connector, "/p/in" if "path" in LEAST[connector] else None)
-    assert str(spec.envelope) == {"kafka": "append", "postgres": "replica"}.get(connector, "snapshot")
+    assert str(spec.envelope) == {"kafka": "append", "mysql": "replica", "postgres": "replica"}.get(
+        connector, "snapshot"
+    )
 
 
 @pytest.mark.parametrize("connector", LEAST)

@@ -9,6 +9,7 @@ from dbt_incremental_dd.sources.connectors.connector import Connector
 from dbt_incremental_dd.sources.connectors.files import connector as files
 from dbt_incremental_dd.sources.connectors.kafka import connector as kafka
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
+from dbt_incremental_dd.sources.connectors.mysql import connector as mysql
 from dbt_incremental_dd.sources.connectors.postgres import connector as postgres
 from dbt_incremental_dd.sources.connectors.table import connector as table
 from dbt_incremental_dd.sources.spec import SourceSpec
@@ -20,6 +21,7 @@ _ALL: tuple[Connector[Any], ...] = (
     table,
     kafka,
     postgres,
+    mysql,
 )
 CONNECTORS: Mapping[str, Connector[Any]] = {connector.SPEC.connector: connector for connector in _ALL}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.sources.connectors.database_log.errors import DatabaseError
 
 if TYPE_CHECKING:
     import psycopg
@@ -38,13 +39,8 @@ _DEFAULTS = {
 """Where the url does not say otherwise; a connection whose other end has vanished is noticed."""
 
 
-class PostgresError(Exception):
-    """What is wrong with a server, a slot or a table, and what to do. Names no source: several may be concerned."""
-
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
+class PostgresError(DatabaseError):
+    """What is wrong with a server, a slot or a table of PostgreSQL, and what to do."""
 
 
 def require_client() -> None:

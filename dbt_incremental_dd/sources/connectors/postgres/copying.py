@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.csv as pc
 
+from dbt_incremental_dd.sources.connectors.database_log.spool import MOST_BYTES, Spool
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
-from dbt_incremental_dd.sources.connectors.postgres.spool import MOST_BYTES, Spool, typed
 from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable, quote_identifier
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -64,4 +64,4 @@ def _parsed(table: PostgresTable, block: io.BytesIO) -> pa.Table:
         )
     except pa.ArrowException as error:
         raise PostgresError(f"rows of {table.sql} cannot be read: {error}", "Correct what is no UTF-8.") from None
-    return pa.table(dict(zip(names, typed(table, found.columns), strict=True)))
+    return pa.table(dict(zip(names, table.typed(found.columns), strict=True)))

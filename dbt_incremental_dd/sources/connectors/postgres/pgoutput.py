@@ -7,20 +7,8 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Final
 
-
-class Unchanged:
-    """The one value ``UNCHANGED``."""
-
-    def __repr__(self) -> str:
-        return "UNCHANGED"
-
-
-UNCHANGED: Final = Unchanged()
-"""Stands for a TOASTed value that an update has left alone, and that the log does not have again."""
-Cell = bytes | Unchanged | None
-Cells = tuple[Cell, ...]
+from dbt_incremental_dd.sources.connectors.database_log.cells import UNCHANGED, Cell, Cells
 
 _BEGIN = struct.Struct(">QqI")
 _COMMIT = struct.Struct(">BQQq")

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
-from dbt_incremental_dd.sources.connectors.postgres.changes import Changes, ResyncRequired, changes
-from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
-from dbt_incremental_dd.sources.connectors.postgres.pgoutput import Begin, Commit, Message, Relation, Truncate, decode
+from dbt_incremental_dd.sources.connectors.database_log.changes import Changes, changes
+from dbt_incremental_dd.sources.connectors.database_log.consistent_point import Stream
+from dbt_incremental_dd.sources.connectors.database_log.errors import DatabaseError, ResyncRequired
+from dbt_incremental_dd.sources.connectors.database_log.spool import Spool
+from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
+    Begin,
+    Commit,
+    Delete,
+    Insert,
+    Message,
+    Relation,
+    Truncate,
+    Update,
+    decode,
+)
 from dbt_incremental_dd.sources.connectors.postgres.slots import lsn_text
-from dbt_incremental_dd.sources.connectors.postgres.spool import Spool
 from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable, quote_identifier
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -33,25 +44,16 @@ class Followed:
     position: int
 
 
-@dataclass(frozen=True)
-class Stream:
-    """``changes``: by the tables' oid, None of those that have to be copied again, or what is wrong; ``last``: the end
-    of the last transaction."""
-
-    changes: Mapping[int, Spool | PostgresError | None]
-    truncated: frozenset[int]
-    last: int
-
-
 def follow(
-    connection: Connection, storage: Storage, slot: str, publication: str, followed: Mapping[int, Followed], upto: int
+    connection: Connection, storage: Storage, slot: str, publication: str, followed: Mapping[str, Followed], upto: int
 ) -> Stream:
-    """What transactions that ended after each table's position, and up to ``upto``, did to it."""
-    reader = _Reader(storage, followed, upto)
+    """What transactions that ended after each table's position, and up to ``upto``, did to it; tables by the sources'
+    names."""
+    reader = _Reader(storage, {one.table.oid: one for one in followed.values()}, upto)
     try:
         for message in _messages(connection, slot, publication, upto):
             reader.take(message)
-        return reader.finish()
+        return reader.finish({one.table.oid: name for name, one in followed.items()})
     except BaseException:
         reader.remove()
         raise
@@ -82,7 +84,7 @@ class _Reader:
         self._last = 0
         self._relations: dict[int, Relation] = {}
         self._changes: dict[int, Changes] = {oid: changes(storage, one.table) for oid, one in followed.items()}
-        self._left: dict[int, PostgresError | None] = {}
+        self._left: dict[int, DatabaseError | None] = {}
         """Tables of which nothing more is read, and why."""
         self._checked: set[int] = set()
 
@@ -102,28 +104,28 @@ class _Reader:
         elif self._is_wanted(message.oid):
             try:
                 self._check(message.oid)
-                self._changes[message.oid].take(message)
+                _apply(self._changes[message.oid], self._followed[message.oid].table, message)
             except ResyncRequired:
                 self._leave(message.oid, None)
-            except PostgresError as error:
+            except DatabaseError as error:
                 self._leave(message.oid, error)
 
-    def finish(self) -> Stream:
-        found: dict[int, Spool | PostgresError | None] = {}
+    def finish(self, names: Mapping[int, str]) -> Stream:
+        found: dict[str, Spool | DatabaseError | None] = {}
         for oid, one in self._changes.items():
             try:
-                found[oid] = self._left[oid] if oid in self._left else one.finish()
-            except PostgresError as error:
-                found[oid] = error
+                found[names[oid]] = self._left[oid] if oid in self._left else one.finish()
+            except DatabaseError as error:
+                found[names[oid]] = error
                 one.spool.remove()
-        truncated = frozenset(oid for oid, one in self._changes.items() if one.is_truncated)
+        truncated = frozenset(names[oid] for oid, one in self._changes.items() if one.is_truncated)
         return Stream(found, truncated, self._last)
 
     def remove(self) -> None:
         for one in self._changes.values():
             one.spool.remove()
 
-    def _leave(self, oid: int, why: PostgresError | None) -> None:
+    def _leave(self, oid: int, why: DatabaseError | None) -> None:
         self._left[oid] = why
         self._changes[oid].spool.clear()
 
@@ -133,5 +135,26 @@ class _Reader:
 
     def _check(self, oid: int) -> None:
         if oid not in self._checked:
-            self._changes[oid].expect(self._relations[oid])
+            _require_same(self._followed[oid].table, self._relations[oid])
             self._checked.add(oid)
+
+
+def _require_same(table: PostgresTable, relation: Relation) -> None:
+    """Raises ResyncRequired where the table looked otherwise at that point of the log."""
+    known = [(column.name, column.type, column.modifier) for column in table.columns]
+    seen = [(column.name, column.type, column.modifier) for column in relation.columns]
+    keys = {column.name for column in relation.columns if column.is_key}
+    wanted = set(table.key) or {column.name for column in table.columns}
+    if seen != known or keys != wanted or (relation.identity == "f") == bool(table.key):
+        raise ResyncRequired
+
+
+def _apply(changes: Changes, table: PostgresTable, event: Insert | Update | Delete) -> None:
+    if isinstance(event, Insert):
+        changes.insert(event.new)
+    elif not table.key and not event.is_full:
+        raise ResyncRequired
+    elif isinstance(event, Update):
+        changes.update(event.old, event.new)
+    else:
+        changes.delete(event.old)

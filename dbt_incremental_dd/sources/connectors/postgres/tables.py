@@ -4,14 +4,19 @@ can be noticed."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt_incremental_dd.core.schema import Column, Schema
+import pyarrow as pa
+
+from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.sources.connectors.database_log.spool import texts
+from dbt_incremental_dd.sources.connectors.database_log.table import LogTable, require_names
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
 from dbt_incremental_dd.sources.connectors.postgres.spec import PostgresSpec
-from dbt_incremental_dd.sources.connectors.postgres.types import may_be, spark_type
+from dbt_incremental_dd.sources.connectors.postgres.types import converted, may_be, spark_type
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.sources.connectors.postgres.connection import Connection
@@ -61,7 +66,7 @@ class TableColumn:
 
 
 @dataclass(frozen=True)
-class PostgresTable:
+class PostgresTable(LogTable):
     """``key``: the replica identity's columns, none where whole rows identify; ``parts``: a partitioned table's leaves
     with their files."""
 
@@ -75,25 +80,22 @@ class PostgresTable:
 
     @property
     def sql(self) -> str:
-        """Its name in SQL."""
         return f"{quote_identifier(self.schema)}.{quote_identifier(self.name)}"
 
     @property
-    def records(self) -> Schema:
-        """Its columns in Spark's types."""
-        return Schema(tuple(Column(column.name, column.spark) for column in self.columns))
-
-    @property
-    def key_places(self) -> tuple[int, ...]:
-        """Where the key's columns are among all."""
-        names = [column.name for column in self.columns]
-        return tuple(names.index(name) for name in self.key)
-
-    @property
     def shape(self) -> list[Any]:
-        """As JSON, what stays the same as long as the log tells of every change of the rows."""
         columns = [[column.name, column.type, column.modifier, column.identity] for column in self.columns]
         return [self.oid, columns, list(self.key), [list(part) for part in self.parts]]
+
+    def arrays(self, columns: Sequence[Sequence[bytes | None]]) -> list[pa.ChunkedArray]:
+        return self.typed([texts(values, column.name) for values, column in zip(columns, self.columns, strict=True)])
+
+    def typed(self, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+        """Columns of text in the table's types. Raises PostgresError for a value that has no form there."""
+        return [
+            converted(found, column.name, column.base, column.spark)
+            for found, column in zip(columns, self.columns, strict=True)
+        ]
 
 
 def quote_identifier(name: str) -> str:
@@ -149,15 +151,7 @@ def _columns(connection: Connection, oid: int, name: str, declared: Schema | Non
             )
         spark = given.type if given else spark_type(own, base_modifier)
         found.append(TableColumn(column, kind, modifier, base=own, spark=spark, identity=changed))
-    names = [column.name.lower() for column in found]
-    for given in declared or ():
-        if given.name.lower() not in names:
-            raise PostgresError(f"there is no column {given.name} in {name}", f"There are {', '.join(names)}.")
-    if not found or len(set(names)) < len(names) or any(column.startswith("dd_") for column in names):
-        raise PostgresError(
-            f"the columns of {name} are none, differ in case alone, or begin with dd_: {', '.join(names)}",
-            "Rename them.",
-        )
+    require_names(name, [column.name for column in found], declared)
     return tuple(found)
 
 

@@ -5,9 +5,6 @@ What Spark has no type for is its text.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,8 +25,7 @@ from dbt_incremental_dd.core.types import (
     Decimal,
     Type,
 )
-from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.sources.connectors.database_log.values import from_text
 
 _SAME = {
     "bool": BOOLEAN,
@@ -44,8 +40,6 @@ _SAME = {
     "timestamptz": TIMESTAMP,
     "bytea": BINARY,
 }
-_DATE = r"^\d{4}-\d\d-\d\d$"
-_TIMESTAMP = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?(\+00)?$"
 _ALLOWED: dict[str, tuple[Type, ...]] = {
     "bool": (BOOLEAN,),
     **dict.fromkeys(("int2", "int4", "int8", "oid"), (*INTEGERS, DOUBLE)),
@@ -79,58 +73,13 @@ def may_be(base: str, declared: Type) -> bool:
 
 
 def converted(texts: pa.ChunkedArray, name: str, base: str, dtype: Type) -> pa.ChunkedArray:
-    """Values of a Spark type from PostgreSQL's text. Raises PostgresError, naming the column and a value that
-    has no form."""
-    wanted = arrow_type(dtype)
-    if dtype == STRING:
-        return texts
+    """Values of a Spark type from PostgreSQL's text. Raises DatabaseError, naming the column and a value
+    that has no form."""
     if dtype == BOOLEAN:
         return pc.equal(texts, "t")
     if dtype == BINARY:
         decoded = [None if text is None else bytes.fromhex(text[2:]) for text in texts.to_pylist()]
         return pa.chunked_array([pa.array(decoded, pa.binary())])
-    if dtype == DATE:
-        _require(texts, _DATE, name, base)
-    elif dtype in (TIMESTAMP, TIMESTAMP_NTZ):
-        _require(texts, _TIMESTAMP, name, base)
-        texts = pc.replace_substring(texts, "+00", "") if base == "timestamptz" else texts
-    try:
-        return _cast(texts, wanted)
-    except pa.ArrowException:
-        raise _unfit(texts, name, base, dtype, lambda one: _cast(one, wanted)) from None
-
-
-def _cast(texts: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(wanted):
-        return texts.cast(pa.timestamp("us")).cast(wanted)
-    if pa.types.is_floating(wanted):
-        # Both zeros are equal, there and in Spark, and only one of them can be found again by its value.
-        return pc.add(texts.cast(wanted), pa.scalar(0, wanted))
-    return texts.cast(wanted)
-
-
-def _require(texts: pa.ChunkedArray, pattern: str, name: str, base: str) -> None:
-    fits = pc.match_substring_regex(texts, pattern)
-    if pc.all(pc.fill_null(fits, True)).as_py() is False:
-        value = next(text for text in texts.to_pylist() if text is not None and not re.match(pattern, text))
-        raise _no_form(name, base, value)
-
-
-def _unfit(
-    texts: pa.ChunkedArray, name: str, base: str, dtype: Type, cast: Callable[[pa.ChunkedArray], object]
-) -> PostgresError:
-    """The error for the first value that cannot be cast."""
-    for text in pc.unique(texts).to_pylist():
-        try:
-            cast(pa.chunked_array([pa.array([text], pa.string())]))
-        except pa.ArrowException:
-            return _no_form(name, base, str(text), dtype)
-    return _no_form(name, base, "a value", dtype)
-
-
-def _no_form(name: str, base: str, value: str, dtype: Type | None = None) -> PostgresError:
-    kind = str(dtype or {"date": DATE}.get(base, TIMESTAMP))
-    return PostgresError(
-        f"column {name} ({base}) holds {value[:40]!r}, which Spark's {kind.replace('integer', 'int')} cannot hold",
-        f"Declare the column with data_type string, and take the source in anew; or correct the rows with that {name}.",
-    )
+    if base == "timestamptz" and dtype == TIMESTAMP:
+        texts = pc.replace_substring(texts, "+00", "")
+    return from_text(texts, name, base, dtype)

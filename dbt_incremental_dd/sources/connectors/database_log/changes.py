@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from dbt_incremental_dd.sources.connectors.postgres.pgoutput import (
-    UNCHANGED,
-    Cell,
-    Cells,
-    Delete,
-    Insert,
-    Relation,
-    Update,
-)
-from dbt_incremental_dd.sources.connectors.postgres.spool import Spool, change_schema, texts, typed
-from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable
+from dbt_incremental_dd.sources.connectors.database_log.cells import UNCHANGED, Cell, Cells
+from dbt_incremental_dd.sources.connectors.database_log.errors import ResyncRequired
+from dbt_incremental_dd.sources.connectors.database_log.spool import Spool, change_schema
+from dbt_incremental_dd.sources.connectors.database_log.table import LogTable
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Storage
@@ -28,54 +21,49 @@ if TYPE_CHECKING:
     Key = tuple[Cell, ...]
 
 
-class ResyncRequired(Exception):
-    """The changes cannot be told from the log alone; the table has to be copied again."""
-
-
 class Changes(Protocol):
-    """Takes a table's events in their order."""
+    """Takes what happened to a table's rows, in its order. Raises ResyncRequired where that cannot be told."""
 
     spool: Spool
     is_truncated: bool
 
-    def expect(self, relation: Relation) -> None:
-        """Raises ResyncRequired where the table looked otherwise at that point of the log."""
+    def insert(self, new: Cells) -> None:
+        """A new row."""
 
-    def take(self, event: Insert | Update | Delete) -> None:
-        """One event."""
+    def update(self, old: Cells | None, new: Cells) -> None:
+        """Another row in the place of ``old``; with a key None if the key is the same."""
+
+    def delete(self, old: Cells) -> None:
+        """A row is gone; with a key, only the key's cells of ``old`` count."""
 
     def truncate(self) -> None:
-        """All rows are gone, of those that are stored as well."""
+        """All rows are gone, those that are stored as well."""
 
     def finish(self) -> Spool:
         """What is to be taken in."""
 
 
-def changes(storage: Storage, table: PostgresTable) -> Changes:
+def changes(storage: Storage, table: LogTable) -> Changes:
     """None so far."""
     spool = Spool(storage, change_schema(table))
     return _ByKey(table, spool) if table.key else _ByRow(table, spool)
 
 
-def _expect(table: PostgresTable, relation: Relation) -> None:
-    known = [(column.name, column.type, column.modifier) for column in table.columns]
-    seen = [(column.name, column.type, column.modifier) for column in relation.columns]
-    keys = {column.name for column in relation.columns if column.is_key}
-    wanted = set(table.key) or {column.name for column in table.columns}
-    if seen != known or keys != wanted or (relation.identity == "f") == bool(table.key):
-        raise ResyncRequired
+def _merged(new: Cells, old: Cells) -> Cells:
+    """The new row, with the old one's values where it says that they are unchanged."""
+    return tuple(before if cell is UNCHANGED else cell for cell, before in zip(new, old, strict=True))
 
 
 def _size(cells: Cells) -> int:
     return sum(len(cell) for cell in cells if isinstance(cell, bytes)) + 16 * len(cells)
 
 
-def _stored(table: PostgresTable, rows: Sequence[Cells]) -> list[pa.ChunkedArray]:
+def _stored(table: LogTable, rows: Sequence[Cells]) -> list[pa.ChunkedArray]:
     columns: list[list[bytes | None]] = [[] for _ in table.columns]
     for cells in rows:
         for column, cell in zip(columns, cells, strict=True):
             column.append(cell if isinstance(cell, bytes) else None)
-    return typed(table, [texts(values, of.name) for values, of in zip(columns, table.columns, strict=True)])
+    return table.arrays(columns)
 
 
 @dataclass
@@ -88,29 +76,30 @@ class _Row:
 
 @dataclass
 class _ByKey:
-    table: PostgresTable
+    table: LogTable
     spool: Spool
     is_truncated: bool = False
     _rows: dict[Key, _Row] = field(default_factory=dict)
     _bytes: int = 0
     _parts: int = 0
+    _places: tuple[int, ...] = ()
 
-    def expect(self, relation: Relation) -> None:
-        _expect(self.table, relation)
+    def __post_init__(self) -> None:
+        self._places = self.table.key_places
 
-    def take(self, event: Insert | Update | Delete) -> None:
-        if isinstance(event, Delete):
-            self._put(self._key(event.old), _Row(None))
-            return
-        key = self._key(event.new)
-        if isinstance(event, Insert):
-            self._put(key, _Row(event.new))
-            return
-        before = key if event.old is None else self._key(event.old)
-        row = self._completed(event, before)
+    def insert(self, new: Cells) -> None:
+        self._put(self._key(new), _Row(new))
+
+    def update(self, old: Cells | None, new: Cells) -> None:
+        key = self._key(new)
+        before = key if old is None else self._key(old)
+        row = self._completed(new, before)
         if before != key:
             self._put(before, _Row(None))
         self._put(key, row)
+
+    def delete(self, old: Cells) -> None:
+        self._put(self._key(old), _Row(None))
 
     def truncate(self) -> None:
         self._rows, self._bytes, self.is_truncated = {}, 0, True
@@ -121,24 +110,23 @@ class _ByKey:
         return self.spool
 
     def _key(self, cells: Cells) -> Key:
-        found = tuple(cells[place] for place in self.table.key_places)
+        found = tuple([cells[place] for place in self._places])
         if None in found or UNCHANGED in found:
             raise ResyncRequired
         return found
 
-    def _completed(self, event: Update, before: Key) -> _Row:
+    def _completed(self, new: Cells, before: Key) -> _Row:
         """The new row; values that the log does not have again come from the row before, as far as it is known."""
-        if UNCHANGED not in event.new:
-            return _Row(event.new)
+        if UNCHANGED not in new:
+            return _Row(new)
         known = self._rows.get(before)
         if known is None:
             if self.is_truncated or self.spool.is_split or self.spool.rows:
                 raise ResyncRequired  # the row before may be among those that were put aside
-            return _Row(event.new, before)
+            return _Row(new, before)
         if known.cells is None:
             raise ResyncRequired
-        pairs = zip(event.new, known.cells, strict=True)
-        cells = tuple(old if new is UNCHANGED else new for new, old in pairs)
+        cells = _merged(new, known.cells)
         return _Row(cells, known.was if UNCHANGED in cells else None)
 
     def _put(self, key: Key, row: _Row) -> None:
@@ -166,7 +154,7 @@ class _ByKey:
 
     def _of_key(self, key: Key, nothing: Cells) -> Cells:
         cells = list(nothing)
-        for place, value in zip(self.table.key_places, key, strict=True):
+        for place, value in zip(self._places, key, strict=True):
             cells[place] = value
         return tuple(cells)
 
@@ -174,7 +162,7 @@ class _ByKey:
         columns = _stored(self.table, [nothing if row.was is None else self._of_key(row.was, nothing) for row in rows])
         types = {column.name: arrow_type(column.spark) for column in self.table.columns}
         names = self.table.key
-        parts = [columns[place].combine_chunks() for place in self.table.key_places]
+        parts = [columns[place].combine_chunks() for place in self._places]
         arrays = [part if isinstance(part, pa.Array) else part.chunk(0) for part in parts]
         return pa.StructArray.from_arrays(arrays, fields=[pa.field(name, types[name]) for name in names])
 
@@ -188,25 +176,23 @@ def _kept(row: _Row) -> str | None:
 
 @dataclass
 class _ByRow:
-    table: PostgresTable
+    table: LogTable
     spool: Spool
     is_truncated: bool = False
     _counts: dict[Cells, int] = field(default_factory=dict)
     _bytes: int = 0
 
-    def expect(self, relation: Relation) -> None:
-        _expect(self.table, relation)
+    def insert(self, new: Cells) -> None:
+        self._count(new, 1)
 
-    def take(self, event: Insert | Update | Delete) -> None:
-        if isinstance(event, Insert):
-            self._count(event.new, 1)
-            return
-        if event.old is None or not event.is_full:
+    def update(self, old: Cells | None, new: Cells) -> None:
+        if old is None:
             raise ResyncRequired
-        self._count(event.old, -1)
-        if isinstance(event, Update):
-            pairs = zip(event.new, event.old, strict=True)
-            self._count(tuple(old if new is UNCHANGED else new for new, old in pairs), 1)
+        self._count(old, -1)
+        self._count(_merged(new, old), 1)
+
+    def delete(self, old: Cells) -> None:
+        self._count(old, -1)
 
     def truncate(self) -> None:
         self._counts, self._bytes, self.is_truncated = {}, 0, True

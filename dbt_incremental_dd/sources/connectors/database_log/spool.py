@@ -13,9 +13,8 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, LONG, STRING, Field, Struct
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError
-from dbt_incremental_dd.sources.connectors.postgres.tables import PostgresTable
-from dbt_incremental_dd.sources.connectors.postgres.types import converted
+from dbt_incremental_dd.sources.connectors.database_log.errors import DatabaseError
+from dbt_incremental_dd.sources.connectors.database_log.table import LogTable
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS, in_spark, on_driver
 from dbt_incremental_dd.storage.filesystems import make_folder
 from dbt_incremental_dd.storage.uris import spark_uri
@@ -43,6 +42,11 @@ class Spool:
         """Whether some of it is in files already."""
         return bool(self._paths)
 
+    @property
+    def table(self) -> pa.Table:
+        """What is in memory."""
+        return self._last if self._last is not None else _empty(self.schema)
+
     def wants(self, rows: int, size: int) -> bool:
         """Whether so many rows and bytes are to be added before more are held."""
         return rows >= self.storage.thresholds.taken_rows or size >= MOST_BYTES
@@ -67,7 +71,7 @@ class Spool:
     def records(self, workspace: Workspace) -> Relation:
         """All of it."""
         if not self._paths:
-            return on_driver(workspace, self._last if self._last is not None else _empty(self.schema), self.schema)
+            return on_driver(workspace, self.table, self.schema)
         if self._last is not None:
             self._write(self._last)
             self._last = None
@@ -89,7 +93,7 @@ def _empty(schema: Schema) -> pa.Table:
     return pa.schema(types).empty_table()
 
 
-def change_schema(table: PostgresTable) -> Schema:
+def change_schema(table: LogTable) -> Schema:
     """The columns of changes, as ``replica`` takes them."""
     extra = [Column(GONE, BOOLEAN)]
     if table.key:
@@ -99,17 +103,9 @@ def change_schema(table: PostgresTable) -> Schema:
     return Schema((*table.records, *extra))
 
 
-def typed(table: PostgresTable, columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    """Columns of text in the table's types. Raises PostgresError for a value that has no form there."""
-    return [
-        converted(texts, column.name, column.base, column.spark)
-        for texts, column in zip(columns, table.columns, strict=True)
-    ]
-
-
 def texts(values: Sequence[bytes | None], name: str) -> pa.ChunkedArray:
     """A column of text from the server's bytes."""
     try:
         return pa.chunked_array([pa.array(values, pa.binary()).cast(pa.string())])
     except pa.ArrowException:
-        raise PostgresError(f"column {name} holds what is no UTF-8", "Correct those rows.") from None
+        raise DatabaseError(f"column {name} holds what is no UTF-8", "Correct those rows.") from None
