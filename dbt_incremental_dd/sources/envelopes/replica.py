@@ -42,9 +42,8 @@ class Replica(Envelope):
         if batch.settings.key and KEPT in batch.records.names:
             batch = replace(batch, records=_completed(batch))
         if batch.settings.key and (is_first or not batch.result.whole):
-            return upserted(batch, by_place=True)
-        alone = replace(batch, log=None)
-        rows = upserted(alone, by_place=True).updates.columns(names) if batch.settings.key else _counted(batch)
+            return upserted(batch)
+        rows = upserted(replace(batch, log=None)).updates.columns(names) if batch.settings.key else _counted(batch)
         if batch.result.whole and batch.log is not None and not is_first:
             most = taken_rows(batch.workspace) if rows.is_local else 0
             schema = Schema((*batch.schema, DIFF_COLUMN))

@@ -64,19 +64,17 @@ class Candidates:
     """Records as changes of their keys' rows: visible columns, the position's, ``dd_alive``, perhaps ORDER and FILE.
 
     ``same_again``: a record at the stored position is that very change once more, and is ignored. ``may_delete``:
-    whether one can take a row away. ``by_place``: no two records of a key have the same ORDER, so that values need not
-    decide between them.
+    whether one can take a row away.
     """
 
     rows: Relation
     position: EventPosition
     may_delete: bool
     same_again: bool = False
-    by_place: bool = False
 
 
-def upserted(batch: EnvelopeInput, *, by_place: bool = False) -> Change:
-    """The records as upserts, in the order that the settings say; ``by_place`` as ``Candidates`` has it."""
+def upserted(batch: EnvelopeInput) -> Change:
+    """The records as upserts, in the order that the settings say."""
     settings = batch.settings
     records = localized(batch.records)
     types = {column.name: column.type for column in records.schema}
@@ -93,7 +91,7 @@ def upserted(batch: EnvelopeInput, *, by_place: bool = False) -> Change:
             f"source {batch.name}: deleted_when is {settings.deleted_when!r}, which Spark refuses: {reason(error)}",
             "Write a condition over the source's columns, as in WHERE.",
         ) from error
-    return merged(batch, Candidates(rows, position, may_delete=bool(settings.deleted_when), by_place=by_place))
+    return merged(batch, Candidates(rows, position, may_delete=bool(settings.deleted_when)))
 
 
 def merged(batch: EnvelopeInput, candidates: Candidates) -> Change:
@@ -140,10 +138,8 @@ def _latest(batch: EnvelopeInput, candidates: Candidates, rows: Relation) -> Rel
     """Each key's last record; sorted by key, where records are arranged."""
     position = candidates.position.columns
     ties = [name for name in (ORDER, FILE) if name in rows.names]
-    if not candidates.by_place:
-        ties += [c.name for c in batch.schema if not isinstance(c.type, NESTED) and c.type != VARIANT]
-    places = (*position, *ties) or batch.settings.key
-    order = [Order(Expr(quote_name(name)), descending=True, nulls_first=False) for name in places]
+    ties += [c.name for c in batch.schema if not isinstance(c.type, NESTED) and c.type != VARIANT]
+    order = [Order(Expr(quote_name(name)), descending=True, nulls_first=False) for name in (*position, *ties)]
     numbered = rows.running(batch.settings.key, order, [Running(_PLACE, Expr("1L"), through=True)])
     return numbered.filter(Expr(f"{_PLACE} = 1L")).columns([*batch.schema.names, *position, ALIVE])
 
