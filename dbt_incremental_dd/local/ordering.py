@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, FLOATS, LONG
+from dbt_incremental_dd.core.types import BINARY, BOOLEAN, FLOATS, LONG
 from dbt_incremental_dd.local.floats import ranks
 from dbt_incremental_dd.local.table import Table, group_numbers, require_flat, row_numbers
 from dbt_incremental_dd.local.value import NotExact, Value
@@ -18,6 +18,8 @@ from dbt_incremental_dd.trace.arrow import is_ordered
 _GROUP = "dd_group"
 _PLACE = "dd_place"
 _SUM = "dd_sum"
+_SORTED = (BOOLEAN, BINARY, *FLOATS)
+"""Sorted here as Spark does: bytes by Arrow, the others by their ranks."""
 
 
 def in_order(table: Table, order: Sequence[Order]) -> Table:
@@ -50,7 +52,7 @@ def running_sums(
 def _require_ordered(table: Table, order: Sequence[Order]) -> None:
     names = [item.expr.as_column for item in order]
     columns = tuple(name for name in names if name is not None and name in table.schema.names)
-    others = Schema(tuple(column for column in table.schema.select(columns) if column.type not in (BOOLEAN, *FLOATS)))
+    others = Schema(tuple(column for column in table.schema.select(columns) if column.type not in _SORTED))
     if len(columns) < len(names) or not is_ordered(others):
         raise NotExact("an order of other than plain columns")
 

@@ -14,7 +14,7 @@ import pytest
 
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
-from dbt_incremental_dd.core.types import STRING, parse
+from dbt_incremental_dd.core.types import BINARY, LONG, STRING, parse
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local import slices
 from dbt_incremental_dd.local.table import Table
@@ -238,6 +238,19 @@ def test_what_the_driver_cannot_do_exactly_is_spark_s(workspace: Workspace) -> N
     assert not given.map([("a", Expr("exp(c2)"))]).is_local
     doubles = [Measure("x", "sum", Expr("c10"), "DOUBLE")]
     assert not given.group_by(["c6"], doubles).is_local
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("nulls_first", [True, False])
+def test_bytes_are_in_order(workspace: Workspace, descending: bool, nulls_first: bool) -> None:
+    values = [b"", b"a", None, b"\xff", b"\x7f", b"a\x00", b"a\xff", None, b"\x80"]
+    made = pa.table({"b": pa.array(values, pa.binary()), "n": pa.array(range(9), pa.int64()), DIFF: [1] * 9})
+    schema = Schema((Column("b", BINARY), Column("n", LONG), DIFF_COLUMN))
+    given = Relation.of(workspace, made, schema)
+    order = [Order(Expr("b"), descending, nulls_first), Order(Expr("n"), descending=False, nulls_first=True)]
+    here, there = (r.running([], order, [Running("m", Expr(DIFF), through=True)]) for r in (given, in_spark(given)))
+    assert here.is_local
+    assert contents(here) == contents(there)
 
 
 def test_rows_are_split_by_a_column(workspace: Workspace) -> None:
