@@ -79,6 +79,21 @@ def duration(default: int) -> Read:
     return read
 
 
+def whole_number(default: int) -> Read:
+    """A number that is not negative."""
+
+    def read(written: Written) -> int:
+        value = default if written.value is None else written.value
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ConfigError(
+                f"source {written.source}: differential.{written.key} is {value!r}",
+                "Give a whole number that is not negative.",
+            )
+        return value
+
+    return read
+
+
 def choice(*allowed: str) -> Read:
     """One of these."""
 
