@@ -17,6 +17,8 @@ from dbt_incremental_dd.trace.inbox import Inbox
 from dbt_incremental_dd.trace.layout import Storage
 from tests.observe.no_session import no_session
 
+_CLIENT = httpx.Client(timeout=30, trust_env=False)
+"""One for all, since it is slow to make."""
 COLUMNS = {"id": "bigint", "v": "string"}
 
 
@@ -58,4 +60,4 @@ def send(
     """Sends events, or a text as it is."""
     body = events if isinstance(events, str | bytes) else "".join(f"{json.dumps(one)}\n" for one in events)
     given = {"content-type": content_type, **headers, **({} if key is None else {"idempotency-key": key})}
-    return httpx.post(f"{url}/sources/{source}/events", content=body, headers=given, timeout=30)
+    return _CLIENT.post(f"{url}/sources/{source}/events", content=body, headers=given)

@@ -61,7 +61,7 @@ class Servers:
 
 
 def test_clients_retry_while_servers_are_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two servers over one state root, one of which is killed twice; intakes go on all the time, and move files."""
+    """Two servers over one state root, one of which is killed and started again; intakes go on all the time, and move files."""
     monkeypatch.setattr(connector, "_MOST_FILES", 3)
     source, servers = EventSource(tmp_path), Servers(tmp_path)
     sent: Counter[tuple[Any, ...]] = Counter()
@@ -70,7 +70,7 @@ def test_clients_retry_while_servers_are_killed(tmp_path: Path, monkeypatch: pyt
 
     def client(seed: int) -> None:
         chance = random.Random(seed)
-        for number in range(25):
+        for number in range(15):
             events = [{"id": chance.randrange(5), "v": chance.choice("ab")} for _ in range(chance.randint(1, 3))]
             urls = [servers.url, steady.url]
             chance.shuffle(urls)
@@ -98,10 +98,8 @@ def test_clients_retry_while_servers_are_killed(tmp_path: Path, monkeypatch: pyt
             wait_for(servers.url)
             reading = pool.submit(intakes)
             clients = [pool.submit(client, seed) for seed in range(8)]
-            for _ in range(2):
-                time.sleep(0.3)
-                servers.again()
-                wait_for(servers.url)
+            time.sleep(0.3)
+            servers.again()
             try:
                 for one in clients:
                     one.result(60)
@@ -120,7 +118,7 @@ def wait_for(url: str) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            httpx.get(f"{url}/collections")
+            httpx.get(f"{url}/collections", trust_env=False)
             return
         except httpx.TransportError:
             time.sleep(0.05)
