@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.formats.options import option
-from dbt_incremental_dd.sources.setting import choice, duration, setting, text, whole_number
+from dbt_incremental_dd.sources.setting import choice, duration, duration_if_any, setting, text, whole_number
 from dbt_incremental_dd.sources.spec import SourceSpec
 
 REMEMBER_KEYS = 7 * 86_400_000
@@ -26,6 +26,7 @@ class HttpSpec(SourceSpec):
     reads: ClassVar[str] = "events that are sent to the server"
 
     event_time: str | None = setting(text)
+    keep: int | None = setting(duration_if_any)
     malformed: Literal["error", "set_aside"] = setting(choice("error", "set_aside"), "set_aside")
     remember_keys: int = setting(duration(REMEMBER_KEYS), REMEMBER_KEYS)
     inbox_bytes: int = setting(whole_number(INBOX_BYTES), INBOX_BYTES)
