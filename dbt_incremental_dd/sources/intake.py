@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.failpoints import reached
-from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.manifest import RecordedChange, SourceManifest, kind_of, rows_after
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
@@ -21,6 +20,7 @@ from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.dead_letter import good_records
 from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
+from dbt_incremental_dd.sources.failure import told
 from dbt_incremental_dd.sources.keep import Keep
 from dbt_incremental_dd.sources.pending import NODE, Pending
 from dbt_incremental_dd.sources.poll import PollRequest, RunScope
@@ -31,7 +31,6 @@ from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.sources.updates import NotInPieces, Written, written, written_in_pieces
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.commit import Commit
-from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -72,39 +71,12 @@ def take_in(
 
     with writing(place, report):
         try:
-            return _told(storage, place, spec, take)
+            return told(storage, place, spec, take)
         except DifferentialError as error:
             hidden = without(spec.secrets, error)
             if hidden is None:
                 raise
         raise hidden
-
-
-def _told(storage: Storage, place: CollectionStore, spec: SourceSpec, take: Callable[[], Intake]) -> Intake:
-    """What ``take`` returns; a library's failure becomes an error that the user can read."""
-    try:
-        return take()
-    except Exception as error:
-        if not is_foreign(error):
-            raise
-        raise _failed(storage, place, spec, error) from error
-
-
-def _failed(storage: Storage, place: CollectionStore, spec: SourceSpec, error: Exception) -> DifferentialError:
-    """What the user can do about a failure of Spark's, Arrow's or the disk's."""
-    contents = may_be_damage(error)
-    damaged = next((found for log in logs_of(place) if (found := damage(storage, log, contents=contents))), None)
-    if damaged is not None:
-        return StateError(
-            f"what is stored of source {spec.name} is damaged: {damaged}",
-            f"Restore the file, or remove {place.uri} to take the source in anew.",
-        )
-    file = file_of(error)
-    where = f"{file} of it cannot be read" if file else "it cannot be taken in"
-    return SourceError(
-        f"source {spec.name}: {where}: {reason(error)}",
-        "Correct or remove what it names. Nothing of this intake is stored.",
-    )
 
 
 def _take_in(

@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.plain_text import Unclear
 from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, TIME_COLUMN, Schema
 from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.local.value import NotExact
-from dbt_incremental_dd.relation.relation import Relation, plus
+from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import write
 from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
 from dbt_incremental_dd.sources.records import localized
@@ -50,23 +50,26 @@ def written(batch: EnvelopeInput, spec: SourceSpec, *, on_driver: bool = False) 
     change = spec.envelope.apply(batch)
     if on_driver and not change.updates.is_local:
         raise NotInPieces
-    updates = localized(change.updates if batch.gone is None else _without(change.updates, batch.gone))
-    stored = Schema((*(column for column in updates.schema if column.name != DIFF), TIME_COLUMN, DIFF_COLUMN))
-    bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
-    order, uri = batch.sort_by, batch.place.trace_uri
-    files = write(updates, uri, stored, batch.t, bounded=bounded, sort_by=order, by_ranges=not change.is_arranged)
-    if updates.table is None:
-        added, removed = count_stored(batch.place.storage, uri, files)
-    else:
-        added, removed = count(updates.table.arrow[DIFF])
+    files, stored, (added, removed) = _files(batch, change.updates, by_ranges=not change.is_arranged)
+    if batch.gone is not None:  # in files of their own, so that bounds of old rows and of new ones stay apart
+        more, _, (_, left) = _files(batch, batch.gone.negate(), by_ranges=True)
+        files, removed = files + more, removed + left
     records = batch.records.estimate if batch.records.is_local else None
     return Written(files, stored, added, removed, records, change.finish)
 
 
-def _without(updates: Relation, gone: Relation) -> Relation:
-    found = plus([updates, gone.negate()])
-    assert found is not None
-    return found
+def _files(
+    batch: EnvelopeInput, rows: Relation, *, by_ranges: bool
+) -> tuple[tuple[DataFile, ...], Schema, tuple[int, int]]:
+    """Updates as files, what is stored of them, and how many rows they add and remove."""
+    updates = localized(rows)
+    stored = Schema((*(column for column in updates.schema if column.name != DIFF), TIME_COLUMN, DIFF_COLUMN))
+    bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
+    uri = batch.place.trace_uri
+    files = write(updates, uri, stored, batch.t, bounded=bounded, sort_by=batch.sort_by, by_ranges=by_ranges)
+    if updates.table is None:
+        return files, stored, count_stored(batch.place.storage, uri, files)
+    return files, stored, count(updates.table.arrow[DIFF])
 
 
 def written_in_pieces(batch: EnvelopeInput, spec: SourceSpec, pieces: Iterable[Relation]) -> Written:
