@@ -12,6 +12,7 @@ from dbt_incremental_dd.serve.users.user import User
 
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 _RETRY_SECONDS = 10
+_AGAIN = "Send the same request later."
 
 
 class Refused(DifferentialError):
@@ -68,7 +69,4 @@ class Sender:
             raise Refused(429, f"{source} has more events waiting than it may", _AGAIN, _RETRY_SECONDS)
         if not found.inbox.accept(key, lines):
             raise Refused(422, "other events were sent with this Idempotency-Key", "Each request has a key of its own.")
-        found.bytes += len(lines)
-
-
-_AGAIN = "Send the same request later."
+        found.add(len(lines))

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from dbt_incremental_dd.serve import inboxes
 from dbt_incremental_dd.serve.http.access_middleware import MAX_EVENT_BYTES
 from dbt_incremental_dd.serve.http.event_lines import MAX_EVENTS
 from dbt_incremental_dd.sources.change_token import change_token
@@ -148,12 +149,17 @@ def test_only_sources_that_take_events(source: EventSource, url: str) -> None:
     assert send(url, [{"id": 1}], source="SHOP.Clicks").json()["source"] == "shop.clicks"
 
 
-def test_a_full_inbox_is_told_until_an_intake(tmp_path: Path) -> None:
-    EventSource(tmp_path, inbox_bytes=100)
+def test_a_full_inbox_is_told_until_an_intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inboxes, "_SECONDS", 0.0)
+    source = EventSource(tmp_path, inbox_bytes=100)
     with serving(tmp_path) as served:
         answers = [send(served.url, [{"id": n, "v": "x" * 30}]) for n in range(4)]
         assert [one.status_code for one in answers] == [202, 202, 202, 429]
         assert int(answers[-1].headers["retry-after"]) > 0
+        assert source.take().rows == 3
+        assert send(served.url, [{"id": 9}]).status_code == 202
+        monkeypatch.setattr(inboxes, "_MAX_FILES", 1)
+        assert send(served.url, [{"id": 9}]).status_code == 429
 
 
 def test_a_disk_that_is_full(source: EventSource, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ __all__ = ["SPEC", "change_token", "poll", "poll_interval"]
 SPEC = HttpSpec
 _MOST_FILES = 100
 _MOST_BYTES = 16 << 20
-"""Of files in the inbox that have been taken in."""
+"""Of files in the inbox that have been taken in; at most a half of what may wait there."""
 _POLL_SECONDS = 1.0
 """The inbox may be in object storage, where a look is a request."""
 
@@ -43,11 +43,12 @@ def poll(request: PollRequest[HttpSpec]) -> PollResult | None:
     settings = InboxSettings(spec.remember_keys, spec.inbox_bytes)
     if inbox.settings() != settings:
         inbox.declare(settings)
+    most = min(_MOST_BYTES, settings.inbox_bytes // 2)
     known = {name: tuple(state) for name, state in request.progress.get("files", {}).items()}
     while True:
         there = _listed(request.storage, inbox)
         seen = {name: state for name, state in there.items() if known.get(name) == state}
-        gone = _put_away(inbox, seen)
+        gone = _put_away(inbox, seen, most)
         seen = {name: state for name, state in seen.items() if name not in gone}
         result = files.poll(_of_files(request, inbox, seen)) if len(there) > len(gone) + len(seen) else None
         if result is None:
@@ -55,7 +56,7 @@ def poll(request: PollRequest[HttpSpec]) -> PollResult | None:
         taken = {name: tuple(state) for name, state in result.progress["files"].items()}
         repeated = inbox.repeated([name for name in taken if name not in seen])
         if not repeated:
-            return replace(result, confirm=partial(_tidy, inbox, taken))
+            return replace(result, confirm=partial(_tidy, inbox, taken, most))
         inbox.discard(repeated)
         for uri in result.scratch:
             request.storage.remove(uri)
@@ -107,15 +108,16 @@ def _nothing(request: PollRequest[HttpSpec], inbox: Inbox) -> PollResult:
     return PollResult(no_records(request.workspace, columns), {"files": {}, "kind": "folder"})
 
 
-def _put_away(inbox: Inbox, taken: Mapping[str, State]) -> Collection[str]:
-    """Moves files that have been taken in if they are many; the names of those that have been moved."""
-    if len(taken) <= _MOST_FILES and sum(size for size, _ in taken.values()) <= _MOST_BYTES:
+def _put_away(inbox: Inbox, taken: Mapping[str, State], most: int) -> Collection[str]:
+    """Moves files that have been taken in if they are many, or more than ``most`` bytes; the names of those that have
+    been moved."""
+    if len(taken) <= _MOST_FILES and sum(size for size, _ in taken.values()) <= most:
         return ()
     inbox.put_away(taken)
     return taken
 
 
-def _tidy(inbox: Inbox, taken: Mapping[str, State]) -> None:
+def _tidy(inbox: Inbox, taken: Mapping[str, State], most: int) -> None:
     """After the intake; what fails is done by the next one."""
     with suppress(OSError):
-        _put_away(inbox, taken)
+        _put_away(inbox, taken, most)
