@@ -104,3 +104,21 @@ def test_the_latest_event_of_a_key_counts(spark: SparkSession, tmp_path: Path) -
     events.send('{"id": 1, "v": "gone", "pos": 4}')
     events.take()
     assert events.rows() == {(2, "x", 1): 1}
+
+
+def test_changes_of_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """Events of Debezium count by the position in the database's log, those of a changelog by their sum."""
+    events = Events(spark, tmp_path / "debezium", envelope="debezium", key="id")
+    row = '{{"id": 1, "v": "{}", "pos": 1}}'
+    for lsn, op, before, after in ((3, "u", "b", "c"), (1, "c", None, "a"), (2, "u", "a", "b")):
+        sides = [
+            f'"{name}": {"null" if v is None else row.format(v)}' for name, v in (("before", before), ("after", after))
+        ]
+        events.send(f'{{"op": "{op}", {", ".join(sides)}, "source": {{"lsn": {lsn}}}, "ts_ms": {lsn}}}')
+    events.take()
+    assert events.rows() == {(1, "c", 1): 1}
+    events = Events(spark, tmp_path / "changelog", envelope="changelog", diff_column="pos")
+    events.send('{"id": 1, "v": "a", "pos": 2}', '{"id": 2, "v": "b", "pos": 1}')
+    events.send('{"id": 1, "v": "a", "pos": -1}')
+    events.take()
+    assert events.rows() == {(1, "a"): 1, (2, "b"): 1}
