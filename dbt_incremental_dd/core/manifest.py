@@ -166,13 +166,15 @@ class ModelManifest(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceManifest(Manifest):
-    """A source's manifest. ``records``: the columns of its records. ``progress``: its connector's position."""
+    """A source's manifest. ``records``: the columns of its records. ``progress``: its connector's position.
+    ``kept_from``: the event time (ms) before which no rows are kept; None if all are."""
 
     kind: str = "source"
     envelope: str = ""
     frontier: str = "auto"
     records: Schema | None = None
     progress: Mapping[str, Any] = field(default_factory=dict)
+    kept_from: Time | None = None
     implicit: frozenset[str] = frozenset()
 
 

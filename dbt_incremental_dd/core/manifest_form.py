@@ -81,7 +81,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
     "arrangements": lambda value: isinstance(value, list) and all(map(_is_used_arrangement, value)),
     **dict.fromkeys(("temporal", "can_recompute", "has_ties", "behind"), _of(bool)),
-    "retain_history": _is_count,
+    **dict.fromkeys(("retain_history", "kept_from"), _is_count),
     "rows": _is_count_or_none,
     "target_lag": lambda value: value == DOWNSTREAM or (_is_count(value) and value > 0),
     "change": _is_change,

@@ -13,6 +13,11 @@ from fnmatch import fnmatchcase
 from dbt_incremental_dd.core.own import PREFIX, is_own
 
 
+def names(patterns: Sequence[str], name: str) -> bool:
+    """Whether one of the patterns, in lower case, is of this full name."""
+    return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+
+
 @dataclass(frozen=True)
 class Grant:
     """``read``: patterns of collections' full names, in lower case, with ``*``, ``?`` and ``[...]``. ``rows``: such
@@ -25,7 +30,7 @@ class Grant:
         """Whether it lets read the collection of this full name. What tells of runs has names, SQL and errors of all
         collections: a pattern has to begin as its name does."""
         patterns = [pattern for pattern in self.read if pattern.startswith(PREFIX)] if is_own(name) else self.read
-        return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+        return names(patterns, name)
 
     def conditions(self, name: str) -> list[str]:
         """All conditions on the collection's rows."""

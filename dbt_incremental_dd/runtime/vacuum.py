@@ -18,6 +18,7 @@ from dbt_incremental_dd.open_table.registry import FORMATS
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.runtime.arrangements import readers
 from dbt_incremental_dd.storage.exclusive import SCRATCH
+from dbt_incremental_dd.trace.inbox import Inbox
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.log import Log
@@ -89,6 +90,7 @@ class _Vacuum:
         self._other_states(place, kept)
         self._table(place, log, manifest.output if isinstance(manifest, ModelManifest) else "")
         self._manifests(place, log.manifest)
+        self._inbox(Inbox(place))
         return self.line(place.name)
 
     def _arrangement(self, place: CollectionStore) -> None:
@@ -145,6 +147,19 @@ class _Vacuum:
             self.sweep(uri, {f"{root}/{path}" for path in needed})
         elif not output and self._storage.list_names(uri):
             self._storage.remove(uri)
+
+    def _inbox(self, inbox: Inbox) -> None:
+        """What was sent to a source and taken in, once its keys need not be remembered any more; what a server has not
+        completed."""
+        settings = inbox.settings()
+        if settings is None:
+            return
+        remembered = _Vacuum(self._storage, min(self._before, time.time_ns() - settings.remember_keys * 1_000_000))
+        remembered.sweep(inbox.taken, ())
+        self._files, self._bytes = self._files + remembered._files, self._bytes + remembered._bytes
+        filesystem, path = self._storage.filesystem(inbox.new)
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        self._remove(filesystem, found, {info.path for info in found if not info.base_name.endswith(SCRATCH)})
 
     def _manifests(self, place: CollectionStore, current: int | None) -> None:
         filesystem, path = self._storage.filesystem(f"{place.uri}/manifests")

@@ -47,6 +47,7 @@ def parse_source(
         **read_settings(kind, name, given, project_dir),
     )
     _require(spec)
+    _check_keep(spec)
     spec.check()
     return spec
 
@@ -120,4 +121,20 @@ def _require(spec: SourceSpec) -> None:
             f"source {spec.name}: envelope {spec.envelope} needs "
             f"{' or '.join(f'differential.{name}' for name in needed.any_of)}",
             needed.remedy,
+        )
+
+
+def _check_keep(spec: SourceSpec) -> None:
+    """Raises ConfigError if the source keeps rows by a time that they do not have, or that may change."""
+    if spec.keep is None:
+        return
+    if spec.event_time is None:
+        raise ConfigError(
+            f"source {spec.name}: differential.keep needs differential.event_time",
+            "Name the column with the time by which rows get old.",
+        )
+    if spec.envelope.name != "append":
+        raise ConfigError(
+            f"source {spec.name}: keep is for envelope append, not for {spec.envelope}",
+            "Leave keep out: rows that have a key are deleted by records of theirs.",
         )

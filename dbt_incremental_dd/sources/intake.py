@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.failpoints import reached
-from dbt_incremental_dd.core.foreign import file_of, is_foreign, reason
 from dbt_incremental_dd.core.manifest import RecordedChange, SourceManifest, kind_of, rows_after
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
@@ -21,16 +20,17 @@ from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.dead_letter import good_records
 from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
+from dbt_incremental_dd.sources.failure import told
+from dbt_incremental_dd.sources.keep import Keep
 from dbt_incremental_dd.sources.pending import NODE, Pending
 from dbt_incremental_dd.sources.poll import PollRequest, RunScope
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.sources.records import own_columns
+from dbt_incremental_dd.sources.records import no_records, own_columns
 from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.spec import SourceSpec
 from dbt_incremental_dd.sources.updates import NotInPieces, Written, written, written_in_pieces
 from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.commit import Commit
-from dbt_incremental_dd.trace.damage import damage, logs_of, may_be_damage
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import CollectionStore, Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -71,39 +71,12 @@ def take_in(
 
     with writing(place, report):
         try:
-            return _told(storage, place, spec, take)
+            return told(storage, place, spec, take)
         except DifferentialError as error:
             hidden = without(spec.secrets, error)
             if hidden is None:
                 raise
         raise hidden
-
-
-def _told(storage: Storage, place: CollectionStore, spec: SourceSpec, take: Callable[[], Intake]) -> Intake:
-    """What ``take`` returns; a library's failure becomes an error that the user can read."""
-    try:
-        return take()
-    except Exception as error:
-        if not is_foreign(error):
-            raise
-        raise _failed(storage, place, spec, error) from error
-
-
-def _failed(storage: Storage, place: CollectionStore, spec: SourceSpec, error: Exception) -> DifferentialError:
-    """What the user can do about a failure of Spark's, Arrow's or the disk's."""
-    contents = may_be_damage(error)
-    damaged = next((found for log in logs_of(place) if (found := damage(storage, log, contents=contents))), None)
-    if damaged is not None:
-        return StateError(
-            f"what is stored of source {spec.name} is damaged: {damaged}",
-            f"Restore the file, or remove {place.uri} to take the source in anew.",
-        )
-    file = file_of(error)
-    where = f"{file} of it cannot be read" if file else "it cannot be taken in"
-    return SourceError(
-        f"source {spec.name}: {where}: {reason(error)}",
-        "Correct or remove what it names. Nothing of this intake is stored.",
-    )
 
 
 def _take_in(
@@ -177,12 +150,15 @@ class _Intaking:
         self._report = report
         self._started = time.monotonic()
         self._pending = Pending(workspace, place, spec, t, self._stored.inner.get(NODE))
+        self._keep = Keep(workspace, spec, t, self._stored.kept_from, log)
 
     def run(self) -> Intake:
         """Reads what is new, makes it updates, and commits."""
         result = self._poll(in_pieces=True)
         if result is None and self._pending.is_due:
             result = PollResult(self._pending.no_records(), self._stored.progress)
+        if result is None and self._keep.is_due and self._stored.records is not None:
+            result = PollResult(no_records(self._workspace, self._stored.records), self._stored.progress)
         if result is None:
             assert self._log is not None
             reached("source: nothing new")
@@ -229,6 +205,8 @@ class _Intaking:
         record_schema = own_columns(records)
         schema = self._visible(record_schema, result)
         split, all_columns = self._pending.split(records), records.schema
+        due, late = self._keep.in_time(split.due, schema)
+        sort_by = self._spec.envelope.sort_key(self._settings) or self._keep.sort_key(schema)
         inner = dict(self._stored.inner)
         batch = EnvelopeInput(
             workspace=self._workspace,
@@ -239,7 +217,9 @@ class _Intaking:
             log=self._log,
             schema=schema,
             result=result,
-            records=split.due,
+            records=due,
+            sort_by=sort_by,
+            gone=self._keep.gone(schema),
             t=self._t,
             inner=inner,
         )
@@ -250,9 +230,15 @@ class _Intaking:
         inner.update(self._pending.commit(split, all_columns))
         reached("source: states written")
         manifest = replace(
-            self._history(made), schema=schema, records=record_schema, progress=result.progress, inner=inner
+            self._history(made),
+            schema=schema,
+            records=record_schema,
+            progress=result.progress,
+            inner=inner,
+            kept_from=self._keep.since,
+            sorted_by=sort_by,
         )
-        notes = "; ".join(n for n in (*result.notes, note) if n)
+        notes = "; ".join(n for n in (*result.notes, note, late) if n)
         if notes:
             self._report(f"source {self._spec.name}: {notes}")
         log = self._commit(made, manifest)
@@ -271,7 +257,6 @@ class _Intaking:
             envelope=self._spec.envelope.name,
             frontier=self._spec.frontier,
             retain_history=self._spec.retain_history,
-            sorted_by=self._spec.envelope.sort_key(self._settings),
         )
 
     def _commit(self, made: Written, manifest: SourceManifest) -> Log:

@@ -79,6 +79,32 @@ def duration(default: int) -> Read:
     return read
 
 
+def duration_if_any(written: Written) -> int | None:
+    """Milliseconds, more than none; NULL is none."""
+    value = None if written.value is None else duration(0)(written)
+    if value is not None and value <= 0:
+        raise ConfigError(
+            f"source {written.source}: differential.{written.key} is {written.value!r}",
+            "Write a duration that is longer than nothing, such as '30 days'.",
+        )
+    return value
+
+
+def whole_number(default: int) -> Read:
+    """A number that is not negative."""
+
+    def read(written: Written) -> int:
+        value = default if written.value is None else written.value
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ConfigError(
+                f"source {written.source}: differential.{written.key} is {value!r}",
+                "Give a whole number that is not negative.",
+            )
+        return value
+
+    return read
+
+
 def choice(*allowed: str) -> Read:
     """One of these."""
 

@@ -46,7 +46,7 @@ class SourceSpec:
     taken in up to the time that somebody has declared complete. ``retain_history`` in ms.
 
     A field that is no setting here is for what only some connectors know, which make a setting of it: records wait for
-    their ``event_time``.
+    their ``event_time``, and leave ``keep`` (ms) after it.
     """
 
     connector: ClassVar[str]
@@ -68,6 +68,7 @@ class SourceSpec:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     format: str | None = None
     event_time: str | None = None
+    keep: int | None = None
     options: Mapping[str, str] = field(default_factory=dict, metadata={"read": read_options}, repr=False)
     frontier: Literal["auto", "managed"] = setting(choice("auto", "managed"), "auto")
     malformed: Literal["error", "set_aside"] = setting(choice("error", "set_aside"), "error")

@@ -50,17 +50,26 @@ def written(batch: EnvelopeInput, spec: SourceSpec, *, on_driver: bool = False) 
     change = spec.envelope.apply(batch)
     if on_driver and not change.updates.is_local:
         raise NotInPieces
-    updates = localized(change.updates)
-    stored = Schema((*(column for column in updates.schema if column.name != DIFF), TIME_COLUMN, DIFF_COLUMN))
-    bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
-    sort_key, uri = spec.envelope.sort_key(batch.settings), batch.place.trace_uri
-    files = write(updates, uri, stored, batch.t, bounded=bounded, sort_by=sort_key, by_ranges=not change.is_arranged)
-    if updates.table is None:
-        added, removed = count_stored(batch.place.storage, uri, files)
-    else:
-        added, removed = count(updates.table.arrow[DIFF])
+    files, stored, (added, removed) = _files(batch, change.updates, by_ranges=not change.is_arranged)
+    if batch.gone is not None:  # in files of their own, so that bounds of old rows and of new ones stay apart
+        more, _, (_, left) = _files(batch, batch.gone.negate(), by_ranges=True)
+        files, removed = files + more, removed + left
     records = batch.records.estimate if batch.records.is_local else None
     return Written(files, stored, added, removed, records, change.finish)
+
+
+def _files(
+    batch: EnvelopeInput, rows: Relation, *, by_ranges: bool
+) -> tuple[tuple[DataFile, ...], Schema, tuple[int, int]]:
+    """Updates as files, what is stored of them, and how many rows they add and remove."""
+    updates = localized(rows)
+    stored = Schema((*(column for column in updates.schema if column.name != DIFF), TIME_COLUMN, DIFF_COLUMN))
+    bounded = [column.name for column in stored if column.type in BOUNDED_TYPES][:16]
+    uri = batch.place.trace_uri
+    files = write(updates, uri, stored, batch.t, bounded=bounded, sort_by=batch.sort_by, by_ranges=by_ranges)
+    if updates.table is None:
+        return files, stored, count_stored(batch.place.storage, uri, files)
+    return files, stored, count(updates.table.arrow[DIFF])
 
 
 def written_in_pieces(batch: EnvelopeInput, spec: SourceSpec, pieces: Iterable[Relation]) -> Written:

@@ -10,6 +10,7 @@
     <state_root>/collections/<name>/shown.json         how the relations show the trace
     <state_root>/collections/<name>/table/             the open table of its present rows, if it has one
     <state_root>/collections/<name>/table.json         up to when the table is written
+    <state_root>/collections/<name>/inbox/             events that were sent to a source, with inbox.json beside it
     <state_root>/locks/<name>                          locked by the process that writes the collection
     <state_root>/scratch/                              files of running jobs
 

@@ -61,6 +61,11 @@ class Written:
         self.columns = _SCHEMA.names
         self.uri = self.place.table_uri
 
+    @staticmethod
+    def session() -> LazySession:
+        """One that is known, and never opened."""
+        return LazySession(_never, _Known())
+
     def commit(self, changes: list[tuple[tuple[Any, ...], int]], t: int) -> None:
         """Rows and their diffs at a time; it is final afterwards."""
         log, self.time = self.place.log(), t
@@ -79,7 +84,7 @@ class Written:
         """As a run does it after its commit."""
         log = self.place.log()
         assert log is not None
-        workspace = Workspace(LazySession(_never, _Known()), self.storage)
+        workspace = Workspace(self.session(), self.storage)
         try:
             return bring_up(workspace, Table("m.t", self.uri, FORMATS["delta"], _SCHEMA, (), RETAINED), log)
         finally:

@@ -29,17 +29,19 @@ LEAST: dict[str, dict[str, Any]] = {
     "kafka": {"connector": "kafka", "envelope": "append", "options": OPTIONS["kafka"]},
     "mysql": {"connector": "mysql", "options": OPTIONS["mysql"]},
     "postgres": {"connector": "postgres", "options": OPTIONS["postgres"]},
+    "http": {"connector": "http", "envelope": "append"},
 }
 """The fewest settings of each connector."""
+COLUMNS: dict[str, dict[str, str | None]] = {"http": {"k": "bigint"}}
+"""The fewest columns, of a connector that needs some."""
 
 
 @pytest.mark.parametrize("connector", LEAST)
 def test_the_fewest_settings(connector: str) -> None:
-    spec = parse_source("s.t", "s.t", LEAST[connector], {}, "/p")
+    spec = parse_source("s.t", "s.t", LEAST[connector], COLUMNS.get(connector, {}), "/p")
     assert (spec.connector, spec.location) == (connector, "/p/in" if "path" in LEAST[connector] else None)
-    assert str(spec.envelope) == {"kafka": "append", "mysql": "replica", "postgres": "replica"}.get(
-        connector, "snapshot"
-    )
+    others = {"kafka": "append", "http": "append", "mysql": "replica", "postgres": "replica"}
+    assert str(spec.envelope) == others.get(connector, "snapshot")
 
 
 @pytest.mark.parametrize("connector", LEAST)
@@ -48,6 +50,7 @@ def test_what_another_connector_reads_is_refused_by_name(connector: str) -> None
     own = {"connector", *CONNECTORS[connector].SPEC.known_settings()}
     others = {key for module in CONNECTORS.values() for key in module.SPEC.known_settings()} - own
     assert others
+    columns = COLUMNS.get(connector, {})
     for key in others:
         # A path by itself is a reason to take another connector.
         settings = {**LEAST[connector], "connector": connector, key: "x"}
@@ -55,8 +58,8 @@ def test_what_another_connector_reads_is_refused_by_name(connector: str) -> None
             rf"source s\.t: {key} means nothing to connector {connector}, which reads .*\n.*{key} is for connector"
         )
         with pytest.raises(ConfigError, match=message):
-            parse_source("s.t", "s.t", settings, {}, "/p")
-        assert parse_source("s.t", "s.t", {**settings, key: None}, {}, "/p").connector == connector
+            parse_source("s.t", "s.t", settings, columns, "/p")
+        assert parse_source("s.t", "s.t", {**settings, key: None}, columns, "/p").connector == connector
 
 
 @pytest.mark.parametrize(

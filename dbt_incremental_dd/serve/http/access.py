@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 
 COOKIE = "dbt_dd_token"
+SEND = "/sources/"
+"""How the paths begin that events are sent to."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Access:
                 403,
                 f"pages of {origin} may not read from this server; it can be started with --allow-origin {origin}",
             )
+        if origin and connection.url.path.startswith(SEND) and not _is_same(origin, connection.headers.get("host", "")):
+            return 403, "pages of other sites may not send events to this server"
         if not origin and _is_cross_site(connection):
             return 403, "pages of other sites may not read from this server, nor show what it computes"
         return None
@@ -79,5 +83,5 @@ def _is_cross_site(connection: HTTPConnection) -> bool:
         "navigate",
         "document",
     )
-    computes = connection.url.path.startswith(("/collections/", "/sql", "/frontiers", "/metrics"))
+    computes = connection.url.path.startswith(("/collections/", "/sql", "/frontiers", "/metrics", SEND))
     return computes or not is_link

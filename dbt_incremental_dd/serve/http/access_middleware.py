@@ -18,15 +18,18 @@ from starlette.websockets import WebSocket
 
 from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.http import streams
-from dbt_incremental_dd.serve.http.access import COOKIE, Access, tokens_of
+from dbt_incremental_dd.serve.http.access import COOKIE, SEND, Access, tokens_of
 from dbt_incremental_dd.serve.reader import Reader
 from dbt_incremental_dd.serve.recorder import Recorder
+from dbt_incremental_dd.serve.sender import Sender
 from dbt_incremental_dd.serve.usage import Usage
 from dbt_incremental_dd.serve.users.authenticator import Login
 from dbt_incremental_dd.serve.users.sessions import LoginEnded
 
 MAX_BODY_BYTES = 1 << 20
-"""Maximum size of a request's body."""
+"""Maximum size of a request's body, unless it has events."""
+MAX_EVENT_BYTES = 8 << 20
+"""Maximum size of a body of events, which its route checks as it reads it."""
 _MAX_PATH = 500
 """Characters of a refused request's path that are recorded."""
 _NEEDED = "a token is needed: as `Authorization: Bearer ...`, or as `?token=...`"
@@ -35,6 +38,12 @@ _NEEDED = "a token is needed: as `Authorization: Bearer ...`, or as `?token=...`
 def reader_of(connection: HTTPConnection) -> Reader:
     """What the client of a request may read."""
     found: Reader = connection.scope["state"]["reader"]
+    return found
+
+
+def sender_of(connection: HTTPConnection) -> Sender:
+    """What the client of a request may send."""
+    found: Sender = connection.scope["state"]["sender"]
     return found
 
 
@@ -77,20 +86,21 @@ class AccessMiddleware:
         if refusal is None and found is None:
             refusal = 401, _NEEDED
         if refusal is None and _is_too_large(connection):
-            refusal = 413, f"a body has {MAX_BODY_BYTES} bytes at most"
+            refusal = 413, f"a body has {_max_bytes(connection)} bytes at most"
         if refusal is not None or found is None:
             usage.action, usage.path = "refused", scope["path"][:_MAX_PATH]
             await _refuse(*(refusal or (401, _NEEDED)), scope, receive, answer)
             return
         login, token = found
         usage.user = login.user.name
-        reader = self._gate.reader(login, usage)
-        scope.setdefault("state", {}).update(reader=reader, recorder=self._gate.recorder)
+        reader, sender = self._gate.reader(login, usage), self._gate.sender(login, usage)
+        scope.setdefault("state", {}).update(reader=reader, sender=sender, recorder=self._gate.recorder)
         if self._gate.authenticator.needs_token and connection.query_params.get("token") == token:
             secure = "; Secure" if scope.get("scheme") in ("https", "wss") else ""
             answer.cookie = f"{COOKIE}={quote(token)}; HttpOnly; SameSite=Strict{secure}"
+        bounded = receive if _sends(connection) else _bounded(receive)
         try:
-            await self._gate.sessions.run(login, self._pass(scope, _bounded(receive), answer.send))
+            await self._gate.sessions.run(login, self._pass(scope, bounded, answer.send))
         except LoginEnded as ended:
             await answer.end(scope, receive, str(ended))
 
@@ -162,7 +172,16 @@ async def _refuse(status: int, reason: str, scope: Scope, receive: Receive, answ
 
 def _is_too_large(connection: HTTPConnection) -> bool:
     length = connection.headers.get("content-length", "0")
-    return not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BODY_BYTES
+    return not length.isascii() or not length.isdigit() or int(length[:20]) > _max_bytes(connection)
+
+
+def _max_bytes(connection: HTTPConnection) -> int:
+    return MAX_EVENT_BYTES if _sends(connection) else MAX_BODY_BYTES
+
+
+def _sends(connection: HTTPConnection) -> bool:
+    """Whether it has events, whose route reads no more of a body than it may have."""
+    return connection.url.path.startswith(SEND)
 
 
 def _bounded(receive: Receive) -> Receive:

@@ -31,6 +31,7 @@ from dbt_incremental_dd.serve.gate import Gate
 from dbt_incremental_dd.serve.http import listing, streams
 from dbt_incremental_dd.serve.http.access import Access
 from dbt_incremental_dd.serve.http.access_middleware import AccessMiddleware, Readable, recorder_of
+from dbt_incremental_dd.serve.http.events import events_router
 from dbt_incremental_dd.serve.http.messages import error_json
 from dbt_incremental_dd.serve.http.metrics_page import metrics_router
 from dbt_incremental_dd.serve.http.query_params import AsOf, Select, SubscribeQuery, Where
@@ -38,6 +39,7 @@ from dbt_incremental_dd.serve.http.query_results import BoundQuery, RowsResponse
 from dbt_incremental_dd.serve.http.vega import script
 from dbt_incremental_dd.serve.metrics import Metrics
 from dbt_incremental_dd.serve.recorder import Recorder
+from dbt_incremental_dd.serve.sender import Refused
 from dbt_incremental_dd.version import version
 
 _STATIC = Path(__file__).parent.parent / "static"
@@ -55,6 +57,7 @@ def application(gate: Gate, access: Access, pages: Path | None = None, metrics: 
     """``pages``: a folder served at ``/``, before the server's own pages. ``metrics``: served at ``/metrics``."""
     app = FastAPIOffline(title="Differential collections", version=version, docs_url="/docs", redoc_url=None)
     app.include_router(_router())
+    app.include_router(events_router())
     if metrics is not None:
         app.include_router(metrics_router(metrics))
     app.add_exception_handler(DifferentialError, _error_response)
@@ -188,6 +191,9 @@ def _http_error(_: Request, error: Exception) -> Response:
 
 def _error_response(_: Request, error: Exception) -> Response:
     assert isinstance(error, DifferentialError)
+    if isinstance(error, Refused):
+        later = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+        return Response(error_json(error), error.status, later, media_type="application/json")
     return Response(error_json(error), _STATUS.get(type(error), 400), media_type="application/json")
 
 

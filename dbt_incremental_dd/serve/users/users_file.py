@@ -4,6 +4,8 @@
       sales:
         read: ["sales.*"]
         rows: {sales.orders: "region = 'EU'"}
+      shop:
+        send: [shop.clicks]
     users:
       ann:
         tokens: ["sha256:..."]
@@ -11,8 +13,8 @@
         read: [staff.teams]
         metrics: true
 
-A role is a grant, and so is a user's own ``read``; grants add up. A role's ``rows`` limit what the role lets read; a
-user's own ``rows`` limit whatever the user may read.
+A role is a grant, and so is a user's own ``read``; grants add up, and so do the patterns of ``send``. A role's ``rows``
+limit what the role lets read; a user's own ``rows`` limit whatever the user may read.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ from dbt_incremental_dd.serve.users.yaml_nodes import Node, read_yaml
 
 @dataclass(frozen=True)
 class Role:
-    """``metrics``: whoever has the role may read /metrics."""
+    """``metrics``: whoever has the role may read /metrics. ``send``: patterns of sources that may be sent events."""
 
     grant: Grant
     metrics: bool = False
+    send: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Users:
             return user_of(name, roles) if roles else None
         more = user_of(name, roles, known.rows)
         grants = dict.fromkeys((*known.rights.grants, *more.rights.grants))
-        return replace(known, rights=Rights(tuple(grants)), metrics=known.metrics or more.metrics)
+        send = tuple(dict.fromkeys((*known.send, *more.send)))
+        return replace(known, rights=Rights(tuple(grants)), metrics=known.metrics or more.metrics, send=send)
 
     def unmatched(self, names: Sequence[str]) -> list[str]:
         """The patterns of ``rows`` that are of none of these collections: a misspelt one limits nothing."""
@@ -104,20 +108,22 @@ def read_users(path: Path) -> Users:
 
 
 def _role(node: Node) -> Role:
-    found: dict[str, Any] = node.fields({"read": _patterns, "rows": _conditions, "metrics": Node.flag})
+    readers = {"read": _patterns, "rows": _conditions, "metrics": Node.flag, "send": _patterns}
+    found: dict[str, Any] = node.fields(readers)
     if found.get("rows") and "read" not in found:
         raise node.error("it has rows, and lets read nothing", "Add read: the patterns of collections' names.")
-    return Role(Grant(found.get("read", ()), found.get("rows", ())), found.get("metrics", False))
+    grant = Grant(found.get("read", ()), found.get("rows", ()))
+    return Role(grant, found.get("metrics", False), found.get("send", ()))
 
 
 def _user(name: str, node: Node, roles: Mapping[str, Role]) -> tuple[User, tuple[str, ...], str | None]:
     """The user, its tokens' digests, and its subject."""
     readers = {"read": _patterns, "rows": _conditions, "metrics": Node.flag, "roles": Node.texts, "tokens": _digests}
-    readers["subject"] = Node.text
+    readers |= {"subject": Node.text, "send": _patterns}
     found: dict[str, Any] = node.fields(readers)
     if "tokens" not in found and "subject" not in found:
         raise node.error("it has no tokens", "Make one: dbt-dd token")
-    own = Role(Grant(found.get("read", ())), found.get("metrics", False))
+    own = Role(Grant(found.get("read", ())), found.get("metrics", False), found.get("send", ()))
     for role in found.get("roles", ()):
         if role not in roles:
             raise node.error(f"there is no role {role}", f"Roles: {', '.join(roles) or 'none'}.")
@@ -128,7 +134,8 @@ def _user(name: str, node: Node, roles: Mapping[str, Role]) -> tuple[User, tuple
 def user_of(name: str, roles: Sequence[Role], rows: tuple[tuple[str, str], ...] = ()) -> User:
     """A user with these roles, and with conditions that limit each of them."""
     grants = dict.fromkeys(Grant(role.grant.read, role.grant.rows + rows) for role in roles if role.grant.read)
-    return User(name, Rights(tuple(grants)), any(role.metrics for role in roles), rows)
+    send = dict.fromkeys(pattern for role in roles for pattern in role.send)
+    return User(name, Rights(tuple(grants)), any(role.metrics for role in roles), rows, tuple(send))
 
 
 def _digests(node: Node) -> tuple[str, ...]:

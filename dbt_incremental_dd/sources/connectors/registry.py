@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt_incremental_dd.sources.connectors.connector import Connector
 from dbt_incremental_dd.sources.connectors.files import connector as files
+from dbt_incremental_dd.sources.connectors.http import connector as http
 from dbt_incremental_dd.sources.connectors.kafka import connector as kafka
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
 from dbt_incremental_dd.sources.connectors.mysql import connector as mysql
@@ -22,6 +23,7 @@ _ALL: tuple[Connector[Any], ...] = (
     kafka,
     postgres,
     mysql,
+    http,
 )
 CONNECTORS: Mapping[str, Connector[Any]] = {connector.SPEC.connector: connector for connector in _ALL}
 

@@ -37,7 +37,8 @@ class Change:
 class EnvelopeInput:
     """One intake of the source ``name``. ``settings`` spell columns as ``schema`` does, the visible columns;
     ``records`` are the good ones, ``location`` is where they are from; ``log`` is None at the first intake; ``inner``:
-    versions of inner traces."""
+    versions of inner traces. ``sort_by``: what the collection is sorted by. ``gone``: stored rows that leave, whatever
+    the records say of others."""
 
     workspace: Workspace
     name: str
@@ -49,6 +50,8 @@ class EnvelopeInput:
     result: PollResult
     records: Relation
     t: Time
+    sort_by: tuple[str, ...]
+    gone: Relation | None = None
     inner: dict[str, int] = field(default_factory=dict)
 
     def plus_minus(self) -> Relation:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.paths import require_format, require_path
-from dbt_incremental_dd.sources.setting import path, setting, text
+from dbt_incremental_dd.sources.setting import duration_if_any, path, setting, text
 from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
 
 _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".csv": "csv"}
@@ -25,6 +25,7 @@ class FilesSpec(SourceSpec):
     path: str | None = setting(path)
     format: str | None = setting(one_of(*FILE_FORMATS))
     event_time: str | None = setting(text)
+    keep: int | None = setting(duration_if_any)
 
     @property
     def location(self) -> str | None:

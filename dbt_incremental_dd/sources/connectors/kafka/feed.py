@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.sources.envelopes.envelope import Envelope
-from dbt_incremental_dd.sources.setting import setting, text
+from dbt_incremental_dd.sources.setting import duration_if_any, setting, text
 from dbt_incremental_dd.sources.spec import FILE_FORMATS, SourceSpec, one_of
 
 _SERVERS = "bootstrap.servers"
@@ -31,6 +31,7 @@ class KafkaSpec(SourceSpec):
     topic: str | None = setting(text)
     format: str | None = setting(one_of(*FILE_FORMATS, "avro"))
     event_time: str | None = setting(text)
+    keep: int | None = setting(duration_if_any)
 
     @property
     def uri(self) -> str:

@@ -1,0 +1,1 @@
+"""Events that clients send to sources."""
