@@ -71,6 +71,9 @@ class DeltaFormat:
                     "Cast it to another type, or remove `output`.",
                 )
 
+    def numbers(self, before: TableVersion | None, uri: str, schema: Schema) -> Mapping[str, int]:
+        return {}
+
     def load(self, storage: Storage, uri: str) -> TableVersion | None:
         known = _KNOWN.get(uri)
         if known is not None and _mark(storage, uri, known[0].number) == known[1]:

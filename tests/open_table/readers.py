@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
+from pyiceberg.table import StaticTable
 
 Rows = Counter[tuple[Any, ...]]
 
@@ -19,6 +20,20 @@ def by_delta_rs(
     table = DeltaTable(uri, version=version, storage_options=dict(options or {}))
     listed = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     return rows_of(pa.table(QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t").read_all()))
+
+
+def by_pyiceberg(
+    uri: str, columns: Sequence[str], version: int | None = None, options: Mapping[str, str] | None = None
+) -> Rows:
+    """The rows of a version by PyIceberg."""
+    table = StaticTable.from_metadata(uri, dict(options or {}))
+    snapshots = {snapshot.sequence_number: snapshot.snapshot_id for snapshot in table.snapshots()}
+    scan = table.scan(snapshot_id=None if version is None else snapshots[version])
+    return rows_of(scan.to_arrow().select(list(columns)))
+
+
+READERS = {"delta": by_delta_rs, "iceberg": by_pyiceberg}
+"""By the table's format."""
 
 
 def feed_by_delta_rs(uri: str, columns: Sequence[str], first: int) -> dict[int, Rows]:

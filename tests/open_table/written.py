@@ -22,7 +22,7 @@ from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import write_arrow
-from tests.open_table.readers import Rows, by_delta_rs, plain
+from tests.open_table.readers import READERS, Rows, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,8 @@ def _never() -> SparkSession:
 class Written:
     """``m.t``, whose table is brought up by ``show``."""
 
-    def __init__(self, root: Path | str, options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: Path | str, format: str, options: Mapping[str, str] | None = None) -> None:
+        self.format = format
         self.storage = Storage(str(root), dict(options or {}))
         self.place = self.storage.collection("m.t")
         self.stored = Schema((*_SCHEMA, TIME_COLUMN, DIFF_COLUMN))
@@ -81,7 +82,7 @@ class Written:
         assert log is not None
         workspace = Workspace(LazySession(_never, _Known()), self.storage)
         try:
-            return bring_up(workspace, Table("m.t", self.uri, FORMATS["delta"], _SCHEMA, (), RETAINED), log)
+            return bring_up(workspace, Table("m.t", self.uri, FORMATS[self.format], _SCHEMA, (), RETAINED), log)
         finally:
             workspace.close()
 
@@ -94,5 +95,5 @@ class Written:
         return found
 
     def shown(self, version: int | None = None) -> Rows:
-        """The table's, as delta-rs reads it."""
-        return by_delta_rs(self.uri, self.columns, version, self.storage.options)
+        """The table's, as a library that knows the format reads it."""
+        return READERS[self.format](self.uri, self.columns, version, self.storage.options)
