@@ -71,12 +71,8 @@ class Writer:
         maps, and readers use numbers only where all columns have one: there they find columns by their names."""
         if not self.numbers or any(isinstance(column.type, NESTED) for column in self.schema):
             return frame
-        from pyspark.sql import functions as F
-
-        numbered = {name: F.col(quoted(name)) for name in frame.columns}
-        return frame.select(
-            *(column.alias(name, metadata={_FIELD_ID: self.numbers[name]}) for name, column in numbered.items())
-        )
+        columns = ((quoted(name), name) for name in frame.columns)
+        return frame.select(*(column.alias(name, metadata={_FIELD_ID: self.numbers[name]}) for column, name in columns))
 
     def changes(self, change: Relation, folder: str) -> tuple[DataFile, ...]:
         """The rows that come and go, each as often as it does, with what it does."""
