@@ -56,7 +56,7 @@ _OTHER_TYPES = re.compile(r'"(void|variant|calendarinterval|(time|interval)\b[^"
 class DeltaFormat:
     """Stateless."""
 
-    changes_folder = "_change_data"
+    changes_folder: str | None = "_change_data"
 
     def require(self, name: str, schema: Schema) -> None:
         for column in schema:

@@ -50,7 +50,7 @@ class IcebergVersion(TableVersion):
 class IcebergFormat:
     """Stateless."""
 
-    changes_folder = None
+    changes_folder: str | None = None
 
     def require(self, name: str, schema: Schema) -> None:
         require_columns(name, schema)

@@ -54,7 +54,7 @@ class Commit:
 
 def live_entries(records: Iterable[Mapping[str, Any]], listed: Mapping[str, Any]) -> dict[str, Entry]:
     """A manifest's live files, by their paths. What a record leaves out is as the list of manifests says."""
-    found = {}
+    found: dict[str, Entry] = {}
     for record in records:
         if record["status"] == _DELETED:
             continue
