@@ -48,17 +48,17 @@ def main() -> int:
     shutil.rmtree(folder / "state", ignore_errors=True)
     feed = RefreshFeed(folder, options.scale, False)
     spark = rounds.session(folder, "tpch")
-    spark.sql("CREATE DATABASE IF NOT EXISTS shown")
+    databases = {output: "shown" if output == "delta" else f"shown_{output}" for output in options.format}
+    for database in databases.values():
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
     read = sources(folder)
     queries = {path.stem: path.read_text() for path in sorted(QUERIES.glob("q*.sql"))} | {"lines": _LINES}
     queries = {name: sql for name, sql in queries.items() if name in (options.only or queries)}
     config = ModelConfig(fallback="error", strategy="delta")
     plain = rounds.models_of("tpch", queries, read, config)
     shown = [
-        rounds.models_of(
-            "shown" if output == "delta" else f"shown_{output}", queries, read, replace(config, output=output)
-        )
-        for output in options.format
+        rounds.models_of(database, queries, read, replace(config, output=output))
+        for output, database in databases.items()
     ]
     bench = _Bench(Storage(str(folder / "state")), LazySession.of(spark), list(read.values()), [plain, *shown])
     found: dict[str, Any] = {"scale": options.scale, "repeats": options.repeats, "formats": options.format}

@@ -1,4 +1,4 @@
-"""Iceberg tables: what a commit writes, what others do with them, what is kept, and the types that they have."""
+"""Iceberg tables: what a commit writes, what others do with them, and what is kept."""
 
 from __future__ import annotations
 
@@ -7,26 +7,17 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
 
-from dbt_incremental_dd.core.errors import CommitConflict, ConfigError, StateError
-from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BYTE, from_json
+from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.open_table.iceberg import iceberg, metadata_files
-from dbt_incremental_dd.open_table.iceberg.iceberg import IcebergFormat, IcebergVersion
+from dbt_incremental_dd.open_table.iceberg.iceberg import IcebergFormat
 from dbt_incremental_dd.open_table.iceberg.manifests import DATA, Commit, Manifest, changed
-from dbt_incremental_dd.open_table.table import POSITION_COLUMN, TableChange, TableVersion
-from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.write import write_arrow
-from tests.open_table.readers import by_pyiceberg, rows_of
 from tests.open_table.test_random import Rounds
 from tests.open_table.written import Written
 
@@ -259,19 +250,6 @@ def test_a_former_version_is_made_up_for(tmp_path: Path) -> None:
     assert len(last(made)["snapshots"]) == 2
 
 
-def test_two_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = written(tmp_path)
-    version = IcebergFormat().load(made.storage, made.uri)
-    step(made, come=range(40, 41))
-    monkeypatch.setattr(IcebergFormat, "load", lambda self, storage, uri: version)
-    made.commit([(row(1), -1)], 2_000)
-    with pytest.raises(CommitConflict, match=r"another writer changed the table of m\.t"):
-        made.show()
-    monkeypatch.undo()
-    assert not made.show().why
-    assert made.shown() == made.as_of(2_000)
-
-
 @pytest.mark.parametrize("pattern", ["metadata/*-m0.avro", "metadata/snap-*", "metadata/v1.metadata.json"])
 def test_what_is_lost_or_damaged(tmp_path: Path, pattern: str) -> None:
     made = written(tmp_path)
@@ -292,84 +270,3 @@ def test_files_elsewhere_are_not_followed(tmp_path: Path) -> None:
         made.commit([(row(1), -1)], made.time + 10)
         with pytest.raises(StateError, match=r"cannot be read: .*(/etc/passwd|x\.avro)"):
             made.show()
-
-
-_NESTED = '{"type":"struct","fields":[{"name":"a","type":"short","nullable":true,"metadata":{}},{"name":"b","type":%s,"nullable":true,"metadata":{}}]}'
-_LIST = '{"type":"array","elementType":"decimal(20,3)","containsNull":true}'
-_MAP = '{"type":"map","keyType":"string","valueType":"double","valueContainsNull":true}'
-_TYPES: dict[str, tuple[str, pa.DataType, Any]] = {
-    "b": ('"byte"', pa.int8(), -3),
-    "s": ('"short"', pa.int16(), 300),
-    "l": ('"long"', pa.int64(), 1 << 40),
-    "f": ('"float"', pa.float32(), 0.5),
-    "t": ('"boolean"', pa.bool_(), True),
-    "x": ('"binary"', pa.binary(), b"\x00\xff"),
-    "d": ('"date"', pa.date32(), date(1969, 12, 31)),
-    "n": ('"timestamp_ntz"', pa.timestamp("us"), datetime(2024, 2, 29, 1, 2, 3, 456)),
-    "w": ('"decimal(38,10)"', pa.decimal128(38, 10), Decimal("12345678901234567890.0123456789")),
-    "r": (
-        _NESTED % _LIST,
-        pa.struct({"a": pa.int16(), "b": pa.list_(pa.decimal128(20, 3))}),
-        {"a": 1, "b": [Decimal("1.000"), None]},
-    ),
-    "m": (_MAP, pa.map_(pa.string(), pa.float64()), [("k", 1.5), ("z", None)]),
-    "c": ('"varchar(5)"', pa.string(), "ü"),
-}
-
-
-def _schema(*names: str) -> Schema:
-    return Schema(tuple(Column(name, from_json(json.loads(_TYPES[name][0]))) for name in names))
-
-
-def _committed(folder: Path, before: TableVersion | None, schema: Schema, *, t: int) -> TableVersion:
-    """A table of one row with these columns, and one without values."""
-    storage, uri, own = Storage(str(folder)), str(folder / "table"), IcebergFormat()
-    own.require("m.t", schema)
-    columns = {name: pa.array([_TYPES[name][2], None], _TYPES[name][1]) for name in schema.names}
-    table = pa.table({**columns, POSITION_COLUMN.name: pa.array([0, 1])})
-    numbers = own.numbers(before, uri, schema)
-    stored = Schema((*schema, POSITION_COLUMN))
-    file = write_arrow(storage, uri, table, stored, stored.names, numbers=numbers)
-    return own.commit(storage, uri, "m.t", before, TableChange(t + 1, 1_000, came=(file,), replaces=schema))
-
-
-def test_types(tmp_path: Path) -> None:
-    schema = _schema(*_TYPES)
-    version = _committed(tmp_path, None, schema, t=1_000)
-    expected = rows_of(pa.table({name: pa.array([_TYPES[name][2], None], _TYPES[name][1]) for name in schema.names}))
-    assert by_pyiceberg(version.uri, schema.names) == expected
-    iceberg._KNOWN.clear()
-    loaded = IcebergFormat().load(Storage(str(tmp_path)), version.uri)
-    assert isinstance(loaded, IcebergVersion) and isinstance(version, IcebergVersion)
-    assert replace(loaded, manifests=()) == replace(version, manifests=())
-
-
-def test_columns_that_change(tmp_path: Path) -> None:
-    """Others stay what they were, also in former snapshots, unless one of them has another type."""
-    first = _committed(tmp_path, None, _schema("l", "r", "d"), t=1_000)
-    second = _committed(tmp_path, first, _schema("d", "m", "l"), t=1_010)
-    third = _committed(tmp_path, second, _schema("r", "l", "d"), t=1_020)
-    for version in (first, second, third):
-        names = version.schema.names
-        expected = rows_of(pa.table({name: pa.array([_TYPES[name][2], None], _TYPES[name][1]) for name in names}))
-        assert by_pyiceberg(version.uri, names, version.number) == expected, names
-    other = Schema((*_schema("l"), Column("d", BYTE)))
-    storage, uri = Storage(str(tmp_path)), first.uri
-    last = IcebergFormat().commit(storage, uri, "m.t", third, TableChange(1_031, 1_000, replaces=other))
-    assert last.number == 1 and by_pyiceberg(uri, ("l", "d")) == {}
-
-
-@pytest.mark.parametrize(
-    ("name", "type", "told"),
-    [
-        ("x", '"void"', "the column x, of type void"),
-        ("x", '"interval day to second"', "of type interval day to second"),
-        ("x", _NESTED % '"variant"', "which has variant"),
-        ("_pos", '"long"', "the column _pos, which is one of Iceberg's own"),
-        ("a.b", '"long"', "two columns, or fields of columns, called a.b"),
-    ],
-)
-def test_columns_that_an_iceberg_table_cannot_have(name: str, type: str, told: str) -> None:
-    schema = Schema((Column(name, from_json(json.loads(type))), Column("a", from_json(json.loads(_NESTED % _LIST)))))
-    with pytest.raises(ConfigError, match=told):
-        IcebergFormat().require("m.t", schema)
