@@ -15,8 +15,11 @@ def read_records(filesystem: pafs.FileSystem, path: str) -> list[dict[str, Any]]
     """The file's records. Raises OSError or ValueError where it cannot be read, ConfigError without fastavro."""
     reader = _fastavro().reader
     with filesystem.open_input_file(path) as file:
-        found: Iterable[Any] = reader(file)
-        return list(found)
+        data = file.read()
+    try:
+        return list(reader(io.BytesIO(data)))
+    except Exception as error:  # of damaged bytes the library's errors are many
+        raise ValueError(f"{path} is no Avro file that can be read: {error!r}") from error
 
 
 def records_as_file(schema: Mapping[str, Any], records: Iterable[Mapping[str, Any]], notes: Mapping[str, str]) -> bytes:

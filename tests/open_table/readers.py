@@ -8,20 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
-from pyarrow import fs as pafs
-from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.table import StaticTable
-
-from dbt_incremental_dd.storage.filesystems import filesystem_of
 
 Rows = Counter[tuple[Any, ...]]
-
-
-class StoreIO(PyArrowFileIO):
-    """Files of a store by this project's options for it."""
-
-    def _initialize_fs(self, scheme: str, netloc: str | None = None) -> pafs.FileSystem:
-        return filesystem_of(f"{scheme}://{netloc}" if netloc else "/", self.properties)[0]
 
 
 def by_delta_rs(
@@ -37,7 +25,9 @@ def by_pyiceberg(
     uri: str, columns: Sequence[str], version: int | None = None, options: Mapping[str, str] | None = None
 ) -> Rows:
     """The rows of a version by PyIceberg."""
-    table = StaticTable.from_metadata(uri, {"py-io-impl": f"{__name__}.{StoreIO.__name__}", **(options or {})})
+    from tests.open_table.pyiceberg_table import table_at  # half a second, of which many processes would have no use
+
+    table = table_at(uri, options or {})
     snapshots = {snapshot.sequence_number: snapshot.snapshot_id for snapshot in table.snapshots()}
     scan = table.scan(snapshot_id=None if version is None else snapshots[version])
     return rows_of(scan.to_arrow().select(list(columns)))

@@ -59,6 +59,8 @@ class Written:
         self.stored = Schema((*_SCHEMA, TIME_COLUMN, DIFF_COLUMN))
         self.place.create(self.stored)
         self.time = 0
+        self.known: tuple[int, int] | None = None
+        """What the last run has noted of the table: its version, and up to when it has everything."""
         self.columns = _SCHEMA.names
         self.uri = self.place.table_uri
 
@@ -82,9 +84,12 @@ class Written:
         assert log is not None
         workspace = Workspace(LazySession(_never, _Known()), self.storage)
         try:
-            return bring_up(workspace, Table("m.t", self.uri, FORMATS[self.format], _SCHEMA, (), RETAINED), log)
+            table = Table("m.t", self.uri, FORMATS[self.format], _SCHEMA, (), RETAINED)
+            kept = bring_up(workspace, table, log, self.known)
         finally:
             workspace.close()
+        self.known = kept.version.number, log.frontiers.upper
+        return kept
 
     def as_of(self, t: int) -> Rows:
         """The collection's rows."""

@@ -39,7 +39,7 @@ _NO_COLUMNS = Schema(())
 
 @dataclass(frozen=True)
 class IcebergVersion(TableVersion):
-    """``number``: of its snapshot, one more than that of the former one. ``metadata``: the table's; ``file_number``: of
+    """``number``: its snapshot's sequence number. ``metadata``: the table's; ``file_number``: of
     its file; ``manifests``: those of the snapshot."""
 
     metadata: Metadata = None  # type: ignore[assignment]
@@ -75,7 +75,7 @@ class IcebergFormat:
             files = table_files(uri, manifests, schema, tables.fields_now(metadata))
         return IcebergVersion(
             uri,
-            int(metadata.get("last-sequence-number", 0)),
+            tables.number_of(metadata),
             upper=upper or 0,
             at=tables.latest_time(metadata),
             schema=schema,
@@ -136,20 +136,11 @@ class IcebergFormat:
         return after
 
     def needed(self, storage: Storage, uri: str, since: Time) -> set[str] | None:
-        number = metadata_files.newest(storage, uri)
-        if number == 0:
-            return None
-        metadata = metadata_files.read(storage, uri, number)
-        without = tables.without_former(metadata, since)
-        if without is not None:
-            number, metadata = number + 1, without
-            _publish(storage, uri, uri, number, metadata)
-        found = metadata_files.kept_paths(number)
-        known: set[str] = set()
-        for snapshot in metadata["snapshots"]:
-            found.update(_paths(storage, uri, snapshot, known))
-        found.update(_below(uri, tables.statistics_of(metadata)))
-        return found
+        try:
+            return _needed(storage, uri, since)
+        except (OSError, ValueError, KeyError) as error:
+            remedy = "Remove its folder: the next run writes it anew."
+            raise StateError(f"the table at {uri} cannot be read: {error}", remedy) from error
 
 
 _KNOWN: dict[str, tuple[IcebergVersion, str | None]] = {}
@@ -196,6 +187,23 @@ def _listed(storage: Storage, uri: str, snapshot: Mapping[str, Any]) -> Iterator
 def _records(storage: Storage, uri: str, path: str) -> list[dict[str, Any]]:
     filesystem, root = storage.filesystem(uri)
     return read_records(filesystem, f"{root}/{own_path_of(uri, path)}")
+
+
+def _needed(storage: Storage, uri: str, since: Time) -> set[str] | None:
+    number = metadata_files.newest(storage, uri)
+    if number == 0:
+        return None
+    metadata = metadata_files.read(storage, uri, number)
+    without = tables.without_former(metadata, since)
+    if without is not None:
+        number, metadata = number + 1, without
+        _publish(storage, uri, uri, number, metadata)
+    found = metadata_files.kept_paths(number)
+    known: set[str] = set()
+    for snapshot in metadata["snapshots"]:
+        found.update(_paths(storage, uri, snapshot, known))
+    found.update(_below(uri, tables.statistics_of(metadata)))
+    return found
 
 
 def _paths(storage: Storage, uri: str, snapshot: Mapping[str, Any], known: set[str]) -> Iterator[str]:

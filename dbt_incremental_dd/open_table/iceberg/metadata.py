@@ -102,12 +102,14 @@ def with_snapshot(metadata: Metadata, snapshot: Mapping[str, Any], retained: int
     """The metadata with a snapshot, which is the current one, and without those that nobody can see any more as of a
     time at most ``retained`` ms before."""
     number, at = snapshot["snapshot-id"], snapshot["timestamp-ms"]
+    refs = metadata.get("refs", {})
+    main = refs.get("main", {})
     made = {
         **metadata,
         "last-sequence-number": snapshot["sequence-number"],
         "last-updated-ms": at,
         "current-snapshot-id": number,
-        "refs": {**metadata.get("refs", {}), "main": {"snapshot-id": number, "type": "branch"}},
+        "refs": {**refs, "main": {**main, "snapshot-id": number, "type": "branch"}},
         "snapshots": [*metadata["snapshots"], snapshot],
         "snapshot-log": [*metadata["snapshot-log"], {"timestamp-ms": at, "snapshot-id": number}],
         "properties": {**metadata["properties"], _RETAINED: str(retained)},
@@ -138,6 +140,11 @@ def current_snapshot(metadata: Metadata) -> Mapping[str, Any] | None:
     return next((one for one in metadata["snapshots"] if one["snapshot-id"] == number), None)
 
 
+def number_of(metadata: Metadata) -> int:
+    """Of the current snapshot: greater than those of all that came before; 0 where there is none."""
+    return int((current_snapshot(metadata) or {}).get("sequence-number", 0))
+
+
 def latest_time(metadata: Metadata) -> Time:
     """The last time at which the table was another one (ms)."""
     return max((entry["timestamp-ms"] for entry in metadata["snapshot-log"]), default=0)
@@ -161,8 +168,8 @@ def _ours(metadata: Metadata) -> Fields | None:
 def fields_now(metadata: Metadata) -> Fields:
     """The table's columns."""
     number = metadata["current-schema-id"]
-    found: Fields = next(schema["fields"] for schema in metadata["schemas"] if schema["schema-id"] == number)
-    return found
+    found: dict[int, Fields] = {schema["schema-id"]: schema["fields"] for schema in metadata["schemas"]}
+    return found[number]
 
 
 def schema_of(metadata: Metadata) -> Schema | None:

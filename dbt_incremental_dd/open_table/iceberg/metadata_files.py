@@ -105,19 +105,19 @@ def write(storage: Storage, uri: str, number: int, metadata: Metadata) -> bool:
 
 def hint(storage: Storage, uri: str, number: int) -> None:
     """Says which file is the last one, and syncs it with all that is noted to be. A table is right without it: readers
-    that follow it see a former version."""
-    path = f"{uri}/{HINT}"
-    with suppress(OSError):
-        if not storage.is_local:
-            objects, key = objects_of(path, storage.options)
-            uploads.later(path, lambda: objects.write(key, str(number).encode()))
-            uploads.settle(path)
-            return
-        scratch = f"{path}{SCRATCH}"
-        with open(scratch, "w") as file:
-            file.write(str(number))
+    that follow it see a former version. Raises OSError if syncing fails."""
+    path, text = f"{uri}/{HINT}", str(number).encode()
+    if not storage.is_local:
+        objects, key = objects_of(path, storage.options)
+        with suppress(OSError):
+            objects.write(key, text)
+        return
+    scratch = f"{path}{SCRATCH}"
+    with suppress(OSError), open(scratch, "wb") as file:
+        file.write(text)
         durable.note(scratch)
-        durable.settle()
+    durable.settle()
+    with suppress(OSError):
         os.replace(scratch, path)
 
 
