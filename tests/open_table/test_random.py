@@ -60,7 +60,8 @@ def test_a_hundred_rounds(tmp_path: Path, format: str) -> None:
     rounds = Rounds(written, 1)
     for t in range(1_000, 1_100):
         rounds.step(t)
-        assert written.shown() == written.as_of(t), t
+        if format == "delta" or t % 3 == 0:  # PyIceberg takes longer
+            assert written.shown() == written.as_of(t), t
     for t, number in list(rounds.versions.items())[::7]:
         assert written.shown(number) == written.as_of(t), t
     if format == "delta":
