@@ -18,6 +18,7 @@ from dbt_incremental_dd.core.thresholds import Thresholds
 from tests.engines import IN_SPARK
 from tests.lake.conftest import VERSION
 from tests.open_table.readers import Rows, plain, rows_of
+from tests.open_table.test_iceberg_types import TYPES, committed, rows_with, schema_of
 from tests.open_table.test_models import Models
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def test_readers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
     rounds = Models(spark, tmp_path, 3, thresholds, _FORMAT, *_NAMES)
     rounds.world.time = int(time.time() * 1000) - 60_000  # Spark travels in time by those of commits
-    for step in range(6 if thresholds == Thresholds() else 2):
+    for step in range({"delta": 6, "iceberg": 4}[_FORMAT] if thresholds == Thresholds() else 2):
         rounds.step()
         for name in _NAMES:
             uri, columns = rounds.collection(name).place.table_uri, rounds.collection(name).schema.names
@@ -136,3 +137,10 @@ def test_spark_s_own_maintenance_and_changes(spark: SparkSession, tmp_path: Path
             spark.sql(statement.format(table, former=former.isoformat(" ", timespec="milliseconds")))
     rounds.step()
     assert by_spark(spark, uri) == rounds.contents("rows", rounds.world.time)
+
+
+@pytest.mark.skipif(_FORMAT == "delta", reason="Delta's types are Spark's")
+def test_types(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    uri = committed(tmp_path, None, schema_of(*TYPES), t=1_000).uri
+    assert by_spark(spark, uri) == by_polars(uri) == rows_with(TYPES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from pyiceberg.table import StaticTable
 
-from dbt_incremental_dd.core.errors import StateError
+from dbt_incremental_dd.core.errors import ConfigError, StateError
 from dbt_incremental_dd.open_table.iceberg import iceberg, metadata_files
 from dbt_incremental_dd.open_table.iceberg.iceberg import IcebergFormat
 from dbt_incremental_dd.open_table.iceberg.manifests import DATA, Commit, Manifest, changed
@@ -270,3 +271,15 @@ def test_files_elsewhere_are_not_followed(tmp_path: Path) -> None:
         made.commit([(row(1), -1)], made.time + 10)
         with pytest.raises(StateError, match=r"cannot be read: .*(/etc/passwd|x\.avro)"):
             made.show()
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Written(tmp_path, "iceberg")
+    made.commit([(row(1), 1)], 1_000)
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    with pytest.raises(ConfigError, match="fastavro is not installed") as raised:
+        made.show()
+    assert "dbt-incremental-dd[lake]" in str(raised.value)
+    monkeypatch.undo()
+    made.show()
+    assert made.shown() == made.as_of(1_000)

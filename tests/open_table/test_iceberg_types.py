@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,12 +21,12 @@ from dbt_incremental_dd.open_table.iceberg.iceberg import IcebergFormat, Iceberg
 from dbt_incremental_dd.open_table.table import POSITION_COLUMN, TableChange, TableVersion
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import write_arrow
-from tests.open_table.readers import by_pyiceberg, rows_of
+from tests.open_table.readers import Rows, by_pyiceberg, rows_of
 
 _NESTED = '{"type":"struct","fields":[{"name":"a","type":"short","nullable":true,"metadata":{}},{"name":"b","type":%s,"nullable":true,"metadata":{}}]}'
 _LIST = '{"type":"array","elementType":"decimal(20,3)","containsNull":true}'
 _MAP = '{"type":"map","keyType":"string","valueType":"double","valueContainsNull":true}'
-_TYPES: dict[str, tuple[str, pa.DataType, Any]] = {
+TYPES: dict[str, tuple[str, pa.DataType, Any]] = {
     "b": ('"byte"', pa.int8(), -3),
     "s": ('"short"', pa.int16(), 300),
     "l": ('"long"', pa.int64(), 1 << 40),
@@ -45,15 +46,21 @@ _TYPES: dict[str, tuple[str, pa.DataType, Any]] = {
 }
 
 
-def _schema(*names: str) -> Schema:
-    return Schema(tuple(Column(name, from_json(json.loads(_TYPES[name][0]))) for name in names))
+def schema_of(*names: str) -> Schema:
+    """Columns of these types, which are called as they are."""
+    return Schema(tuple(Column(name, from_json(json.loads(TYPES[name][0]))) for name in names))
 
 
-def _committed(folder: Path, before: TableVersion | None, schema: Schema, *, t: int) -> TableVersion:
+def rows_with(names: Iterable[str]) -> Rows:
+    """What a table with these columns has."""
+    return rows_of(pa.table({name: pa.array([TYPES[name][2], None], TYPES[name][1]) for name in names}))
+
+
+def committed(folder: Path, before: TableVersion | None, schema: Schema, *, t: int) -> TableVersion:
     """A table of one row with these columns, and one without values."""
     storage, uri, own = Storage(str(folder)), str(folder / "table"), IcebergFormat()
     own.require("m.t", schema)
-    columns = {name: pa.array([_TYPES[name][2], None], _TYPES[name][1]) for name in schema.names}
+    columns = {name: pa.array([TYPES[name][2], None], TYPES[name][1]) for name in schema.names}
     table = pa.table({**columns, POSITION_COLUMN.name: pa.array([0, 1])})
     numbers = own.numbers(before, uri, schema)
     stored = Schema((*schema, POSITION_COLUMN))
@@ -62,10 +69,9 @@ def _committed(folder: Path, before: TableVersion | None, schema: Schema, *, t: 
 
 
 def test_types(tmp_path: Path) -> None:
-    schema = _schema(*_TYPES)
-    version = _committed(tmp_path, None, schema, t=1_000)
-    expected = rows_of(pa.table({name: pa.array([_TYPES[name][2], None], _TYPES[name][1]) for name in schema.names}))
-    assert by_pyiceberg(version.uri, schema.names) == expected
+    schema = schema_of(*TYPES)
+    version = committed(tmp_path, None, schema, t=1_000)
+    assert by_pyiceberg(version.uri, schema.names) == rows_with(schema.names)
     iceberg._KNOWN.clear()
     loaded = IcebergFormat().load(Storage(str(tmp_path)), version.uri)
     assert isinstance(loaded, IcebergVersion) and isinstance(version, IcebergVersion)
@@ -74,14 +80,13 @@ def test_types(tmp_path: Path) -> None:
 
 def test_columns_that_change(tmp_path: Path) -> None:
     """Others stay what they were, also in former snapshots, unless one of them has another type."""
-    first = _committed(tmp_path, None, _schema("l", "r", "d"), t=1_000)
-    second = _committed(tmp_path, first, _schema("d", "m", "l"), t=1_010)
-    third = _committed(tmp_path, second, _schema("r", "l", "d"), t=1_020)
+    first = committed(tmp_path, None, schema_of("l", "r", "d"), t=1_000)
+    second = committed(tmp_path, first, schema_of("d", "m", "l"), t=1_010)
+    third = committed(tmp_path, second, schema_of("r", "l", "d"), t=1_020)
     for version in (first, second, third):
         names = version.schema.names
-        expected = rows_of(pa.table({name: pa.array([_TYPES[name][2], None], _TYPES[name][1]) for name in names}))
-        assert by_pyiceberg(version.uri, names, version.number) == expected, names
-    other = Schema((*_schema("l"), Column("d", BYTE)))
+        assert by_pyiceberg(version.uri, names, version.number) == rows_with(names), names
+    other = Schema((*schema_of("l"), Column("d", BYTE)))
     storage, uri = Storage(str(tmp_path)), first.uri
     last = IcebergFormat().commit(storage, uri, "m.t", third, TableChange(1_031, 1_000, replaces=other))
     assert last.number == 1 and by_pyiceberg(uri, ("l", "d")) == {}
