@@ -34,13 +34,11 @@ from dbt_incremental_dd.trace.layout import Storage
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-_NO_COLUMNS = Schema(())
-
 
 @dataclass(frozen=True)
 class IcebergVersion(TableVersion):
-    """``number``: its snapshot's sequence number. ``metadata``: the table's; ``file_number``: of
-    its file; ``manifests``: those of the snapshot."""
+    """``number``: its snapshot's sequence number. ``metadata``: the table's; ``file_number``: of its file;
+    ``manifests``: those of the snapshot."""
 
     metadata: Metadata = None  # type: ignore[assignment]
     file_number: int = 0
@@ -66,27 +64,9 @@ class IcebergFormat:
         if number == 0:
             return None
         metadata = metadata_files.read(storage, uri, number)
-        upper, schema = tables.upper_of(metadata), tables.schema_of(metadata) or _NO_COLUMNS
-        manifests: tuple[Manifest, ...] = ()
-        files: tuple[TableFile, ...] = ()
-        is_ours = upper is not None and metadata["location"] == uri
-        if is_ours:
-            manifests = _manifests(storage, uri, metadata)
-            files = table_files(uri, manifests, schema, tables.fields_now(metadata))
-        return IcebergVersion(
-            uri,
-            tables.number_of(metadata),
-            upper=upper or 0,
-            at=tables.latest_time(metadata),
-            schema=schema,
-            sorted_by=tables.sorted_by_of(metadata),
-            retained=tables.retained_of(metadata),
-            files=files,
-            is_ours=is_ours,
-            metadata=metadata,
-            file_number=number,
-            manifests=manifests,
-        )
+        is_ours = tables.upper_of(metadata) is not None and metadata["location"] == uri
+        manifests = _manifests(storage, uri, metadata) if is_ours else ()
+        return _version(uri, number, metadata, manifests, is_ours=is_ours)
 
     def deleted(self, storage: Storage, version: TableVersion, file: TableFile) -> BitMap64:
         return positions() if file.vector is None else read_deletes(storage, f"{version.uri}/{file.vector['path']}")
@@ -96,17 +76,8 @@ class IcebergFormat:
     ) -> TableVersion:
         assert before is None or isinstance(before, IcebergVersion)
         at = max(change.upper - 1, 0 if before is None else before.at + 1)
-        schema = change.replaces or (None if before is None else before.schema)
-        assert schema is not None
-        sorted_by = change.sorted_by if change.replaces is not None or before is None else before.sorted_by
-        metadata: Metadata
-        if change.replaces is not None or before is None:
-            metadata = tables.with_schema(_base(before, uri, schema), uri, schema, sorted_by)
-        else:
-            metadata = before.metadata
-        stays = () if change.replaces is not None or before is None else before.manifests
-        fields = tables.fields_now(metadata)
-        made = snapshot_of(metadata, stays, change, schema, fields, at)
+        metadata, stays = _continued(uri, before, change)
+        made = snapshot_of(metadata, stays, change, tables.schema_of(metadata), tables.fields_now(metadata), at)
         metadata = tables.with_snapshot(metadata, made.record, change.retained)
         number = 1 if before is None else before.file_number + 1
         written = [file.path for file in change.came]
@@ -119,19 +90,7 @@ class IcebergFormat:
             _publish(storage, uri, name, number, metadata)
         except OSError as error:
             raise StateError(f"the table of {name} at {uri} cannot be written: {error}", "Run again.") from error
-        after = IcebergVersion(
-            uri,
-            int(made.record["sequence-number"]),
-            upper=change.upper,
-            at=at,
-            schema=schema,
-            sorted_by=sorted_by,
-            retained=change.retained,
-            files=table_files(uri, made.manifests, schema, fields),
-            metadata=metadata,
-            file_number=number,
-            manifests=made.manifests,
-        )
+        after = _version(uri, number, metadata, made.manifests, is_ours=True)
         _KNOWN[uri] = after, _mark(storage, uri, number)
         return after
 
@@ -145,6 +104,36 @@ class IcebergFormat:
 
 _KNOWN: dict[str, tuple[IcebergVersion, str | None]] = {}
 """The versions that this process has written last, with their marks."""
+
+
+def _version(
+    uri: str, number: int, metadata: Metadata, manifests: tuple[Manifest, ...], *, is_ours: bool
+) -> IcebergVersion:
+    """What the file of metadata of this number says; ``manifests``: those of its snapshot, if that is ours."""
+    schema = tables.schema_of(metadata)
+    return IcebergVersion(
+        uri,
+        tables.number_of(metadata),
+        upper=tables.upper_of(metadata) or 0,
+        at=tables.latest_time(metadata),
+        schema=schema,
+        sorted_by=tables.sorted_by_of(metadata),
+        retained=tables.retained_of(metadata),
+        files=table_files(uri, manifests, schema, tables.fields_now(metadata)) if is_ours else (),
+        is_ours=is_ours,
+        metadata=metadata,
+        file_number=number,
+        manifests=manifests,
+    )
+
+
+def _continued(uri: str, before: IcebergVersion | None, change: TableChange) -> tuple[Metadata, tuple[Manifest, ...]]:
+    """What a change starts from: the metadata with its columns, and the manifests of what stays."""
+    if before is not None and change.replaces is None:
+        return before.metadata, before.manifests
+    assert change.replaces is not None
+    base = _base(before, uri, change.replaces)
+    return tables.with_schema(base, uri, change.replaces, change.sorted_by), ()
 
 
 def _base(before: TableVersion | None, uri: str, schema: Schema) -> Metadata | None:

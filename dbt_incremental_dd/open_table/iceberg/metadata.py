@@ -159,10 +159,9 @@ def upper_of(metadata: Metadata) -> Time | None:
     return int(upper)
 
 
-def _ours(metadata: Metadata) -> Fields | None:
+def _ours(metadata: Metadata) -> Fields:
     """The columns that we have written."""
-    schema = schema_of(metadata)
-    return None if schema is None else fields_of(schema, fields_now(metadata), metadata["last-column-id"])
+    return fields_of(schema_of(metadata), fields_now(metadata), metadata["last-column-id"])
 
 
 def fields_now(metadata: Metadata) -> Fields:
@@ -172,10 +171,10 @@ def fields_now(metadata: Metadata) -> Fields:
     return found[number]
 
 
-def schema_of(metadata: Metadata) -> Schema | None:
-    """The model's columns as they were written; None where the table does not say it."""
+def schema_of(metadata: Metadata) -> Schema:
+    """The model's columns as they were written; none where the table does not say it."""
     text = metadata.get("properties", {}).get(_SCHEMA)
-    return None if text is None else Schema.from_json(text)
+    return Schema(()) if text is None else Schema.from_json(text)
 
 
 def sorted_by_of(metadata: Metadata) -> tuple[str, ...]:
