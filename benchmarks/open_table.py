@@ -1,11 +1,12 @@
 """What an open table costs beside the diff log: TPC-H's queries and a wide join of the lines, with ``output`` and
 without, in turns, in the same run.
 
-``python -m benchmarks.open_table --scale 1``
+``python -m benchmarks.open_table --scale 1 --format delta iceberg``
 
-Each query is a model twice, over the same sources. A refresh changes a share of the orders and their lines, the latest
-or random ones. Both models of a query are run one after the other, each first in every second refresh. At the end
-delta-rs reads each table, which is compared with its collection by the number of rows and their hashes.
+Each query is a model without a table, and one for each format, over the same sources. A refresh changes a share of the
+orders and their lines, the latest or random ones. The models of a query are run one after the other, each first in
+turn. At the end a library that knows the format reads each table, which is compared with its collection by the number
+of rows and their hashes.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
+from pyiceberg.table import StaticTable
 
 from benchmarks import rounds
 from benchmarks.results import add_options, geometric_mean, write
 from benchmarks.tpch.refresh_feed import RefreshFeed
 from benchmarks.tpch.run import QUERIES, sources
 from dbt_incremental_dd.api import Collection
+from dbt_incremental_dd.open_table.registry import FORMATS
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.runtime.run import Run
@@ -45,15 +48,21 @@ def main() -> int:
     shutil.rmtree(folder / "state", ignore_errors=True)
     feed = RefreshFeed(folder, options.scale, False)
     spark = rounds.session(folder, "tpch")
-    spark.sql("CREATE DATABASE IF NOT EXISTS shown")
+    databases = {output: "shown" if output == "delta" else f"shown_{output}" for output in options.format}
+    for database in databases.values():
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
     read = sources(folder)
     queries = {path.stem: path.read_text() for path in sorted(QUERIES.glob("q*.sql"))} | {"lines": _LINES}
     queries = {name: sql for name, sql in queries.items() if name in (options.only or queries)}
     config = ModelConfig(fallback="error", strategy="delta")
     plain = rounds.models_of("tpch", queries, read, config)
-    shown = rounds.models_of("shown", queries, read, replace(config, output="delta"))
-    bench = _Bench(Storage(str(folder / "state")), LazySession.of(spark), list(read.values()), plain, shown)
-    found: dict[str, Any] = {"scale": options.scale, "repeats": options.repeats, "refreshes": []}
+    shown = [
+        rounds.models_of(database, queries, read, replace(config, output=output))
+        for output, database in databases.items()
+    ]
+    bench = _Bench(Storage(str(folder / "state")), LazySession.of(spark), list(read.values()), [plain, *shown])
+    found: dict[str, Any] = {"scale": options.scale, "repeats": options.repeats, "formats": options.format}
+    found["refreshes"] = []
     found["first_load"] = bench.run(0)
     for where in ("recent", "random"):
         made = []
@@ -65,56 +74,72 @@ def main() -> int:
             for name in queries
         }
         found["refreshes"].append({"where": where, "share": options.share, "seconds": seconds})
-        _report(where, seconds)
-    found["bytes"] = {model.name: bench.bytes(model.name) for model in shown}
+        _report(where, seconds, options.format)
+    found["bytes"] = {model.name: bench.bytes(of_query) for model, *of_query in bench.models}
     write(options.json, found)
-    wrong = [model.name for model in shown if not bench.is_same(model.name)]
-    print(f"WRONG: {', '.join(wrong)}" if wrong else f"all tables as their collections: {len(shown)}")
+    kept = [model for models in shown for model in models]
+    wrong = [model.name for model in kept if not bench.is_same(model.name, model.config.output)]
+    print(f"WRONG: {', '.join(wrong)}" if wrong else f"all tables as their collections: {len(kept)}")
     return 1 if wrong else 0
 
 
 class _Bench:
-    """The models without and with a table."""
+    """``models``: of each query those without and with a table."""
 
     def __init__(
         self,
         storage: Storage,
         session: LazySession,
         read: list[Any],
-        plain: list[ModelRequest],
-        shown: list[ModelRequest],
+        models: list[list[ModelRequest]],
     ) -> None:
         self._storage = storage
         self._session = session
         self._read = read
-        self._pairs = list(zip(plain, shown, strict=True))
+        self.models = list(zip(*models, strict=True))
 
-    def run(self, number: int) -> dict[str, tuple[float, float]]:
-        """Seconds of each model, without and with its table."""
+    def run(self, number: int) -> dict[str, tuple[float, ...]]:
+        """Seconds of each query's models."""
         run = Run(self._session, self._storage, "bench", None, lambda line: None)
         for spec in self._read:
             run.source(spec)
         found = {}
-        for pair in self._pairs:
-            first, second = pair if number % 2 else reversed(pair)
-            seconds = {model.name: run.model(model).seconds for model in (first, second)}
-            found[pair[0].name.split(".")[1]] = (seconds[pair[0].name], seconds[pair[1].name])
-            print(pair[0].name, *(f"{took:.3f} s" for took in found[pair[0].name.split(".")[1]]), flush=True)
+        for models in self.models:
+            first = number % len(models)
+            seconds = {model.name: run.model(model).seconds for model in (*models[first:], *models[:first])}
+            query = models[0].name.split(".")[1]
+            found[query] = tuple(seconds[model.name] for model in models)
+            print(query, *(f"{took:.3f} s" for took in found[query]), flush=True)
         return found
 
-    def bytes(self, name: str) -> tuple[int, int]:
-        """Of the collection's live files, and of the table's."""
-        collection = Collection(self._storage, name)
-        table = DeltaTable(collection.place.table_uri)
-        sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
-        return sum(file.bytes for file in collection.files), sum(sizes)
+    def bytes(self, models: list[ModelRequest]) -> list[int]:
+        """Of the collection's live files, and of each table's."""
+        sizes = [sum(file.bytes for file in self._collection(models[0].name).files)]
+        for model in models:
+            uri = self._collection(model.name).place.table_uri
+            version = FORMATS[model.config.output].load(self._storage, uri)
+            sizes.append(0 if version is None else sum(file.data.bytes for file in version.files))
+        return sizes
 
-    def is_same(self, name: str) -> bool:
+    def is_same(self, name: str, output: str) -> bool:
         """Whether the table has the collection's rows: as many, with the same sum of hashes."""
-        collection = Collection(self._storage, name)
-        uri = collection.place.table_uri
-        rows = pa.table(QueryBuilder().register("t", DeltaTable(uri)).execute("SELECT * FROM t").read_all())
+        collection = self._collection(name)
+        rows = _READERS[output](collection.place.table_uri).select(list(collection.schema.names))
         return _digest(rows, "1") == _digest(collection.as_of(), "dd_diff")
+
+    def _collection(self, name: str) -> Collection:
+        return Collection(self._storage, name)
+
+
+def _by_delta_rs(uri: str) -> pa.Table:
+    return pa.table(QueryBuilder().register("t", DeltaTable(uri)).execute("SELECT * FROM t").read_all())
+
+
+def _by_pyiceberg(uri: str) -> pa.Table:
+    return StaticTable.from_metadata(uri).scan().to_arrow()
+
+
+_READERS = {"delta": _by_delta_rs, "iceberg": _by_pyiceberg}
 
 
 def _digest(rows: pa.Table, diff: str) -> Any:
@@ -125,16 +150,17 @@ def _digest(rows: pa.Table, diff: str) -> Any:
     return connection.sql(sql).fetchall()[0]
 
 
-def _report(where: str, seconds: dict[str, list[float]]) -> None:
-    print(f"\n{where}")
-    for name, (without, with_table) in seconds.items():
-        print(f"{name}  without {without:.3f} s  with {with_table:.3f} s  {with_table / without:.2f}")
-    totals = [sum(pair[i] for pair in seconds.values()) for i in (0, 1)]
-    ratios = [with_table / without for without, with_table in seconds.values()]
-    print(
-        f"all {totals[0]:.2f} and {totals[1]:.2f} s: {totals[1] / totals[0]:.2f}; mean {geometric_mean(ratios):.2f}, "
-        f"most {max(ratios):.2f}"
-    )
+def _report(where: str, seconds: dict[str, list[float]], formats: list[str]) -> None:
+    print(f"\n{where}: seconds without, and with {', '.join(formats)}")
+    for name, took in seconds.items():
+        print(name, *(f"{one:.3f}" for one in took), *(f"{one / took[0]:.2f}" for one in took[1:]))
+    totals = [sum(column) for column in zip(*seconds.values(), strict=True)]
+    for number, output in enumerate(formats, 1):
+        ratios = [took[number] / took[0] for took in seconds.values()]
+        print(
+            f"all {totals[0]:.2f} and {totals[number]:.2f} s with {output}: {totals[number] / totals[0]:.2f}; "
+            f"mean {geometric_mean(ratios):.2f}, most {max(ratios):.2f}"
+        )
 
 
 def _arguments() -> argparse.Namespace:
@@ -142,6 +168,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="scale factor (default: 1)")
     parser.add_argument("--share", type=float, default=0.001, help="of the orders changed (default: 0.001)")
     parser.add_argument("--repeats", type=int, default=4, help="refreshes of each kind (default: 4)")
+    parser.add_argument(
+        "--format", nargs="+", choices=list(FORMATS), default=["delta"], help="of tables (default: delta)"
+    )
     parser.add_argument("--only", nargs="*", help="queries, such as q03, or lines")
     add_options(parser, "open_table")
     return parser.parse_args()

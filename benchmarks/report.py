@@ -204,25 +204,29 @@ def _snapshots(found: dict[str, Any], folder: Path) -> str:
 
 
 def _open_table(found: dict[str, Any], folder: Path) -> str:
+    formats = found.get("formats", ["delta"])
     rows = []
     for refresh in found["refreshes"]:
-        pairs = refresh["seconds"]
-        ratios = [shown / plain for plain, shown in pairs.values()]
-        plain, shown = (sum(pair[i] for pair in pairs.values()) for i in (0, 1))
-        wide = pairs["lines"]
-        told = (f"{plain:.2f}", f"{shown:.2f}", f"{shown / plain:.2f}", f"{geometric_mean(ratios):.2f}")
-        rows.append([f"{refresh['where']}, {refresh['share']:.1%}", *told, f"{wide[0]:.3f}", f"{wide[1]:.3f}"])
-    stored, table_of = (sum(pair[i] for pair in found["bytes"].values()) / 1e6 for i in (0, 1))
+        took = refresh["seconds"]
+        for number, output in enumerate(formats, 1):
+            ratios = [one[number] / one[0] for one in took.values()]
+            plain, shown = (sum(one[i] for one in took.values()) for i in (0, number))
+            told = (f"{plain:.2f}", f"{shown:.2f}", f"{shown / plain:.2f}", f"{geometric_mean(ratios):.2f}")
+            wide = (f"{took['lines'][0]:.3f}", f"{took['lines'][number]:.3f}")
+            rows.append([f"{refresh['where']}, {refresh['share']:.1%}", output, *told, *wide])
+    stored, *tables = (sum(sizes) / 1e6 for sizes in zip(*found["bytes"].values(), strict=True))
+    sizes = ", ".join(f"{size:.0f} MB of {output} tables" for output, size in zip(formats, tables, strict=True))
+    head = ("changed", "output", "without, s", "with, s", "ratio", "mean ratio", "`lines` without, s", "with, s")
     return "\n".join(
         (
             f"## An open table beside the diff log, scale factor {found['scale']:g}\n",
-            f"`python -m benchmarks.open_table --scale {found['scale']:g}`: TPC-H's 22 queries and a wide join "
-            "(`lines`: a row for each line, with columns of its order and customer), each as a model without `output` "
-            "and with `output: delta`, in turns in the same runs. Seconds are sums of all models' runs, without the "
-            "intake that they share. The wide model is the worst case: its own delta is cheap, and each changed row "
-            "is looked for in the table and written three times: to the diff log, the table and its change feed. "
-            f"Files at the end: {stored:.0f} MB of collections, {table_of:.0f} MB of tables.\n",
-            table(("changed", "without, s", "with, s", "ratio", "mean ratio", "`lines` without, s", "with, s"), rows),
+            f"`python -m benchmarks.open_table --scale {found['scale']:g} --format {' '.join(formats)}`: TPC-H's 22 "
+            "queries and a wide join (`lines`: a row for each line, with columns of its order and customer), each as a "
+            "model without `output` and one with it, in turns in the same runs. Seconds are sums of all models' runs, "
+            "without the intake that they share. The wide model is the worst case: its own delta is cheap, and each "
+            "changed row is looked for in the table and written twice more: to the table and, with `delta`, to its "
+            f"change feed. Files at the end: {stored:.0f} MB of collections, {sizes}.\n",
+            table(head, rows),
         )
     )
 

@@ -34,6 +34,7 @@ from dbt_incremental_dd.open_table.delta_entry import (
     features_of,
     files_of,
 )
+from dbt_incremental_dd.open_table.put import put
 from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN, TableChange, TableFile, TableVersion
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.storage import durable, uploads
@@ -56,7 +57,7 @@ _OTHER_TYPES = re.compile(r'"(void|variant|calendarinterval|(time|interval)\b[^"
 class DeltaFormat:
     """Stateless."""
 
-    changes_folder = "_change_data"
+    changes_folder: str | None = "_change_data"
 
     def require(self, name: str, schema: Schema) -> None:
         for column in schema:
@@ -70,6 +71,9 @@ class DeltaFormat:
                     f"{name}: a Delta table cannot have the column {column.name}, of type {column.type}",
                     "Cast it to another type, or remove `output`.",
                 )
+
+    def numbers(self, before: TableVersion | None, uri: str, schema: Schema) -> Mapping[str, int]:
+        return {}
 
     def load(self, storage: Storage, uri: str) -> TableVersion | None:
         known = _KNOWN.get(uri)
@@ -113,8 +117,7 @@ class DeltaFormat:
         marked = {path: (len(gone), vectors[path]) for path, gone in change.gone.items()}
         lines = list(entry_of(name, before, change, marked, number=number, at=at))
         written = [file.path for file in (*change.came, *change.changes)]
-        vector_files = {vector_file(vector["pathOrInlineDv"]) for vector in vectors.values()}
-        paths = [f"{uri}/{path}" for path in (*written, *(f"{path}{SUFFIX}" for path in written), *vector_files)]
+        paths = [f"{uri}/{path}" for path in (*written, *(f"{path}{SUFFIX}" for path in written))]
         try:
             durable.note(*(path for path in paths if os.path.exists(path)))
             uploads.settle(uri)
@@ -239,13 +242,7 @@ def _write_vectors(storage: Storage, uri: str, gone: Mapping[str, BitMap64]) -> 
         return {}
     name = uuid.uuid4()
     data, places = vectors_as_file(list(gone.values()))
-    path = f"{uri}/{vector_file(file_text(name))}"
-    if storage.is_local:
-        with open(path, "wb") as file:
-            file.write(data)
-    else:
-        objects, key = objects_of(path, storage.options)
-        uploads.later(path, lambda: objects.write(key, data))
+    put(storage, f"{uri}/{vector_file(file_text(name))}", data)
     reached("table: vectors written")
     return {
         path: {

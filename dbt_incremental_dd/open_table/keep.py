@@ -112,7 +112,8 @@ def _anew(workspace: Workspace, table: Table, version: TableVersion | None, log:
     if files:
         rows = read(workspace, log.uri, files, wanted, most=most_of(workspace, files, wanted)).consolidate()
         sorted_by = sorted_by or sort_column(rows)
-        written = Writer(table.uri, table.schema, sorted_by).rows(replace(rows, positive=True), 0)
+        numbers = table.format.numbers(version, table.uri, table.schema)
+        written = Writer(table.uri, table.schema, sorted_by, numbers).rows(replace(rows, positive=True), 0)
     change = TableChange(log.frontiers.upper, table.retained, came=written, replaces=table.schema, sorted_by=sorted_by)
     return table.format.commit(workspace.storage, table.uri, table.name, version, change)
 
@@ -126,15 +127,16 @@ def _changed(
     if gone is None:
         return None
     marked, emptied = _marked(workspace, table, version, gone)
-    writer = Writer(table.uri, table.schema, version.sorted_by)
+    writer = _writer(table, version)
     came = writer.rows(replace(change.filter(Expr(f"{DIFF} > 0")), positive=True), _next_position(version.files))
+    folder = table.format.changes_folder
     made = TableChange(
         upper,
         table.retained,
         came=came,
         went=emptied,
         gone=marked,
-        changes=writer.changes(change, table.format.changes_folder) if len(gone) else (),
+        changes=writer.changes(change, folder) if folder is not None and len(gone) else (),
     )
     return table.format.commit(workspace.storage, table.uri, table.name, version, made)
 
@@ -155,6 +157,11 @@ def _marked(
     return marked, emptied
 
 
+def _writer(table: Table, version: TableVersion) -> Writer:
+    numbers = table.format.numbers(version, table.uri, table.schema)
+    return Writer(table.uri, table.schema, version.sorted_by, numbers)
+
+
 def _next_position(files: tuple[TableFile, ...]) -> int:
     return max((file.first + file.data.rows for file in files), default=0)
 
@@ -166,8 +173,7 @@ def _merged(workspace: Workspace, table: Table, version: TableVersion) -> TableV
         return version
     rows = read_files(workspace, table.uri, [file.data for file in files], table.schema)
     rows = replace(live(table.format, version, files, rows), positive=True)
-    writer = Writer(table.uri, table.schema, version.sorted_by)
-    came = writer.rows(rows, _next_position(version.files))
+    came = _writer(table, version).rows(rows, _next_position(version.files))
     change = TableChange(version.upper, version.retained, came=came, went=files, changes_rows=False)
     return table.format.commit(workspace.storage, table.uri, table.name, version, change)
 

@@ -83,11 +83,15 @@ class TableChange:
 class Format(Protocol):
     """A format of tables; another one is a class with these, and its entry in the ``registry`` beside it."""
 
-    changes_folder: str
-    """Where files of changes are, below the table's folder."""
+    changes_folder: str | None
+    """Where files of changes are, below the table's folder; None where a table has none."""
 
     def require(self, name: str, schema: Schema) -> None:
         """Raises ConfigError for columns that a table of the format cannot have; ``name``: the model's."""
+
+    def numbers(self, before: TableVersion | None, uri: str, schema: Schema) -> Mapping[str, int]:
+        """The numbers that the columns of files of the version after ``before`` have, and what they nest, by their
+        paths; none where they have none."""
 
     def load(self, storage: Storage, uri: str) -> TableVersion | None:
         """The latest version of the table in a folder; None where there is none. Raises OSError or ValueError where it

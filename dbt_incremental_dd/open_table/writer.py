@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +12,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
-from dbt_incremental_dd.core.types import STRING
+from dbt_incremental_dd.core.types import NESTED, STRING
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN
 from dbt_incremental_dd.relation.relation import Relation
@@ -18,22 +20,29 @@ from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
 from dbt_incremental_dd.trace.spark_reader import quoted
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 _CHANGE_TYPE = "_change_type"
 _SAMPLE = 20_000
 """Rows by which the column that files are sorted by is chosen."""
 _AS_FEW = 8
 """Times as many rows as by the best column."""
+_FIELD_ID = "parquet.field.id"
+"""What Spark calls a column's number among its metadata."""
 _BOUNDED = 15
 """Columns that files have bounds of, besides the position."""
 
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes files of a table in a folder, with the columns of ``schema``, sorted by ``sorted_by``."""
+    """Writes files of a table in a folder, with the columns of ``schema``, sorted by ``sorted_by``. ``numbers``: those
+    that the columns have in the files, by their paths."""
 
     uri: str
     schema: Schema
     sorted_by: tuple[str, ...]
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, rows: Relation, first: int) -> tuple[DataFile, ...]:
         """A multiset's rows, as often as they count; their positions are from ``first`` on."""
@@ -45,17 +54,25 @@ class Writer:
             if self.sorted_by:
                 table = table.sort_by([(name, "ascending") for name in self.sorted_by])
             table = table.append_column(POSITION, pa.array(np.arange(first, first + table.num_rows)))
-            return tuple(
-                write_arrow(rows.workspace.storage, self.uri, table.slice(at, ROWS_PER_FILE), stored, bounded)
-                for at in range(0, table.num_rows, ROWS_PER_FILE)
-            )
+            parts = (table.slice(at, ROWS_PER_FILE) for at in range(0, table.num_rows, ROWS_PER_FILE))
+            storage, numbers = rows.workspace.storage, self.numbers
+            return tuple(write_arrow(storage, self.uri, part, stored, bounded, numbers=numbers) for part in parts)
         frame = rows.frame.drop(DIFF)
         if self.sorted_by:
             columns = [quoted(name) for name in self.sorted_by]
             frame = frame.repartitionByRange(*columns).sortWithinPartitions(*columns)
         frame = frame.selectExpr("*", f"{first}L + monotonically_increasing_id() AS {POSITION}")
+        frame = self._numbered(frame)
         files = write_spark(rows.workspace.storage, self.uri, frame, bounded, is_arranged=bool(self.sorted_by))
         return tuple(map(_require_ascending, files))
+
+    def _numbered(self, frame: DataFrame) -> DataFrame:
+        """With the columns' numbers, which Spark then writes into its files. It has none for elements of lists and
+        maps, and readers use numbers only where all columns have one: there they find columns by their names."""
+        if not self.numbers or any(isinstance(column.type, NESTED) for column in self.schema):
+            return frame
+        columns = ((quoted(name), name) for name in frame.columns)
+        return frame.select(*(column.alias(name, metadata={_FIELD_ID: self.numbers[name]}) for column, name in columns))
 
     def changes(self, change: Relation, folder: str) -> tuple[DataFile, ...]:
         """The rows that come and go, each as often as it does, with what it does."""

@@ -24,6 +24,7 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.reads import count_written
 from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.parquet.checksum import name_by_checksum
+from dbt_incremental_dd.parquet.field_numbers import with_numbers
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.parquet.page_index_writer import write_pages
 from dbt_incremental_dd.storage.filesystems import make_folder
@@ -71,21 +72,23 @@ def write_arrow(
     *,
     retracts_all: bool = False,
     folder: str = DATA,
+    numbers: Mapping[str, int] | None = None,
 ) -> DataFile:
     """Writes a small table on the driver to one file in a folder below ``uri``, without a Spark job.
 
-    ``retracts_all``: as in DataFile.
+    ``retracts_all``: as in DataFile. ``numbers``: those that columns have in the file, as ``with_numbers`` takes them.
     """
+    how: dict[str, Any] = {"retracts_all": retracts_all, "folder": folder, "numbers": numbers or {}}
     mirror = storage.mirror
     if mirror is not None:
         with suppress(OSError):  # this disk is full: the store is not
             local, root = pafs.LocalFileSystem(), mirror.new_folder(uri)
-            written = _written(local, root, table, schema, bounded, retracts_all=retracts_all, folder=folder)
+            written = _written(local, root, table, schema, bounded, **how)
             for path in (written.path, f"{written.path}{SUFFIX}"):
                 if os.path.exists(f"{root}/{path}"):
                     mirror.written(uri, path)
             return written
-    return _written(*storage.filesystem(uri), table, schema, bounded, retracts_all=retracts_all, folder=folder)
+    return _written(*storage.filesystem(uri), table, schema, bounded, **how)
 
 
 def _written(
@@ -97,11 +100,14 @@ def _written(
     *,
     retracts_all: bool,
     folder: str,
+    numbers: Mapping[str, int],
 ) -> DataFile:
     make_folder(filesystem, f"{root}/{folder}")
     path = f"{folder}/{RETRACTS_ALL if retracts_all else ''}{uuid.uuid4().hex}.parquet"
     _LOG.debug("writing %d rows", table.num_rows, extra={"rows": table.num_rows, "bytes": table.nbytes})
     table = nullable_inside(table).replace_schema_metadata({_SPARK_SCHEMA: schema.to_json().encode()})
+    if numbers:
+        table = pa.Table.from_arrays(table.columns, schema=with_numbers(table.schema, numbers))
     is_large = table.num_rows > ROWS_PER_GROUP
     how = {**(_paged(table) if is_large else {}), "write_statistics": _with_statistics(table)}
     footers: list[pq.FileMetaData] = []

@@ -17,6 +17,7 @@ from dbt_incremental_dd.cli import main
 from dbt_incremental_dd.core.errors import CommitConflict, StateError
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, TIME_COLUMN, Column, Schema
 from dbt_incremental_dd.core.types import LONG, STRING
+from dbt_incremental_dd.open_table.registry import FORMATS
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.runtime.vacuum import vacuum
@@ -112,9 +113,10 @@ def test_another_machine_fetches_the_pages_of_its_keys(
     assert not list(tmp_path.rglob("*.parquet")) and part.stat().st_blocks * 512 < file.bytes / 2
 
 
-def test_an_open_table(store: Store, tmp_path: Path) -> None:
-    """Beside the collection, read by delta-rs from the store."""
-    written = Written(f"{store.root}/open-table", store.options)
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_open_table(store: Store, tmp_path: Path, format: str) -> None:
+    """Beside the collection, read by others from the store."""
+    written = Written(f"{store.root}/open-table-{format}", format, store.options)
     rounds = Rounds(written, 3)
     for t in range(1_000, 1_012):
         rounds.step(t)
@@ -125,7 +127,7 @@ def test_an_open_table(store: Store, tmp_path: Path) -> None:
 def _shown(written: Written, store: Store, folder: Path, version: int | None = None) -> Rows:
     """The emulator of Google's store does not answer the requests that delta-rs makes side by side: of that one a copy
     is read."""
-    if not isinstance(store, Gcs):
+    if written.format != "delta" or not isinstance(store, Gcs):
         return written.shown(version)
     objects, table = objects_of(written.uri, written.storage.options)
     for name in objects.below(table):

@@ -21,7 +21,7 @@ MODELS = {
     "overall": "SELECT count(*) AS n, sum(v) AS v FROM m.everything HAVING count(*) > 0",
 }
 """The SQL by name; a model is ``m.<name>``, and is after what it reads."""
-OUTPUTS = {"filtered": "delta", "joined": "delta", "sums": "delta"}
+OUTPUTS = {"filtered": "delta", "joined": "iceberg", "sums": "delta"}
 """The formats of open tables, by the model that has one."""
 HISTORIES = {
     "versions": ("sums", "SELECT * FROM m.sums", History(key=("k",))),

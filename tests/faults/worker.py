@@ -49,7 +49,7 @@ from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
 from tests.faults.feed import Feed, sources
 from tests.faults.models import HISTORIES, MODELS, OUTPUTS
-from tests.open_table.readers import by_delta_rs, plain
+from tests.open_table.readers import READERS, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -142,7 +142,7 @@ class Worker:
                 wrong.append(f"the relation {name} does not show the model")
         for name, (model, _, _) in HISTORIES.items():
             wrong += self._history(database[f"m.{name}"], database[f"m.{model}"])
-        wrong += [f"the table of {name} is another" for name in OUTPUTS if not _is_shown(database[f"m.{name}"])]
+        wrong += [f"the table of {name} is another" for name in OUTPUTS if not _is_shown(name, database[f"m.{name}"])]
         wrong += self._read_again(database)
         assert not wrong, "\n".join(wrong)
 
@@ -211,11 +211,11 @@ class Worker:
         )
 
 
-def _is_shown(collection: Any) -> bool:
+def _is_shown(model: str, collection: Any) -> bool:
     """Whether the collection's open table has its rows, as another engine reads them."""
     rows, names = collection.as_of(), collection.schema.names
     expected = Counter({tuple(plain(row[name]) for name in names): row["dd_diff"] for row in rows.to_pylist()})
-    return by_delta_rs(collection.table_uri, names) == expected
+    return READERS[OUTPUTS[model]](collection.table_uri, names) == expected
 
 
 def _rows(frame: DataFrame) -> Counter[tuple[Any, ...]]:

@@ -1,4 +1,7 @@
-"""Open tables read by Spark's Delta connector, by ClickHouse and by Polars; and changed by Spark behind our back."""
+"""Open tables read by Spark's connectors, by ClickHouse and by Polars; and changed by Spark behind our back.
+
+Delta tables are tested with Spark 4.2, Iceberg tables with 4.1: the newest for which Iceberg's connector is published.
+"""
 
 from __future__ import annotations
 
@@ -12,39 +15,58 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.core.thresholds import Thresholds
+from tests.engines import IN_SPARK
 from tests.lake.conftest import VERSION
 from tests.open_table.readers import Rows, plain, rows_of
+from tests.open_table.test_iceberg_types import TYPES, committed, rows_with, schema_of
 from tests.open_table.test_models import Models
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.lake, pytest.mark.skipif(VERSION == "4.1", reason="Delta is tested with Spark 4.2")]
+pytestmark = pytest.mark.lake
 
+_FORMAT = "iceberg" if VERSION == "4.1" else "delta"
 _NAMES = ["rows", "sums", "nested"]
+_MAINTENANCE = {
+    "delta": ("", "OPTIMIZE delta.`{}`", "DELETE FROM delta.`{}` WHERE id = 1", "VACUUM delta.`{}`"),
+    "iceberg": (
+        "",
+        "CALL shown.system.rewrite_data_files(table => '{}', options => map('rewrite-all', 'true'))",
+        "DELETE FROM shown.{} WHERE id = 1",
+        "CALL shown.system.rewrite_manifests('{}')",
+        "CALL shown.system.rewrite_position_delete_files('{}', map('rewrite-all', 'true'))",
+        "CALL shown.system.rollback_to_timestamp('{}', TIMESTAMP '{former}')",
+        "CALL shown.system.expire_snapshots(table => '{}', older_than => TIMESTAMP '2999-01-01', retain_last => 1)",
+        "ALTER TABLE shown.{} ADD COLUMN more INT",
+    ),
+}
 
 
 def by_spark(spark: SparkSession, uri: str, **options: Any) -> Rows:
     """The rows of the table, or of one of its versions."""
-    return rows_of(spark.read.options(**options).format("delta").load(uri).toArrow())
+    return rows_of(spark.read.options(**options).format(_FORMAT).load(uri).toArrow())
 
 
 def by_polars(uri: str) -> Rows:
     polars = pytest.importorskip("polars")
-    return rows_of(polars.scan_delta(uri).collect().to_arrow())
+    return rows_of(getattr(polars, f"scan_{_FORMAT}")(uri).collect().to_arrow())
 
 
-def by_clickhouse(uri: str, columns: tuple[str, ...]) -> Rows:
+def by_clickhouse(uri: str, columns: tuple[str, ...], settings: str = "") -> Rows:
     chdb = pytest.importorskip("chdb")
     listed = ", ".join(f'"{name}"' for name in columns)
-    return rows_of(chdb.query(f"SELECT {listed} FROM deltaLakeLocal('{uri}')", "ArrowTable"))
+    function = {"delta": "deltaLakeLocal", "iceberg": "icebergLocal"}[_FORMAT]
+    return rows_of(chdb.query(f"SELECT {listed} FROM {function}('{uri}') {settings}", "ArrowTable"))
 
 
-def test_readers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("thresholds", [Thresholds(), IN_SPARK] if _FORMAT == "iceberg" else [Thresholds()])
+def test_readers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thresholds: Thresholds) -> None:
     monkeypatch.chdir(tmp_path)  # ClickHouse reads files below the current folder only
-    rounds = Models(spark, tmp_path, 3, Thresholds(), *_NAMES)
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    rounds = Models(spark, tmp_path, 3, thresholds, _FORMAT, *_NAMES)
     rounds.world.time = int(time.time() * 1000) - 60_000  # Spark travels in time by those of commits
-    for step in range(6):
+    for step in range({"delta": 6, "iceberg": 4}[_FORMAT] if thresholds == Thresholds() else 2):
         rounds.step()
         for name in _NAMES:
             uri, columns = rounds.collection(name).place.table_uri, rounds.collection(name).schema.names
@@ -63,32 +85,62 @@ def _typed(rows: Rows) -> Rows:
 
 
 def _check_past(spark: SparkSession, rounds: Models, name: str) -> None:
-    """Former versions by number and by the collection's own times, and Spark's change feed."""
+    """Former versions by number, by the collection's own times, and Spark's change feed."""
     uri, columns = rounds.collection(name).place.table_uri, rounds.collection(name).schema.names
     versions = rounds.versions[name]
     for number, t in versions[:: max(len(versions) // 4, 1)]:
         expected = rounds.contents(name, t)
-        assert by_spark(spark, uri, versionAsOf=number) == expected, (name, number)
-        if number < versions[-1][0]:  # Spark refuses times after the last commit
+        if _FORMAT == "delta":
+            assert by_spark(spark, uri, versionAsOf=number) == expected, (name, number)
+        elif name != "nested":
+            as_of = by_clickhouse(uri, columns, f"SETTINGS iceberg_timestamp_ms = {t}")
+            assert _typed(as_of) == _typed(expected), (name, t)
+        if (
+            _FORMAT == "iceberg" or number < versions[-1][0]
+        ):  # of a Delta table Spark refuses times after the last commit
             at = datetime.fromtimestamp(t / 1000, UTC).isoformat(timespec="milliseconds")
             assert by_spark(spark, uri, timestampAsOf=at) == expected, (name, t)
+    if _FORMAT == "delta":
+        _check_feed(spark, rounds, name)
+
+
+def _check_feed(spark: SparkSession, rounds: Models, name: str) -> None:
+    """What Spark's change feed says adds up to the rows."""
+    uri, columns = rounds.collection(name).place.table_uri, rounds.collection(name).schema.names
     feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0).load(uri)
     found: Counter[tuple[Any, ...]] = Counter()
     table: pa.Table = feed.select(*(f"`{c}`" for c in columns), "_change_type").toArrow()
     for row in table.to_pylist():
         found[tuple(plain(row[c]) for c in columns)] += 1 if row["_change_type"] == "insert" else -1
-    assert +found == rounds.contents(name, versions[-1][1])
+    assert +found == rounds.contents(name, rounds.world.time)
+
+
+def _catalog(collections: str) -> dict[str, str]:
+    """Settings of a catalog in which Iceberg's connector finds the open tables of a state root."""
+    found = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hadoop", ".warehouse": collections}
+    return {**found, ".cache-enabled": "false"}
 
 
 def test_spark_s_own_maintenance_and_changes(spark: SparkSession, tmp_path: Path) -> None:
-    """OPTIMIZE moves rows, DELETE takes some: the next run writes the table anew; VACUUM takes nothing that is needed."""
-    rounds = Models(spark, tmp_path, 4, Thresholds(), "rows")
+    """Compaction moves rows, DELETE takes some: the next run writes the table anew. What only removes former versions
+    takes nothing that is needed."""
+    rounds = Models(spark, tmp_path, 4, Thresholds(), _FORMAT, "rows")
+    uri = rounds.collection("rows").place.table_uri
+    table = uri if _FORMAT == "delta" else f"`{Path(uri).parent.name}`.{Path(uri).name}"
+    for name, value in _catalog(str(Path(uri).parents[1])).items():
+        spark.conf.set(f"spark.sql.catalog.shown{name}", value)
     rounds.world.time = int(time.time() * 1000) - 60_000
-    uri = ""
-    for statement in ("", "OPTIMIZE delta.`{}`", "DELETE FROM delta.`{}` WHERE id = 1", "VACUUM delta.`{}`"):
+    for statement in _MAINTENANCE[_FORMAT]:
         rounds.step()
-        uri = rounds.collection("rows").place.table_uri
+        former = datetime.fromtimestamp((rounds.world.time - 1) / 1000, UTC).replace(tzinfo=None)
         if statement:
-            spark.sql(statement.format(uri))
+            spark.sql(statement.format(table, former=former.isoformat(" ", timespec="milliseconds")))
     rounds.step()
     assert by_spark(spark, uri) == rounds.contents("rows", rounds.world.time)
+
+
+@pytest.mark.skipif(_FORMAT == "delta", reason="Delta's types are Spark's")
+def test_types(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    uri = committed(tmp_path, None, schema_of(*TYPES), t=1_000).uri
+    assert by_spark(spark, uri) == by_polars(uri) == rows_with(TYPES)

@@ -21,6 +21,22 @@ def by_delta_rs(
     return rows_of(pa.table(QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t").read_all()))
 
 
+def by_pyiceberg(
+    uri: str, columns: Sequence[str], version: int | None = None, options: Mapping[str, str] | None = None
+) -> Rows:
+    """The rows of a version by PyIceberg."""
+    from tests.open_table.pyiceberg_table import table_at  # half a second, of which many processes would have no use
+
+    table = table_at(uri, options or {})
+    snapshots = {snapshot.sequence_number: snapshot.snapshot_id for snapshot in table.snapshots()}
+    scan = table.scan(snapshot_id=None if version is None else snapshots[version])
+    return rows_of(scan.to_arrow().select(list(columns)))
+
+
+READERS = {"delta": by_delta_rs, "iceberg": by_pyiceberg}
+"""By the table's format."""
+
+
 def feed_by_delta_rs(uri: str, columns: Sequence[str], first: int) -> dict[int, Rows]:
     """What each version from ``first`` on has changed, by the table's own change feed."""
     found: dict[int, Rows] = {}

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from deltalake import DeltaTable
 
 from dbt_incremental_dd.api import Collection
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.open_table.registry import FORMATS
 from tests.engines import IN_SPARK
-from tests.open_table.readers import Rows, by_delta_rs, feed_by_delta_rs, plain
+from tests.open_table.readers import READERS, Rows, feed_by_delta_rs, plain
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ _RATIOS = (0.0, -0.0, float("nan"), None, 0.1)
 class Models:
     """A table whose rows change at random, and models over it with open tables."""
 
-    def __init__(self, spark: SparkSession, folder: Path, seed: int, thresholds: Thresholds, *names: str) -> None:
-        self.random = random.Random(seed)
+    def __init__(
+        self, spark: SparkSession, folder: Path, seed: int, thresholds: Thresholds, format: str, *names: str
+    ) -> None:
+        self.random, self.format = random.Random(seed), format
         ddl = "id INT, name STRING, amount DECIMAL(8,2), ratio DOUBLE, at TIMESTAMP"
         self.world = World(spark, folder, {"t": Table(ddl)}, thresholds)
         for name in names:
-            self.world.model(name, MODELS[name], output="delta")
+            self.world.model(name, MODELS[name], output=format)
         self.versions: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
         """Numbers of versions, and the times at which they were the latest."""
 
@@ -53,8 +55,10 @@ class Models:
             collection = self.collection(name)
             uri = collection.place.table_uri
             expected = self.contents(name, self.world.time)
-            assert by_delta_rs(uri, collection.schema.names) == expected, (name, self.world.time)
-            self.versions[name].append((DeltaTable(uri).version(), self.world.time))
+            assert READERS[self.format](uri, collection.schema.names) == expected, (name, self.world.time)
+            version = FORMATS[self.format].load(self.world.storage, uri)
+            assert version is not None
+            self.versions[name].append((version.number, self.world.time))
 
     def _row(self) -> tuple[Any, ...]:
         pick = self.random.choice
@@ -74,12 +78,13 @@ class Models:
         return found
 
 
+@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(("thresholds", "steps"), [(Thresholds(), 8), pytest.param(IN_SPARK, 5, id="in Spark")])
-def test_models(spark: SparkSession, tmp_path: Path, thresholds: Thresholds, steps: int) -> None:
-    models = Models(spark, tmp_path, 2, thresholds, *MODELS)
-    for _ in range(steps):
+def test_models(spark: SparkSession, tmp_path: Path, thresholds: Thresholds, steps: int, format: str) -> None:
+    models = Models(spark, tmp_path, 2, thresholds, format, *MODELS)
+    for _ in range(steps if format == "delta" else steps // 2):
         models.step()
-    for name in MODELS:
+    for name in MODELS if format == "delta" else ():
         collection = models.collection(name)
         feed = feed_by_delta_rs(collection.place.table_uri, collection.schema.names, 0)
         found: Rows = Counter()

@@ -9,8 +9,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from deltalake import DeltaTable
 
+from dbt_incremental_dd.open_table.registry import FORMATS
 from tests.open_table.readers import feed_by_delta_rs
 from tests.open_table.written import Written
 
@@ -52,15 +54,18 @@ class Rounds:
         return pick([None, *range(8)]), pick([None, "ann", "ü'\"`", ""]), pick(amounts), pick(_RATIOS), pick(_TIMES)
 
 
-def test_a_hundred_rounds(tmp_path: Path) -> None:
-    written = Written(tmp_path)
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_hundred_rounds(tmp_path: Path, format: str) -> None:
+    written = Written(tmp_path, format)
     rounds = Rounds(written, 1)
     for t in range(1_000, 1_100):
         rounds.step(t)
-        assert written.shown() == written.as_of(t), t
+        if format == "delta" or t % 3 == 0:  # PyIceberg takes longer
+            assert written.shown() == written.as_of(t), t
     for t, number in list(rounds.versions.items())[::7]:
         assert written.shown(number) == written.as_of(t), t
-    _check_feed(rounds)
+    if format == "delta":
+        _check_feed(rounds)
 
 
 def _check_feed(rounds: Rounds) -> None:

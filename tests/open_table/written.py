@@ -22,7 +22,7 @@ from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import write_arrow
-from tests.open_table.readers import Rows, by_delta_rs, plain
+from tests.open_table.readers import READERS, Rows, plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,12 +52,15 @@ def _never() -> SparkSession:
 class Written:
     """``m.t``, whose table is brought up by ``show``."""
 
-    def __init__(self, root: Path | str, options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: Path | str, format: str, options: Mapping[str, str] | None = None) -> None:
+        self.format = format
         self.storage = Storage(str(root), dict(options or {}))
         self.place = self.storage.collection("m.t")
         self.stored = Schema((*_SCHEMA, TIME_COLUMN, DIFF_COLUMN))
         self.place.create(self.stored)
         self.time = 0
+        self.known: tuple[int, int] | None = None
+        """What the last run has noted of the table: its version, and up to when it has everything."""
         self.columns = _SCHEMA.names
         self.uri = self.place.table_uri
 
@@ -86,9 +89,12 @@ class Written:
         assert log is not None
         workspace = Workspace(self.session(), self.storage)
         try:
-            return bring_up(workspace, Table("m.t", self.uri, FORMATS["delta"], _SCHEMA, (), RETAINED), log)
+            table = Table("m.t", self.uri, FORMATS[self.format], _SCHEMA, (), RETAINED)
+            kept = bring_up(workspace, table, log, self.known)
         finally:
             workspace.close()
+        self.known = kept.version.number, log.frontiers.upper
+        return kept
 
     def as_of(self, t: int) -> Rows:
         """The collection's rows."""
@@ -99,5 +105,5 @@ class Written:
         return found
 
     def shown(self, version: int | None = None) -> Rows:
-        """The table's, as delta-rs reads it."""
-        return by_delta_rs(self.uri, self.columns, version, self.storage.options)
+        """The table's, as a library that knows the format reads it."""
+        return READERS[self.format](self.uri, self.columns, version, self.storage.options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.lake.avro import read_records
 from dbt_incremental_dd.lake.positions import positions, read_vector
 from dbt_incremental_dd.sources.connectors.lake.data_files import filesystem_of
 from dbt_incremental_dd.sources.connectors.lake.following import FullScanRequired
@@ -223,14 +223,4 @@ def _bound(file: Mapping[str, Any], which: str) -> str | None:
 
 
 def _records(storage: Storage, uri: str) -> list[dict[str, Any]]:
-    try:
-        from fastavro import reader
-    except ImportError as error:
-        raise ConfigError(
-            "Iceberg's manifests are Avro files, and fastavro is not installed",
-            "pip install 'dbt-incremental-dd[lake]'",
-        ) from error
-    filesystem, path = filesystem_of(storage, uri)
-    with filesystem.open_input_file(path) as file:
-        found: Iterable[Any] = reader(file)
-        return list(found)
+    return read_records(*filesystem_of(storage, uri))

@@ -1,0 +1,1 @@
+"""Open tables as Iceberg tables. Source: the Apache Iceberg table specification, version 2."""
