@@ -188,6 +188,7 @@ class World:
             arranged_by=options.pop("arranged_by", ()),
             history=self.histories.get(name),
             output=self.outputs.get(name, ""),
+            adopt=options.pop("adopt", None),
         )
         return ModelRequest(
             name=f"{self.schema}.{name}",

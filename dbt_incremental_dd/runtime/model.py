@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import NotParsed
 from dbt_incremental_dd.render.loop import TooCostly
+from dbt_incremental_dd.runtime.adoption import Adoption
 from dbt_incremental_dd.runtime.agreement import hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.failure import explained, require_whole
@@ -100,12 +101,15 @@ def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...], c
         about: dict[str, Any] = {"held_back_by": held_back_by, "input_lag": input_lag}
         if strategy == "skip":
             return replace(_skip(run, model, current, given=given, t1=t1), **about)
+        adoption = Adoption.of(run, request) if strategy == "initial" else None
         work = _planned(run, model, current, given, inputs, own, t1)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
+        if adoption is not None:
+            return replace(work.adopt(adoption), **about)
         return replace(work.do(strategy), **about, why=why)
     except TooCostly:
         why, afresh = "following the change takes longer than a build", False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from dbt_incremental_dd.differential.iterate import Iterate
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.differential.top import KeptTop
+from dbt_incremental_dd.differential.unbuilt import buildable_later
 from dbt_incremental_dd.differential.window import breaks_ties
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
@@ -53,7 +54,13 @@ def may_recompute_next(compiled: Compiled, before: ModelManifest, *, fails_as_on
 
 def leaves_behind(strategy: Strategy, plan: DifferentialPlan) -> bool:
     """Whether a run leaves states of the plan behind."""
-    return strategy == "recompute" and any(stores(node) for node in each_once(plan.root))
+    return strategy in ("recompute", "adopt") and any(stores(node) for node in each_once(plan.root))
+
+
+def unbuilt_states(strategy: Strategy, plan: DifferentialPlan, before: Iterable[str]) -> tuple[str, ...]:
+    """The states that a run leaves to be built when they are needed. ``before``: those that it has left of former
+    ones'."""
+    return buildable_later(plan) or () if strategy == "adopt" else tuple(sorted(before))
 
 
 def can_recompute(plan: DifferentialPlan) -> bool:
