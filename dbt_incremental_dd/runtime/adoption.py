@@ -32,11 +32,16 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 
 @dataclass(frozen=True)
 class Adoption:
-    """``table`` as SQL names it, whose rows ``model`` takes over."""
+    """The rows of ``table``, as SQL names it, that ``model`` takes over."""
 
     model: str
     table: str
     verify: Verify
+
+    @property
+    def source(self) -> str:
+        """The table as messages name it."""
+        return self.table.replace("`", "")
 
     @staticmethod
     def of(run: RunContext, request: ModelRequest) -> Adoption | None:
@@ -48,10 +53,10 @@ class Adoption:
         if request.config.history is not None:
             raise ConfigError(
                 f"{request.name}: a model with `history` cannot adopt a table",
-                "Remove `adopt`: its history begins with the first run.",
+                "Remove `adopt`: its history begins with its first run.",
             )
         if not asked.table and not run.catalog.has_table(request.relation):
-            run.report(f"{request.name}: there is no table {request.relation} to adopt; it is computed")
+            run.report(f"{request.name}: there is no table of its name to adopt; it is computed")
             return None
         return Adoption(request.name, asked.table or request.relation, asked.verify)
 
@@ -63,7 +68,7 @@ class Adoption:
             found = schema_of(frame.schema)
         except (AnalysisException, ParseException) as error:
             raise ConfigError(
-                f"{self.model}: {self.table} cannot be adopted: {reason(error)}", "Correct `adopt`, or remove it."
+                f"{self.model}: {self.source} cannot be adopted: {reason(error)}", "Correct `adopt`, or remove it."
             ) from error
         self._require(found, schema)
         cast = (_cast(frame, found, name, type) for name, type in ((c.name, c.type) for c in schema))
@@ -84,7 +89,7 @@ class Adoption:
         shown = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in changes.items() if columns)
         if shown:
             raise ConfigError(
-                f"{self.model}: {self.table} cannot be adopted, for its columns are not the query's ({shown})",
+                f"{self.model}: {self.source} cannot be adopted, for its columns are not the query's ({shown})",
                 "Bring the query or the table to the other's columns, or remove `adopt`.",
             )
 

@@ -72,7 +72,7 @@ class AdoptionCheck:
         except Exception:
             discard(self.context.storage, place, batch)
             raise
-        return Adopted(adoption.table, self.context.at, told)
+        return Adopted(adoption.source, self.context.at, told)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class _Comparison:
             told = "; ".join(_shown(found.to_pylist(), list(plan.names)))
             count = f"{found.num_rows:,}" if few is not None else f"more than {_FEW:,}"
             raise AdoptionError(
-                f"{adoption.model}: {adoption.table} cannot be adopted, for its rows are not the query's: "
+                f"{adoption.model}: {adoption.source} cannot be adopted, for its rows are not the query's: "
                 f"{count} rows differ; {told}",
                 "Nothing was changed. Bring the table up to date and run again, or remove `adopt` so that the model is "
                 "computed. Sums of floats and ties may differ for no fault: adopt.verify: none takes the rows as they "
