@@ -1,8 +1,8 @@
 """Builds states when a run first needs them: an operator's own, as of when the run began.
 
-They are what the operator stores from nothing, given what its inputs held at the run's start. What these have to look
-up in states of their own is built by the same way, so that a run builds the states that its change comes to, and no
-others.
+They are what the operator stores in an initial load of what its inputs held at the run's start. Operators below that
+have states of their own tell it by these, which are built in the same way if they are not yet. So a run builds the
+states that its change comes to, and no others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class _Building:
             has_room = get.whole_bytes(each_once(node), context) <= room()
             with context.workspace.building() if has_room else nullcontext():
                 inner = context.inner.from_nothing()
-                at_start = replace(context, t0=BEGINNING, t1=context.t0, at=context.t0, inner=inner)
+                inputs = {name: replace(one, t0=BEGINNING, t1=one.t0) for name, one in context.inputs.items()}
+                at_start = replace(context, t0=BEGINNING, t1=context.t0, at=context.t0, inputs=inputs, inner=inner)
                 _FromNothing(self._run, node, at_start).delta(node)
         finally:
             self._depth -= 1
@@ -66,21 +67,21 @@ class _FromNothing(Renderer):
     def __init__(self, outer: Renderer, node: Node, context: Context) -> None:
         super().__init__(context, node)
         self._outer = outer
-        self._node = node
+        self._with_states = {id(one) for one in each_once(node) if one is not node and needed_states(one)}
         self._held: dict[int, Relation | None] = {}
 
     def delta(self, node: Node) -> Relation | None:
-        """All that the operator's inputs held is new to it."""
-        return super().delta(node) if node is self._node else self._of_input(node)
+        """All that was there is new."""
+        return self._told(node) if id(node) in self._with_states else super().delta(node)
 
     def contents(self, node: Node, *, new: bool, keys: Keys | None = None) -> Relation | None:
-        """What the inputs held, at the end of the interval."""
-        if node is self._node or not new:
+        """What was there, at the end of the interval."""
+        if id(node) not in self._with_states or not new:
             return super().contents(node, new=new, keys=keys)
-        rows = self._of_input(node)
+        rows = self._told(node)
         return rows if rows is None or keys is None or keys.advisory else keys.restricted(rows)
 
-    def _of_input(self, node: Node) -> Relation | None:
+    def _told(self, node: Node) -> Relation | None:
         if id(node) not in self._held:
             self._held[id(node)] = self._outer.contents(node, new=False)
         return self._held[id(node)]

@@ -133,7 +133,7 @@ class _Comparison:
 
     def _compare(self, adoption: Adoption, column: str, values: frozenset[Any]) -> None:
         plan = self.of.compiled.plan
-        answer = recomputed(self.of.context, self.of.query, self.of.inputs, plan)
+        answer = recomputed(self.of.context, self.of.query, self.of.inputs, plan, of_files=True)
         answer = answer.select(list(zip(plan.names, plan.root.columns, strict=True)))
         sides = [answer, self.rows]
         if column:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,6 @@ from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.render.unbuilt import build_when_needed
-from dbt_incremental_dd.runtime.adoption import Adoption
-from dbt_incremental_dd.runtime.adoption_check import AdoptionCheck
 from dbt_incremental_dd.runtime.agreement import hold_batch
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
@@ -35,13 +32,7 @@ from dbt_incremental_dd.runtime.output import (
     stored_rows,
     write_batch,
 )
-from dbt_incremental_dd.runtime.recompute import (
-    has_ties,
-    leaves_behind,
-    may_recompute_next,
-    recomputed,
-    unbuilt_states,
-)
+from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_recompute_next, recomputed, unbuilt_states
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
@@ -86,15 +77,7 @@ class Work:
         self._at = stamp(current, given, t1)
         self._started = time.monotonic()
         self._fails_as_one = False
-        self._adoption: Adoption | None = None
         self._adopted: Adopted | None = None
-
-    def adopt(self, adoption: Adoption) -> Outcome:
-        """Takes over the rows of a table in place of computing them, once they are verified. States are left to later
-        runs."""
-        self._adoption = adoption
-        outcome = self.do("adopt")
-        return outcome if self._adopted is None else replace(outcome, why=self._adopted.message)
 
     def do(self, strategy: Strategy, *, afresh: bool = False, fails_as_one: bool = False) -> Outcome:
         """Renders by that strategy, commits, and publishes the relations; tells how it goes where that takes long.
@@ -167,8 +150,6 @@ class Work:
 
     def _rows(self, context: Context, strategy: Strategy) -> Relation | None:
         plan = self._compiled.plan
-        if self._adoption is not None:
-            return self._adoption.rows(context, self._compiled.schema, plan.root.columns)
         if strategy != "recompute":
             renderer = Renderer(context, plan.root, OperatorClock())
             build_when_needed(renderer, plan.root)
@@ -182,11 +163,8 @@ class Work:
         return {item.key: Input(item.name, item.schema) for item in self._given}
 
     def _first_rows(self, context: Context, batch: WrittenBatch, strategy: Strategy) -> Adopted | None:
-        """Where the model's first rows come from. Raises AdoptionError where they are not to be adopted."""
-        if self._adoption is None:
-            return self._current.manifest.adopted if strategy == "delta" else None
-        check = AdoptionCheck(context, self._request.query, self._inputs, self._compiled)
-        return check.adopted(self._adoption, self._current.place, batch)
+        """Where the model's first rows come from, as far as they are still those."""
+        return self._current.manifest.adopted if strategy == "delta" else None
 
     def _delta(self, context: Context, rows: Relation | None, *, subtract: bool) -> OutputDelta:
         """The output's change for the query's rows; with ``subtract``, what they are beside those that are stored."""
