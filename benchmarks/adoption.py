@@ -45,6 +45,7 @@ def main() -> int:
     """Prints a table, and the results as JSON where a file is named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of both inputs together (default: 2 million)")
+    parser.add_argument("--model", choices=MODELS, action="append", help="one of the models (default: all)")
     parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/adoption"))
     parser.add_argument("--json", type=Path, help="where to write the results")
     options = parser.parse_args()
@@ -53,7 +54,8 @@ def main() -> int:
     spark = open_session(str(folder / "state"), {})
     bench = _Bench(spark, folder, options.rows)
     bench.warm()
-    results = [bench.first(name, way) for name in MODELS for way in WAYS]
+    names = options.model or list(MODELS)
+    results = [bench.first(name, way) for name in names for way in WAYS]
     bench.change()
     for result in results:
         bench.next(result)
@@ -61,7 +63,7 @@ def main() -> int:
     for one in results:
         told = f"{_phases(one['phases'])}; {_phases(one['change_phases'])}"
         print(f"{one['model']:10} {one['way']:9} {one['seconds']:8.2f}s {one['change_seconds']:11.2f}s  {told}")
-    exact = all(verify_model(spark, bench.storage, f"bench.{name}_{way}").exact for name in MODELS for way in WAYS)
+    exact = all(verify_model(spark, bench.storage, f"bench.{name}_{way}").exact for name in names for way in WAYS)
     print("exact" if exact else "WRONG")
     if options.json:
         options.json.write_text(json.dumps(results, indent=2))
