@@ -46,6 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of both inputs together (default: 2 million)")
     parser.add_argument("--model", choices=MODELS, action="append", help="one of the models (default: all)")
+    parser.add_argument("--way", choices=WAYS, action="append", help="one of the ways (default: all)")
     parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/adoption"))
     parser.add_argument("--json", type=Path, help="where to write the results")
     options = parser.parse_args()
@@ -54,8 +55,8 @@ def main() -> int:
     spark = open_session(str(folder / "state"), {})
     bench = _Bench(spark, folder, options.rows)
     bench.warm()
-    names = options.model or list(MODELS)
-    results = [bench.first(name, way) for name in names for way in WAYS]
+    wanted = [(name, way) for name in options.model or MODELS for way in options.way or WAYS]
+    results = [bench.first(name, way) for name, way in wanted]
     bench.change()
     for result in results:
         bench.next(result)
@@ -63,7 +64,7 @@ def main() -> int:
     for one in results:
         told = f"{_phases(one['phases'])}; {_phases(one['change_phases'])}"
         print(f"{one['model']:10} {one['way']:9} {one['seconds']:8.2f}s {one['change_seconds']:11.2f}s  {told}")
-    exact = all(verify_model(spark, bench.storage, f"bench.{name}_{way}").exact for name in names for way in WAYS)
+    exact = all(verify_model(spark, bench.storage, f"bench.{name}_{way}").exact for name, way in wanted)
     print("exact" if exact else "WRONG")
     if options.json:
         options.json.write_text(json.dumps(results, indent=2))
