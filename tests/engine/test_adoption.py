@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -251,6 +252,49 @@ def test_what_cannot_be_adopted_is_told(spark: SparkSession, tmp_path: Path) -> 
         world.step(adopt=from_theirs(world))
     world.model("m", GROUPED)
     assert world.step(adopt=Adopt())["m"].strategy == "initial", "there is no table of its own name"
+
+
+def test_a_sample_is_of_some_values_and_finds_many_wrong_ones(spark: SparkSession, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, {"a": Table(DDL)})
+    world.insert("a", [(i, None, i, None) for i in range(1_500)])
+    world.model("m", GROUPED)
+    theirs = world.batch("m")
+    theirs.createOrReplaceTempView("stale")
+    spark.sql("SELECT * FROM stale WHERE k < 1200").createOrReplaceTempView("wrong")
+    with pytest.raises(AdoptionError, match="its rows are not the query's"):
+        world.step(adopt=Adopt("wrong"))
+    outcome = world.step(adopt=Adopt("stale"))["m"]
+    found = re.search(r"the rows of (\d+) values of k", outcome.why)
+    assert found is not None and 200 < int(found[1]) < 600
+    world.check()
+
+
+def test_nothing_is_adopted_too(spark: SparkSession, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, {"a": Table(DDL)})
+    world.model("m", GROUPED)
+    world.batch("m").createOrReplaceTempView("empty")
+    assert world.step(adopt=Adopt("empty"))["m"].strategy == "adopt"
+    world.insert("a", [(1, None, 2, None), (1, None, 3, None)])
+    assert world.step(adopt=Adopt("empty"))["m"].strategy == "delta"
+    world.check()
+
+
+def test_a_recursion_is_adopted_unverified(spark: SparkSession, tmp_path: Path) -> None:
+    world = World(spark, tmp_path, {"e": Table("x INT, y INT")})
+    world.insert("e", [(1, 2), (2, 3), (3, 1), (5, 6)])
+    world.model(
+        "m",
+        "WITH RECURSIVE r(x, y) AS (SELECT x, y FROM {e} UNION SELECT r.x, e.y FROM r JOIN {e} e"
+        " ON e.x = r.y) SELECT x, y FROM r",
+    )
+    pairs = [(x, y) for x in (1, 2, 3) for y in (1, 2, 3)] + [(5, 6)]
+    spark.createDataFrame(pairs, "x INT, y INT").createOrReplaceTempView("reached")
+    with pytest.raises(ConfigError, match="a recursion cannot be verified"):
+        world.step(adopt=Adopt("reached"))
+    world.step(adopt=Adopt("reached", "none"))
+    world.insert("e", [(6, 1)])
+    assert world.step()["m"].strategy == "rebuild"
+    assert spark.table(f"{world.schema}.m").count() == 9 + 4 + 3
 
 
 @pytest.mark.parametrize("asked", [3, {"of": "x"}, {"verify": "some"}, {"from": ["x"]}], ids=str)
