@@ -150,6 +150,7 @@ nexmark: setup ## runs Nexmark's queries as models, every round checked against 
 
 bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python benchmarks/join_aggregate.py
+	$(BIN)/python -m benchmarks.adoption
 	$(BIN)/python -m benchmarks.floor
 	$(BIN)/python -m benchmarks.commits
 	$(BIN)/python -m benchmarks.tpch.refresh --verify --state

@@ -111,6 +111,10 @@ class World:
         run = self._next_run()
         return {name: run.model(self._request(name, **options)) for name in self.models}
 
+    def step_tables(self) -> None:
+        """The tables' changes at the next time, without any model."""
+        self._next_run()
+
     def run_only(self, *names: str, **options: Any) -> dict[str, Outcome]:
         """One run, at a later time, of these models alone: tables and other models stay where they are."""
         compile._CACHE.clear()
@@ -188,6 +192,7 @@ class World:
             arranged_by=options.pop("arranged_by", ()),
             history=self.histories.get(name),
             output=self.outputs.get(name, ""),
+            adopt=options.pop("adopt", None),
         )
         return ModelRequest(
             name=f"{self.schema}.{name}",

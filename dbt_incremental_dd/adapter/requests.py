@@ -17,6 +17,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.target_lag import parse_target_lag
 from dbt_incremental_dd.core.time import Time, parse_duration, parse_time
 from dbt_incremental_dd.open_table.registry import FORMATS
+from dbt_incremental_dd.runtime.adopt import parse_adopt
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential, relation_key, settings_of, source_of
@@ -33,6 +34,7 @@ _OURS = (
     "history",
     "output",
     "target_lag",
+    "adopt",
 )
 _WARNED: set[tuple[str, str]] = set()
 _POLICIES: dict[str, Literal["any", "fixed", "kept"]] = {
@@ -128,6 +130,7 @@ def _model_config(name: str, settings: Mapping[str, Any]) -> ModelConfig:
         strategy="delta" if strategy == "delta" else "auto",
         arranged_by=tuple(tuple(columns) for columns in arranged),
         target_lag=parse_target_lag(name, settings.get("target_lag")),
+        adopt=parse_adopt(name, settings.get("adopt")),
     )
 
 

@@ -64,6 +64,7 @@ def _status(options: argparse.Namespace) -> int:
     if not rows:
         return _print_no_collections(options)
     shown = ["collection", "kind", "since", "at", "rows", "updates", "files", "bytes", "held back by"]
+    shown += ["adopted"] if any(one.adopted for one in found) else []
     cells = [{key: _cell(row[key.replace(" ", "_")]) for key in shown} for row in rows]
     if fresh:
         shown += FRESHNESS_COLUMNS

@@ -66,6 +66,10 @@ class ContractError(DifferentialError):
     """A model's rows violate a constraint of its contract."""
 
 
+class AdoptionError(DifferentialError):
+    """The rows of a table that a model is to adopt are not those of its query."""
+
+
 class ColumnsError(DifferentialError):
     """A model's columns differ from its contract: pairs of name and type, ``declared`` and ``found``."""
 

@@ -67,6 +67,21 @@ class StoredPosition:
     inputs: Mapping[str, Time]
 
 
+@dataclass(frozen=True)
+class Adopted:
+    """An existing ``table`` became the model's first contents ``at`` a time (ms). ``verified`` says by what they were
+    compared with the query's answer, in words; empty if they were not."""
+
+    table: str
+    at: Time
+    verified: str
+
+    @property
+    def message(self) -> str:
+        """The adoption as users are told of it."""
+        return f"adopted from {self.table}, {self.verified or 'not verified'}"
+
+
 class UsedArrangement(NamedTuple):
     """A collection's arrangement by a column that a model finds keys in; ``idle``: runs since it last did."""
 
@@ -140,7 +155,10 @@ class ModelManifest(Manifest):
     updated all states. ``contract``: the contract that the rows satisfy; empty if there is none.
     ``arrangements``: those of its inputs that it reads. ``history``: settings of the history that its rows are; empty
     if they are the query's. ``output``: the format of its open table; empty if it has none. ``target_lag``: ms,
-    ``"downstream"``, or None if nothing is promised.
+    ``"downstream"``, or None if nothing is promised. ``adopted``: where its first contents come from; None if they were
+    computed, or all rows have been since. ``unbuilt``: states that belong to the commit, and that the first run that
+    needs them makes of the inputs' contents. A version that does not know them finds the model ``behind``, and builds
+    it.
     """
 
     kind: str = "model"
@@ -161,7 +179,9 @@ class ModelManifest(Manifest):
     history: Mapping[str, Any] = field(default_factory=dict)
     output: str = ""
     target_lag: TargetLag | None = None
-    implicit: frozenset[str] = frozenset({"arrangements", "history", "output"})
+    adopted: Adopted | None = None
+    unbuilt: tuple[str, ...] = ()
+    implicit: frozenset[str] = frozenset({"arrangements", "history", "output", "unbuilt"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +216,8 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "records": Schema.from_json,
     "change": lambda entry: RecordedChange(**{one.name: entry[one.name] for one in fields(RecordedChange)}),
     "position": lambda entry: StoredPosition(entry["at"], entry["as_of"], entry["inputs"]),
+    "adopted": lambda entry: Adopted(entry["table"], entry["at"], entry["verified"]),
+    "unbuilt": tuple,
     "sorted_by": tuple,
     "fallbacks": tuple,
     "runs": lambda runs: tuple(RecordedRun.from_json(*run) for run in runs),
@@ -213,7 +235,7 @@ def _plain(value: Any) -> Any:
     """An entry as a JSON value."""
     if isinstance(value, Schema):
         return value.to_json()
-    if isinstance(value, RecordedChange | StoredPosition):
+    if isinstance(value, RecordedChange | StoredPosition | Adopted):
         return asdict(value)
     if isinstance(value, tuple):
         return [_items(item) if isinstance(item, tuple) else item for item in value]

@@ -66,6 +66,11 @@ def _is_change(value: Any) -> bool:
     return counts and "input_rows" in value and _is_count_or_none(value["input_rows"])
 
 
+def _is_adopted(value: Any) -> bool:
+    texts = isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("table", "verified"))
+    return texts and _is_count(value.get("at"))
+
+
 def _is_mapping_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(map(is_right, value.values()))
 
@@ -75,7 +80,8 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
         ("kind", "fingerprint", "relation", "sql", "unique_id", "envelope", "frontier", "contract", "output"), _of(str)
     ),
     **dict.fromkeys(("schema", "records"), _is_schema),
-    **dict.fromkeys(("fallbacks", "sorted_by"), _texts),
+    **dict.fromkeys(("fallbacks", "sorted_by", "unbuilt"), _texts),
+    "adopted": _is_adopted,
     "inputs": _is_mapping_of(_of(str)),
     "inner": _is_mapping_of(_is_count),
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),

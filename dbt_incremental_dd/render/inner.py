@@ -7,7 +7,7 @@ by a run that never committed its output; it is taken back before anything is ap
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,16 +46,30 @@ class InnerTraces:
         *,
         fresh: bool,
         report: Callable[[str], None],
+        unbuilt: Iterable[str] = (),
     ) -> None:
+        """``unbuilt``: states that are stored nowhere, and are not empty: ``build`` makes one when it is asked for."""
         self._workspace = workspace
         self._place = place
         self._versions = dict(versions)
         self._fresh = fresh
         self._report = report
         self._open: dict[str, InnerTrace] = {}
+        self.unbuilt = frozenset() if fresh else frozenset(unbuilt)
+        self.build: Callable[[State], Mapping[str, int | None]] | None = None
+        """Makes what the state's operator stores, as of when the run began, and gives the states' versions."""
+
+    def from_nothing(self) -> InnerTraces:
+        """The same states without anything in them."""
+        return InnerTraces(self._workspace, self._place, {}, fresh=True, report=self._report)
 
     def of(self, state: State) -> InnerTrace:
-        """The trace of that state, taken back to where the model's output is."""
+        """The trace of that state, taken back to where the model's output is; built if it is not yet."""
+        if state.name in self.unbuilt:
+            assert self.build is not None, "an interval that begins at some time has who builds states"
+            made = self.build(state)
+            self.unbuilt -= made.keys()
+            self._versions |= {name: version for name, version in made.items() if version is not None}
         if state.name not in self._open:
             place = self._place.inner(state.name)
             version = None if self._fresh else self._versions.get(state.name)

@@ -65,8 +65,8 @@ class Costs:
     """The latest runs of each kind, oldest first.
 
     ``news``: the mark of the inputs that have changed now. ``can_recompute``: the query may be run as one;
-    ``has_ties``: it leaves ties open; ``behind``: the last run was a recompute that left states behind; ``replaces``:
-    the last run replaced most of the model's rows.
+    ``has_ties``: it leaves ties open; ``behind``: the last run left states behind, so that no delta can follow it;
+    ``replaces``: the last run replaced most of the model's rows.
     """
 
     runs: tuple[RecordedRun, ...]
@@ -85,7 +85,7 @@ class Costs:
             news=_mark(changed),
             can_recompute=bool(manifest.can_recompute),
             has_ties=manifest.has_ties,
-            behind=manifest.behind,
+            behind=manifest.behind and not manifest.unbuilt,
             replaces=0 < rows <= 2 * removed,
         )
 
@@ -144,6 +144,8 @@ class Costs:
         ``opening``: seconds of opening a session, which a query over everything needs and a small delta may not.
         """
         delta = self.delta(changed)
+        if self.behind and delta is None:
+            return "rebuild"  # no run is recorded: the rows were adopted
         if self.behind:
             back = changed <= _SMALL and delta is not None and _FAR * delta < opening + (self.recompute(total) or 0)
             return "rebuild" if back or not self.may_recompute(changed, total) else "recompute"

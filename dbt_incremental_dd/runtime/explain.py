@@ -51,6 +51,13 @@ def _history(name: str, manifest: ModelManifest) -> Iterator[str]:
         yield f"History{of}, by {history.time or 'the time of the run'}"
 
 
+def _adopted(manifest: ModelManifest) -> Iterator[str]:
+    """Where the model's first rows come from, if they were not computed."""
+    if manifest.adopted is not None:
+        message = manifest.adopted.message
+        yield f"{message[:1].upper()}{message[1:]}; its history begins at {format_time(manifest.adopted.at)}"
+
+
 def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     """The plan as a tree; each input's updates, all and those that the next run reads as a delta; what is stored."""
     log, _ = require(storage, name)
@@ -63,7 +70,8 @@ def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     require_safe(session, storage.collection(name), query, inputs, manifest.history)
     compiled = compile_model(session, name, query, inputs, history=manifest.history)
     read = position(log, manifest).inputs
-    lines = [f"{name} at {format_time(log.frontiers.last)}", *_history(name, manifest), explain(compiled.plan)]
+    lines = [f"{name} at {format_time(log.frontiers.last)}", *_adopted(manifest), *_history(name, manifest)]
+    lines.append(explain(compiled.plan))
     new = {key: between(other.files, read[other.name], other.frontiers.last) for key, (other, _) in given.items()}
     lines += [f"Input {key}: {_amount(other.files)}; next: {_amount(new[key])}" for key, (other, _) in given.items()]
     changed = sum(map(total_rows, new.values()))
@@ -71,7 +79,8 @@ def explain_model(session: LazySession, storage: Storage, name: str) -> str:
     changed_inputs = (given[key][0].name for key, files in new.items() if files)
     lines.append(Costs.of(manifest, changed_inputs).told(changed, total))
     for state in (state for node in each_once(compiled.plan.root) for state in stores(node)):
-        inner = storage.collection(name).inner(state.name).log()
-        lines.append(f"State {state.name}: {_amount(inner.files if inner else ())}")
+        inner = None if state.name in manifest.unbuilt else storage.collection(name).inner(state.name).log()
+        amount = "built by the first run that needs it" if state.name in manifest.unbuilt else ""
+        lines.append(f"State {state.name}: {amount or _amount(inner.files if inner else ())}")
     lines += _arrangements(storage, manifest)
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
@@ -16,6 +17,8 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import NotParsed
 from dbt_incremental_dd.render.loop import TooCostly
+from dbt_incremental_dd.runtime.adoption import Adoption
+from dbt_incremental_dd.runtime.adoption_work import AdoptionWork
 from dbt_incremental_dd.runtime.agreement import hold_columns, hold_stored
 from dbt_incremental_dd.runtime.compile import compile_cached, fingerprint, require_deltas
 from dbt_incremental_dd.runtime.failure import explained, require_whole
@@ -100,13 +103,16 @@ def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...], c
         about: dict[str, Any] = {"held_back_by": held_back_by, "input_lag": input_lag}
         if strategy == "skip":
             return replace(_skip(run, model, current, given=given, t1=t1), **about)
-        work = _planned(run, model, current, given, inputs, own, t1)
+        adoption = Adoption.of(run, request) if strategy == "initial" else None
+        strategy = strategy if adoption is None else "adopt"
+        work = _planned(run, model, current, given, inputs, own, t1, adoption)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
     try:
         if run.storage.is_local:  # where it is cheap to look
             require_whole(run.storage, current)
-        return replace(work.do(strategy), **about, why=why)
+        outcome = work.do(strategy)
+        return replace(outcome, **about, why=outcome.why or why)
     except TooCostly:
         why, afresh = "following the change takes longer than a build", False
     except Exception as error:
@@ -117,7 +123,7 @@ def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...], c
             return replace(work.do("rebuild", fails_as_one=True), **about, why=why)
         if failed is not error and not isinstance(failed, StateError):
             raise failed from error
-        if not isinstance(failed, StateError) or strategy == "initial":
+        if not isinstance(failed, StateError) or strategy in ("initial", "adopt"):
             raise
         has_history = request.config.history is not None
         if has_history:
@@ -135,6 +141,7 @@ def _planned(
     inputs: Mapping[str, Input],
     own: Mapping[str, str],
     t1: Time,
+    adoption: Adoption | None,
 ) -> Work:
     """The work that is to be done. Raises DifferentialError where the model must not become what its query says."""
     request = model.request
@@ -146,7 +153,8 @@ def _planned(
     require_columns(request, current, schema)
     order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
     hold_columns(run, request, current, schema)
-    return Work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
+    work = Work if adoption is None else partial(AdoptionWork, adoption)
+    return work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
 
 
 def _kept(request: ModelRequest, current: StoredModel, compiled: Compiled) -> KeptHistory | None:

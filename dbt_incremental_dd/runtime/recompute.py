@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from dbt_incremental_dd.differential.iterate import Iterate
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.differential.top import KeptTop
+from dbt_incremental_dd.differential.unbuilt import buildable_later
 from dbt_incremental_dd.differential.window import breaks_ties
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.clock import with_run_time
@@ -53,7 +54,13 @@ def may_recompute_next(compiled: Compiled, before: ModelManifest, *, fails_as_on
 
 def leaves_behind(strategy: Strategy, plan: DifferentialPlan) -> bool:
     """Whether a run leaves states of the plan behind."""
-    return strategy == "recompute" and any(stores(node) for node in each_once(plan.root))
+    return strategy in ("recompute", "adopt") and any(stores(node) for node in each_once(plan.root))
+
+
+def unbuilt_states(strategy: Strategy, plan: DifferentialPlan, before: Iterable[str]) -> tuple[str, ...]:
+    """The states that a run leaves to be built when they are needed. ``before``: those that it has left of former
+    ones'."""
+    return buildable_later(plan) or () if strategy == "adopt" else tuple(sorted(before))
 
 
 def can_recompute(plan: DifferentialPlan) -> bool:
@@ -78,26 +85,30 @@ def _breaks_ties(node: Node) -> bool:
     return isinstance(node, TopGroups | KeptTop)
 
 
-def recomputed(context: Context, query: ParsedQuery, inputs: Mapping[str, Input], plan: DifferentialPlan) -> Relation:
-    """The answer as of the run's time, under the ids of the plan's root."""
+def recomputed(
+    context: Context, query: ParsedQuery, inputs: Mapping[str, Input], plan: DifferentialPlan, *, of_files: bool = False
+) -> Relation:
+    """The answer as of the run's time, under the ids of the plan's root. ``of_files``: Spark reads every input itself,
+    so that it can leave out what a condition does not want."""
     text, keys = template(with_run_time(query, inputs), inputs)
-    views = [_view(context, context.inputs[inputs[key].collection]) for key in keys]
+    most = 0 if of_files else context.thresholds.task_rows
+    views = [_view(context, context.inputs[inputs[key].collection], most) for key in keys]
     former = total_rows(context.output[0].files) if context.output else 0
     bound = bind_now(text, context.t1).format(*views)
     return answer(context.workspace, bound, plan.root.columns, estimate=former + 1)
 
 
-def _view(context: Context, source: InputInterval) -> str:
-    """A view of an input's rows at the end of its interval; few ones are summed up on the driver, so that Spark only
-    reads."""
+def _view(context: Context, source: InputInterval, most: int) -> str:
+    """A view of an input's rows at the end of its interval; of at most so many updates they are summed up on the
+    driver, so that Spark only reads."""
     files = source.log.summands(source.t1)
     if not files:
         return context.workspace.view(no_rows(context.spark, struct(source.schema)))
     count = total_rows(files)
-    if count > context.thresholds.task_rows:
+    if count > most:
         found = multiset(context.spark, source.log.uri, files, source.schema, source.t1)
         return view(Relation(context.workspace, found, count, positive=True))
     stored = Schema((*source.schema.columns, TIME_COLUMN, DIFF_COLUMN))
-    rows = read(context.workspace, source.log.uri, files, stored, most=context.thresholds.task_rows)
+    rows = read(context.workspace, source.log.uri, files, stored, most=most)
     rows = in_interval(rows, files, BEGINNING, source.t1).columns(source.schema.names)
     return view(replace(rows, positive=inserts_only(files)))

@@ -15,6 +15,7 @@ from dbt_incremental_dd.core.time import Time, format_time
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.relations import RelationName
 from dbt_incremental_dd.history.history import History
+from dbt_incremental_dd.runtime.adopt import Adopt
 from dbt_incremental_dd.runtime.contract import Contract
 from dbt_incremental_dd.runtime.description import NOTHING, Description
 from dbt_incremental_dd.sources.config import SourceSpec
@@ -28,7 +29,8 @@ class ModelConfig:
     those that are stored; they may not, or stored ones must stay. ``recursion_limit``: iterations after which a
     recursion is taken to have no end. ``history``: what is stored is the history of the query's rows. ``output``:
     the format of the open table that is kept beside; empty for none. ``target_lag`` is no part of the model's
-    fingerprint: changing it rebuilds nothing.
+    fingerprint: changing it rebuilds nothing. ``adopt``: where the rows of a model that is new come from, in place of
+    its query.
     """
 
     retain_history: int = DEFAULT_RETAIN
@@ -42,6 +44,7 @@ class ModelConfig:
     history: History | None = None
     output: str = ""
     target_lag: TargetLag | None = None
+    adopt: Adopt | None = None
 
     @property
     def history_settings(self) -> Mapping[str, Any]:
@@ -85,7 +88,7 @@ class ModelRequest:
         return found
 
 
-Strategy = Literal["initial", "delta", "rebuild", "recompute", "skip"]
+Strategy = Literal["initial", "adopt", "delta", "rebuild", "recompute", "skip"]
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ class Outcome:
             parts = [f"unchanged at {format_time(self.as_of)}"]
         if self.strategy == "initial":
             parts.append("initial")
+        if self.strategy == "adopt":
+            parts.append(self.why)
         if self.strategy == "rebuild":
             parts.append(f"rebuild: {self.why}")
         if self.strategy == "recompute":

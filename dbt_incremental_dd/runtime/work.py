@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.failpoints import reached
-from dbt_incremental_dd.core.manifest import ModelManifest, RecordedChange, RecordedRun, rows_after
+from dbt_incremental_dd.core.manifest import Adopted, ModelManifest, RecordedChange, RecordedRun, rows_after
 from dbt_incremental_dd.core.profile import note_operators, phase
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.frontend.block import Input
@@ -19,6 +19,7 @@ from dbt_incremental_dd.render.clock import OperatorClock
 from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
+from dbt_incremental_dd.render.unbuilt import build_when_needed
 from dbt_incremental_dd.runtime.agreement import hold_batch
 from dbt_incremental_dd.runtime.costs import Costs
 from dbt_incremental_dd.runtime.hints import hints, of_the_invocation
@@ -31,7 +32,7 @@ from dbt_incremental_dd.runtime.output import (
     stored_rows,
     write_batch,
 )
-from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_recompute_next, recomputed
+from dbt_incremental_dd.runtime.recompute import has_ties, leaves_behind, may_recompute_next, recomputed, unbuilt_states
 from dbt_incremental_dd.runtime.relation import is_published, publish
 from dbt_incremental_dd.runtime.request import ModelRequest, Outcome, Strategy
 from dbt_incremental_dd.runtime.stored_plan import Compiled
@@ -76,6 +77,7 @@ class Work:
         self._at = stamp(current, given, t1)
         self._started = time.monotonic()
         self._fails_as_one = False
+        self._adopted: Adopted | None = None
 
     def do(self, strategy: Strategy, *, afresh: bool = False, fails_as_one: bool = False) -> Outcome:
         """Renders by that strategy, commits, and publishes the relations; tells how it goes where that takes long.
@@ -99,6 +101,7 @@ class Work:
             beside_stored = strategy == "delta" or (subtract and same_columns)
             with phase("write"):
                 batch = self._write(context, rows, subtract=subtract, beside_stored=beside_stored)
+                self._adopted = self._first_rows(context, batch, strategy)
             self._started += context.once_seconds
             reached("model: written")
             with phase("commit"):
@@ -149,11 +152,19 @@ class Work:
         plan = self._compiled.plan
         if strategy != "recompute":
             renderer = Renderer(context, plan.root, OperatorClock())
+            build_when_needed(renderer, plan.root)
             rows = renderer.run()
             note_operators(renderer.profile())
             return rows
-        inputs = {item.key: Input(item.name, item.schema) for item in self._given}
-        return recomputed(context, self._request.query, inputs, plan)
+        return recomputed(context, self._request.query, self._inputs, plan)
+
+    @property
+    def _inputs(self) -> dict[str, Input]:
+        return {item.key: Input(item.name, item.schema) for item in self._given}
+
+    def _first_rows(self, context: Context, batch: WrittenBatch, strategy: Strategy) -> Adopted | None:
+        """Where the model's first rows come from, as far as they are still those."""
+        return self._current.manifest.adopted if strategy == "delta" else None
 
     def _delta(self, context: Context, rows: Relation | None, *, subtract: bool) -> OutputDelta:
         """The output's change for the query's rows; with ``subtract``, what they are beside those that are stored."""
@@ -184,7 +195,8 @@ class Work:
     def _context(self, *, anew: bool) -> Context:
         report, current = self._run.report, self._current.manifest
         workspace = Workspace(self._run.session, self._run.storage, self._run.found)
-        inner = InnerTraces(workspace, self._current.place, current.inner, fresh=anew, report=report)
+        place = self._current.place
+        inner = InnerTraces(workspace, place, current.inner, fresh=anew, report=report, unbuilt=current.unbuilt)
         output = None if self._current.log is None else (self._current.log, self._schema)
         return Context(
             workspace,
@@ -236,6 +248,7 @@ class Work:
         request, compiled, before = self._request, self._compiled, self._current.manifest
         contract, plan, input_rows = request.config.contract, compiled.plan, self._input_rows(strategy)
         seconds = time.monotonic() - self._run.session.waited - self._started
+        unbuilt = unbuilt_states(strategy, plan, context.inner.unbuilt)
         return ModelManifest(
             schema=self._schema,
             rows=rows_after(None if reset else before, batch.added, batch.removed),
@@ -251,7 +264,7 @@ class Work:
             temporal=plan.is_temporal,
             can_recompute=may_recompute_next(compiled, before, fails_as_one=self._fails_as_one),
             has_ties=has_ties(plan),
-            behind=leaves_behind(strategy, plan),
+            behind=leaves_behind(strategy, plan) or bool(unbuilt),
             fallbacks=plan.fallbacks,
             unique_id=request.unique_id,
             runs=self._runs(strategy, seconds),
@@ -260,9 +273,13 @@ class Work:
             history=request.config.history_settings,
             output=request.config.output,
             target_lag=request.config.target_lag,
+            adopted=self._adopted,
+            unbuilt=unbuilt,
         )
 
     def _runs(self, strategy: Strategy, seconds: float) -> tuple[RecordedRun, ...]:
+        if strategy == "adopt":
+            return ()
         total = sum(item.updates for item in self._given)
         return costs_of(self._current, self._given).with_run(strategy, self._input_rows(strategy), total, seconds)
 

@@ -28,7 +28,8 @@ class Reclaimable:
 class Status:
     """One collection. Times and ``retain`` are in ms. ``rows`` is None if unknown. ``change``: its last
     commit of rows (``strategy``, ``input_rows``, ``rows_added``, ``rows_removed``, ``seconds``). ``target_lag``: a
-    model's, in ms, or ``"downstream"``."""
+    model's, in ms, or ``"downstream"``. ``adopted``: where a model's first rows come from, and by what they were
+    verified; empty if they were computed."""
 
     name: str
     kind: str
@@ -45,6 +46,7 @@ class Status:
     inputs: tuple[str, ...]
     change: Mapping[str, Any]
     target_lag: TargetLag | None = None
+    adopted: str = ""
 
     @property
     def at(self) -> Time:
@@ -73,6 +75,7 @@ def status(log: Log, manifest: Manifest | None, held: Sequence[Hold]) -> Status:
         inputs=tuple(sorted(set(model.inputs.values()))),
         change=asdict(found.change) if found.change is not None else {},
         target_lag=model.target_lag,
+        adopted=model.adopted.message if model.adopted is not None else "",
     )
 
 

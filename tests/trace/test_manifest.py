@@ -11,6 +11,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.manifest import (
+    Adopted,
     Manifest,
     ModelManifest,
     RecordedChange,
@@ -118,6 +119,19 @@ def test_entries_that_are_not_known_are_kept(kind: str | None) -> None:
     assert replace(manifest, sorted_by=("k",)).to_json() == {**later, "sorted_by": ["k"]}
 
 
+def test_an_adoption_is_kept_and_told() -> None:
+    adopted = Adopted("a.b", 7, "verified whole")
+    manifest = ModelManifest(adopted=adopted, unbuilt=("reduce1.sums",), behind=True)
+    entries = json.loads(json.dumps(manifest.to_json()))
+    found = Manifest.from_json(entries)
+    assert isinstance(found, ModelManifest)
+    assert (found.adopted, found.unbuilt) == (adopted, ("reduce1.sums",))
+    assert found.to_json() == entries
+    assert adopted.message == "adopted from a.b, verified whole"
+    assert Adopted("a.b", 7, "").message == "adopted from a.b, not verified"
+    assert not {"adopted", "unbuilt"} & ModelManifest().to_json().keys()
+
+
 def test_an_entry_of_another_kind_is_kept() -> None:
     entries = {"format": 1, "kind": "source", "sql": "SELECT 1"}
     assert Manifest.from_json(entries).to_json() == entries
@@ -143,6 +157,8 @@ FLAWS: dict[str, list[Any]] = {
     "target_lag": ["5 minutes", 0, True],
     "change": [[], {**CHANGE, "rows_added": "<b>"}, {**CHANGE, "strategy": 1}, {**CHANGE, "input_rows": ""}],
     "progress": [[]],
+    "unbuilt": ["reduce1", [1]],
+    "adopted": [{}, "x", {"table": "t", "at": "1", "verified": ""}, {"table": 1, "at": 1, "verified": ""}],
     "position": [{}, {"at": 1, "as_of": 1, "inputs": [1]}, {"at": "1", "as_of": 1, "inputs": {}}],
 }
 

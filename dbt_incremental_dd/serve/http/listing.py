@@ -44,12 +44,12 @@ def describe(reader: Reader, collection: Collection, held: Sequence[Hold] | None
 
 
 def _visible(reader: Reader, status: Status) -> dict[str, Any]:
-    """The status without names of collections that the reader may not read. Of a collection with rows that it may not
-    read, nothing is told that depends on their number: None."""
+    """The status without names of collections that the reader may not read, nor of a table that was adopted. Of a
+    collection with rows that it may not read, nothing is told that depends on their number: None."""
     told = asdict(status)
     if reader.user.rights == EVERYTHING:
         return told
-    may_read = reader.user.rights.may_read
+    may_read, told["adopted"] = reader.user.rights.may_read, ""
     told["inputs"] = [name for name in status.inputs if may_read(name)]
     if len(told["inputs"]) < len(status.inputs):
         told["fallbacks"] = ()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
 
+from dbt_incremental_dd.core.manifest import Adopted, ModelManifest
 from dbt_incremental_dd.core.rights import Grant, Rights
 from dbt_incremental_dd.query.engine import QueryEngine
 from dbt_incremental_dd.query.session import Session
 from dbt_incremental_dd.serve.users.tokens import digest
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
 from tests.serve.serving import Served, serving
 from tests.subscribe.stored import Stored
@@ -113,6 +117,22 @@ def test_rows_for_which_a_condition_fails_are_hidden(guarded: tuple[Served, dict
     url = f"{served.url}/collections/a.kept/changes?up_to={UP_TO}"
     text = httpx.get(url, headers={"authorization": "Bearer cast"}).text
     assert "hidden" not in text and text.count('"eu"') == 99
+
+
+def test_a_table_that_was_adopted_is_not_told(tmp_path: Path) -> None:
+    """Its name may be of what the user may not read; the number of values in a sample tells of rows."""
+    stored = Stored(tmp_path / "state", name="a.kept")
+    stored.commit({10: Counter({(1, "eu"): 1})}, 11)
+    log, adopted = stored.place.log(), Adopted("secret.theirs", 10, "verified by a sample: the rows of 7 values of k")
+    assert log is not None
+    before = stored.place.read_manifest(log.manifest)
+    assert isinstance(before, ModelManifest)
+    log.commit(Commit(upper=12, manifest=stored.place.write_manifest(replace(before, adopted=adopted))))
+    assert stored.collection.status().adopted == adopted.message
+    (tmp_path / "users.yml").write_text(f"users:\n  ann: {{tokens: ['{digest('ann')}'], read: ['a.*']}}\n")
+    with serving(tmp_path / "state", users=tmp_path / "users.yml") as served:
+        text = httpx.get(f"{served.url}/collections", headers={"authorization": "Bearer ann"}).text
+    assert "a.kept" in text and "secret" not in text and "sample" not in text
 
 
 def test_a_condition_that_cannot_be_computed_shows_nothing(guarded: tuple[Served, dict[str, str]]) -> None:
