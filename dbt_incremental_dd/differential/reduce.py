@@ -33,6 +33,7 @@ from dbt_incremental_dd.logical.sql_types import sql_type
 
 _ORDERED = (*INTEGERS, *FLOATS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN, BINARY)
 _OF_LONGS = Decimal(19, 0)
+_QUOTIENT = " AS DOUBLE) / CAST("
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,11 @@ class Accumulate(Node):
     def order_of_outputs(self) -> tuple[Id, ...]:
         """Aggregates' ids in the order of the logical plan."""
         return tuple(id for id, _ in self.outputs)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether an output is an average of integers: Spark adds doubles up one by one, and may round otherwise."""
+        return any(_QUOTIENT in sql for _, sql in self.outputs)
 
     @property
     def extreme_types(self) -> tuple[tuple[Id, str], ...]:
@@ -259,7 +265,7 @@ def _sum(kind: str, value: str, dtype: Type, parts: _Parts) -> str:
         return f"CASE WHEN {count} > 0 THEN {total} END"
     total = decimal_sum(value, dtype if isinstance(dtype, Decimal) else _OF_LONGS, parts.sum)
     if not isinstance(dtype, Decimal):
-        return f"CASE WHEN {count} > 0 THEN CAST({total} AS DOUBLE) / CAST({count} AS DOUBLE) END"
+        return f"CASE WHEN {count} > 0 THEN CAST({total}{_QUOTIENT}{count} AS DOUBLE) END"
     result = f"CAST({total} AS DECIMAL({min(dtype.precision + 10, 38)},{dtype.scale}))"
     if kind == "avg":
         result = decimal_average(result, count, dtype)

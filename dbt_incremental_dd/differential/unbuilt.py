@@ -2,7 +2,7 @@
 
 What an operator stores is a function of its inputs' contents, so it can be made of them at any time at which they are
 known. That is exact if the output agrees with it, which nobody has computed from it: no state may depend on a choice
-that the query leaves open (ties, the order in which floats are added), for the output's rows may be made of another.
+that the query leaves open (ties, the order in which doubles are added), for the output's rows may be made of another.
 """
 
 from __future__ import annotations
@@ -24,6 +24,6 @@ def buildable_later(plan: DifferentialPlan) -> tuple[str, ...] | None:
     """The names of all states that a run over the plan needs. Returns None if some of them have to be built together
     with the output."""
     storing = [node for node in each_once(plan.root) if needed_states(node)]
-    if not all(isinstance(node, Accumulate) for node in storing):
+    if not all(isinstance(node, Accumulate) and not node.is_rounded for node in storing):
         return None
     return tuple(state.name for node in storing for state in needed_states(node))

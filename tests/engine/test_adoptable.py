@@ -32,6 +32,7 @@ SAMPLED = {
 WAITING = {
     "select x from a where y > 1": (),
     "select x, sum(y) as s, min(z) as m from a group by x": ("reduce1.sums", "reduce1.values"),
+    "select x, avg(y) as mean from a group by x": None,
     "select distinct n from (select x, count(*) as n from a group by x)": ("reduce1.sums", "reduce2.sums"),
     "select x, rank() over (partition by y order by z) as r, y, z from a": (),
     "select x, r + 1 as r from (select x, rank() over (partition by y order by z) as r from a)": None,
