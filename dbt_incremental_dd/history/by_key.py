@@ -16,7 +16,7 @@ from dbt_incremental_dd.core.errors import QueryError
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.history.history import History
-from dbt_incremental_dd.history.stored import StoredHistory, is_gone, is_open
+from dbt_incremental_dd.history.stored import KnownVersions, is_gone, is_open
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.engine import Branch, Measure
 from dbt_incremental_dd.relation.keys import keys_of
@@ -52,7 +52,7 @@ class Versions:
     at: Time
     model: str
 
-    def delta(self, change: Relation, stored: StoredHistory | None) -> Relation:
+    def delta(self, change: Relation, stored: KnownVersions | None) -> Relation:
         """The history's delta for the query's, which is consolidated. Raises QueryError where a key has two rows, or a
         row has no time."""
         key = self.history.key

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.history.history import History
-from dbt_incremental_dd.history.stored import StoredHistory, is_open
+from dbt_incremental_dd.history.stored import KnownVersions, is_open
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Running
@@ -21,7 +21,7 @@ _AT, _OPEN, _CURRENT, _PAST = "dd_at", "dd_open", "dd_current", "dd_past"
 _WENT, _LATER, _CLOSED = "dd_went", "dd_later", "dd_closed"
 
 
-def intervals_of_rows(history: History, change: Relation, stored: StoredHistory | None, at: Time) -> Relation | None:
+def intervals_of_rows(history: History, change: Relation, stored: KnownVersions | None, at: Time) -> Relation | None:
     """The history's delta for the query's, which is consolidated, at the time ``at`` (ms)."""
     query = tuple(name for name in change.names if name != DIFF)
     ends = [(_AT, Expr(f"timestamp_millis({at}L)")), (_OPEN, Expr(history.end))]
@@ -32,7 +32,7 @@ def intervals_of_rows(history: History, change: Relation, stored: StoredHistory 
 
 
 def _closed(
-    history: History, change: Relation, stored: StoredHistory, query: tuple[str, ...], ends: list[tuple[str, Expr]]
+    history: History, change: Relation, stored: KnownVersions, query: tuple[str, ...], ends: list[tuple[str, Expr]]
 ) -> Relation | None:
     went = change.filter(Expr(f"{DIFF} < 0")).localized()
     if went.is_empty:

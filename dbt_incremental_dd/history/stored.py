@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
 from dbt_incremental_dd.history.history import History
@@ -14,6 +15,24 @@ from dbt_incremental_dd.relation.stored import read, with_keys
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.log import Log
 from dbt_incremental_dd.trace.spark_reader import quote_name
+
+
+class KnownVersions(Protocol):
+    """What a history goes on from."""
+
+    def of(self, workspace: Workspace, keys: Keys) -> Relation:
+        """The intervals of these keys, each as often as it counts."""
+
+
+@dataclass(frozen=True)
+class GivenVersions:
+    """Those that are to be stored; ``rows`` have the query's columns and the added ones."""
+
+    rows: Relation
+
+    def of(self, workspace: Workspace, keys: Keys) -> Relation:
+        """Of these keys."""
+        return keys.restricted(self.rows).consolidate()
 
 
 @dataclass(frozen=True)

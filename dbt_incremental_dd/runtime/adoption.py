@@ -5,6 +5,7 @@ Nothing is adopted that was not asked for, and nothing is visible before the mod
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from pyspark.errors import AnalysisException, ParseException
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import INTEGERS, Decimal, Type
+from dbt_incremental_dd.core.types import DATE, INTEGERS, Decimal, Type
 from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.relation.query import counted
 from dbt_incremental_dd.relation.relation import Relation
@@ -45,24 +46,18 @@ class Adoption:
 
     @staticmethod
     def of(run: RunContext, request: ModelRequest) -> Adoption | None:
-        """What the model's config asks for. Returns None if that is nothing, or the table of the model's own name where
-        there is none. Raises ConfigError for a model that cannot take rows over."""
+        """What the model's config asks for; None if that is nothing, or if there is no table of the model's name."""
         asked = request.config.adopt
         if asked is None or request.full_refresh:
             return None
-        if request.config.history is not None:
-            raise ConfigError(
-                f"{request.name}: a model with `history` cannot adopt a table",
-                "Remove `adopt`: its history begins with its first run.",
-            )
         if not asked.table and not run.catalog.has_table(request.relation):
             run.report(f"{request.name}: there is no table of its name to adopt; it is computed")
             return None
         return Adoption(request.name, asked.table or request.relation, asked.verify)
 
-    def rows(self, context: Context, schema: Schema, ids: tuple[str, ...]) -> Relation:
+    def rows(self, context: Context, schema: Schema, ids: tuple[str, ...], moments: Collection[str] = ()) -> Relation:
         """The table's rows, each as often as it is there, under ``ids``, which stand for the columns of ``schema``.
-        Raises ConfigError where these are not the table's."""
+        ``moments``: those that may be dates in the table. Raises ConfigError where the columns are not the table's."""
         try:
             frame = context.spark.sql(f"SELECT * FROM {self.table}")
             found = schema_of(frame.schema)
@@ -70,20 +65,21 @@ class Adoption:
             raise ConfigError(
                 f"{self.model}: {self.source} cannot be adopted: {reason(error)}", "Correct `adopt`, or remove it."
             ) from error
-        self._require(found, schema)
+        self._require(found, schema, moments)
         cast = (_cast(frame, found, name, type) for name, type in ((c.name, c.type) for c in schema))
         return counted(context.workspace, frame.selectExpr(*cast).toDF(*ids), frame.count())
 
-    def _require(self, found: Schema, wanted: Schema) -> None:
+    def _require(self, found: Schema, wanted: Schema, moments: Collection[str]) -> None:
         have = {column.name.lower(): column for column in found}
         names = {column.name.lower() for column in wanted}
+        pairs = [(column, have[column.name.lower()]) for column in wanted if column.name.lower() in have]
         changes = {
             "not in the table": [c.name for c in wanted if c.name.lower() not in have],
             "not in the query": [c.name for c in found if c.name.lower() not in names],
             "of other types": [
                 f"{c.name} ({sql_type(own.type)} in place of {sql_type(c.type)})"
-                for c in wanted
-                if (own := have.get(c.name.lower())) is not None and not _holds(c.type, own.type)
+                for c, own in pairs
+                if not _holds(c.type, own.type, is_moment=c.name in moments)
             ],
         }
         shown = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in changes.items() if columns)
@@ -100,8 +96,10 @@ def _cast(frame: DataFrame, found: Schema, name: str, type: Type) -> str:
     return quoted if column.type == type else f"CAST({quoted} AS {sql_type(type)})"
 
 
-def _holds(wanted: Type, found: Type) -> bool:
-    """Whether a column has every value of the other type, as the same value."""
+def _holds(wanted: Type, found: Type, *, is_moment: bool) -> bool:
+    """Whether a column has every value of the other type, as the same value; a moment may be a date's first."""
+    if is_moment and found == DATE:
+        return True
     if isinstance(wanted, Decimal):
         if isinstance(found, Decimal):
             return found.scale <= wanted.scale and found.precision - found.scale <= wanted.precision - wanted.scale

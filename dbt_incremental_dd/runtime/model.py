@@ -17,6 +17,7 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import NotParsed
 from dbt_incremental_dd.render.loop import TooCostly
+from dbt_incremental_dd.runtime.adopted_history import AdoptedHistoryWork
 from dbt_incremental_dd.runtime.adoption import Adoption
 from dbt_incremental_dd.runtime.adoption_work import AdoptionWork
 from dbt_incremental_dd.runtime.agreement import hold_columns, hold_stored
@@ -153,7 +154,8 @@ def _planned(
     require_columns(request, current, schema)
     order = arranged(request, schema) or (kept.sorted_by if kept is not None else ())
     hold_columns(run, request, current, schema)
-    work = Work if adoption is None else partial(AdoptionWork, adoption)
+    adopting = AdoptionWork if kept is None else AdoptedHistoryWork
+    work = Work if adoption is None else partial(adopting, adoption)
     return work(run, request, current, given=given, compiled=compiled, t1=t1, order=order, kept=kept)
 
 

@@ -30,11 +30,11 @@ def verified_history(
     is_there = F.expr(f"{is_open(history)} AND NOT {is_gone(history)}")
     found = compared(name, t, answer.select(columns), stored.where(is_there).select(*columns, DIFF), seconds)
     kept = 0 if history.deletes == "keep" else found.unexpected
-    return replace(found, unexpected=kept + _overlapping(bound, stored))
+    return replace(found, unexpected=kept + overlapping(bound, stored))
 
 
-def _overlapping(history: History, stored: DataFrame) -> int:
-    """Intervals that end before they begin, or after the next one of their key has begun."""
+def overlapping(history: History, stored: DataFrame) -> int:
+    """How many intervals end before they begin, or after the next one of their key has begun."""
     begins, ends = (quoted(history.names[role]) for role in ("from", "to"))
     rows = stored.withColumn("dd_next", F.lit(None).cast("timestamp"))
     if history.key:

@@ -163,8 +163,9 @@ class Work:
         return {item.key: Input(item.name, item.schema) for item in self._given}
 
     def _first_rows(self, context: Context, batch: WrittenBatch, strategy: Strategy) -> Adopted | None:
-        """Where the model's first rows come from, as far as they are still those."""
-        return self._current.manifest.adopted if strategy == "delta" else None
+        """Where the model's first rows come from, as far as they are still those; a history's are in any case."""
+        is_kept = strategy == "delta" or (self._kept is not None and self._continues)
+        return self._current.manifest.adopted if is_kept else None
 
     def _delta(self, context: Context, rows: Relation | None, *, subtract: bool) -> OutputDelta:
         """The output's change for the query's rows; with ``subtract``, what they are beside those that are stored."""

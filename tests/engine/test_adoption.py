@@ -15,7 +15,6 @@ from dbt_incremental_dd.core import failpoints
 from dbt_incremental_dd.core.errors import AdoptionError, ConfigError, FrontierError
 from dbt_incremental_dd.core.manifest import Adopted, ModelManifest
 from dbt_incremental_dd.core.thresholds import Thresholds
-from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import adoption_check
 from dbt_incremental_dd.runtime.adopt import Adopt, parse_adopt
@@ -248,10 +247,6 @@ def test_what_cannot_be_adopted_is_told(spark: SparkSession, tmp_path: Path) -> 
     world = adopting(spark, tmp_path, GROUPED, "SELECT * FROM answer")
     with pytest.raises(ConfigError, match="no_such cannot be adopted"):
         world.step(adopt=Adopt(f"{world.schema}.no_such"))
-    world.model("m", GROUPED, History(key=("k",)))
-    with pytest.raises(ConfigError, match="`history` cannot adopt"):
-        world.step(adopt=from_theirs(world))
-    world.model("m", GROUPED)
     assert world.step(adopt=Adopt())["m"].strategy == "initial", "there is no table of its own name"
 
 

@@ -29,11 +29,20 @@ _KINDS = {
 of what is gone (``new_record``) it loses the columns."""
 
 
-def _snapshots(schema: str) -> str:
-    """Each kind twice: served here, and by dbt-spark."""
+_TAKEN_OVER = 4
+"""From this day on further ones go on from what dbt-spark's had on the day before."""
+
+_OF_THE_SAME_NAME = ("by_time", "until")
+"""Those whose own relation is that table so far."""
+
+
+def _snapshots(schema: str, day: int) -> str:
+    """Each kind served here, and by dbt-spark; later also served here from the table that was dbt-spark's."""
     text = "snapshots:\n"
     for name, (table, config) in _KINDS.items():
-        for suffix, further in (("", ""), ("_delta", ", file_format: delta")):
+        before = "true" if name in _OF_THE_SAME_NAME else f"{schema}.{name}_before"
+        taken = [("_taken", f", adopt: {before}")] if day >= _TAKEN_OVER else []
+        for suffix, further in (("", ""), ("_delta", ", file_format: delta"), *taken):
             text += f"  - name: {name}{suffix}\n    relation: source('raw', '{table}')\n"
             text += f"    config: {{unique_key: id, {config}{further}}}\n"
     return text
@@ -43,7 +52,6 @@ def test_snapshots_are_those_of_dbt_spark(spark: SparkSession, tmp_path: Path) -
     project, chance = Project(tmp_path), random.Random(5)
     tables = "[{name: t}, {name: once}]"
     project.write("models/sources.yml", f"sources: [{{name: raw, schema: {project.schema}, tables: {tables}}}]")
-    project.write("snapshots/snapshots.yml", _snapshots(project.schema))
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {project.schema}")
     rows: dict[int, tuple[str, int]] = {}
     gone: set[int] = set()
@@ -57,11 +65,18 @@ def test_snapshots_are_those_of_dbt_spark(spark: SparkSession, tmp_path: Path) -
                 rows[id] = (chance.choice(["ann", "bob", "cyd"]), day)
         _write(spark, f"{project.schema}.t", rows)
         _write(spark, f"{project.schema}.once", {id: row for id, row in rows.items() if id not in gone})
+        if day == _TAKEN_OVER:
+            for name in _KINDS:
+                before = f"{project.schema}.{name}_{'taken' if name in _OF_THE_SAME_NAME else 'before'}"
+                spark.sql(f"CREATE TABLE {before} USING delta AS SELECT * FROM {project.schema}.{name}_delta")
+        project.write("snapshots/snapshots.yml", _snapshots(project.schema, day))
         starts.append(datetime.now())
-        project.dbt("snapshot")
+        results = project.dbt("snapshot")
+        assert day != _TAKEN_OVER or results["by_time_taken"].adapter_response["strategy"] == "adopt"
         for name in _KINDS:
-            ours, theirs = (_versions(spark, f"{project.schema}.{name}{suffix}", starts) for suffix in ("", "_delta"))
-            assert ours == theirs, name
+            theirs = _versions(spark, f"{project.schema}.{name}_delta", starts)
+            for suffix in ("", "_taken") if day >= _TAKEN_OVER else ("",):
+                assert _versions(spark, f"{project.schema}.{name}{suffix}", starts) == theirs, name
 
 
 def _write(spark: SparkSession, table: str, rows: dict[int, tuple[str, int]]) -> None:
