@@ -10,6 +10,8 @@ WORKERS ?= 2
 CONNECTED := .venv-4.2
 # The newest pyspark for which Iceberg's connector is published.
 ICEBERG := .venv-4.1
+# A DuckDB with extensions, which reads open tables.
+DUCKDB := .venv-duckdb
 # Releases of dbt-core, beside the one of .venv, that `make dbt-versions` runs dbt's tests with.
 DBT ?= 1.10
 # Tests start many short JVMs. One that maps Spark's classes from an archive starts in half the time, and the second
@@ -108,6 +110,13 @@ docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a
 	$(BIN)/python -m uv pip install --quiet --python .venv-dbt-$*/bin/python -e '.[dev]' --override .venv-dbt-$*/dbt-core.txt
 	@touch $@
 
+# A release of DuckDB for which its extensions for Delta and Iceberg are published.
+$(DUCKDB)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(DUCKDB)
+	$(BIN)/python -m uv pip install --quiet --python $(DUCKDB)/bin/python duckdb==1.5.5 pytz \
+	  $(foreach name,avro delta iceberg,duckdb-extension-$(name)==1.5.5)
+	@touch $@
+
 # An environment with another pyspark: .venv-4.1, .venv-4.2. ClickHouse and Polars read tables in tests alone.
 .venv-%/.installed: $(STAMP)
 	$(PYTHON) -m venv .venv-$*
@@ -118,7 +127,7 @@ docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a
 # The longest first, so that it is not left alone at the end.
 servers: cluster lake kafka postgres mysql ## all tests against real servers; half an hour
 
-environments: java setup $(CONNECTED)/spark.jsa $(ICEBERG)/.installed ## makes the environments that tests against servers need
+environments: java setup $(CONNECTED)/spark.jsa $(ICEBERG)/.installed $(DUCKDB)/.installed ## makes the environments that tests against servers need
 
 kafka postgres cluster: java $(CONNECTED)/spark.jsa
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m $@
@@ -127,7 +136,7 @@ kafka: ## runs the tests against a real Kafka broker
 postgres: ## runs the tests against a real PostgreSQL server: the one that is installed, or POSTGRES=18.1.0
 mysql: setup ## runs the tests against a real MariaDB server
 	$(BIN)/python -m pytest -m mysql tests/feeds
-lake: java $(CONNECTED)/spark.jsa $(ICEBERG)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
+lake: java $(CONNECTED)/spark.jsa $(ICEBERG)/.installed $(DUCKDB)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m lake tests/lake
 	$(ICEBERG)/bin/python -m pytest -m lake tests/lake
 cluster: ## runs the tests on a Spark cluster with two workers, over Spark Connect, and on object storage

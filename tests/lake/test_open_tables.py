@@ -1,10 +1,12 @@
-"""Open tables read by Spark's connectors, by ClickHouse and by Polars; and changed by Spark behind our back.
+"""Open tables read by Spark's connectors, by ClickHouse, Polars and DuckDB; and changed by Spark behind our back.
 
 Delta tables are tested with Spark 4.2, Iceberg tables with 4.1: the newest for which Iceberg's connector is published.
 """
 
 from __future__ import annotations
 
+import pickle
+import subprocess
 import time
 from collections import Counter
 from datetime import UTC, datetime
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.lake
 
 _FORMAT = "iceberg" if VERSION == "4.1" else "delta"
 _NAMES = ["rows", "sums", "nested"]
+_DUCKDB = Path(__file__).parents[2] / ".venv-duckdb" / "bin" / "python"
 _MAINTENANCE = {
     "delta": ("", "OPTIMIZE delta.`{}`", "DELETE FROM delta.`{}` WHERE id = 1", "VACUUM delta.`{}`"),
     "iceberg": (
@@ -60,6 +63,16 @@ def by_clickhouse(uri: str, columns: tuple[str, ...], settings: str = "") -> Row
     return rows_of(chdb.query(f"SELECT {listed} FROM {function}('{uri}') {settings}", "ArrowTable"))
 
 
+def by_duckdb(*uris: str) -> list[Rows]:
+    """The rows of each table, by a DuckDB of an environment of its own."""
+    if not _DUCKDB.exists():
+        pytest.skip("there is no .venv-duckdb: `make lake` makes it")
+    program = [_DUCKDB, Path(__file__).with_name("by_duckdb.py"), _FORMAT, *uris]
+    done = subprocess.run(program, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode()
+    return [Counter(tuple(map(plain, row)) for row in rows) for rows in pickle.loads(done.stdout)]
+
+
 @pytest.mark.parametrize("thresholds", [Thresholds(), IN_SPARK] if _FORMAT == "iceberg" else [Thresholds()])
 def test_readers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thresholds: Thresholds) -> None:
     monkeypatch.chdir(tmp_path)  # ClickHouse reads files below the current folder only
@@ -75,6 +88,9 @@ def test_readers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monkey
             if name != "nested":
                 assert _typed(by_polars(uri)) == _typed(expected), (name, step)
                 assert _typed(by_clickhouse(uri, columns)) == _typed(expected), (name, step)
+        flat = [name for name in _NAMES if name != "nested"]
+        found = by_duckdb(*(rounds.collection(name).place.table_uri for name in flat))
+        assert found == [rounds.contents(name, rounds.world.time) for name in flat], step
     for name in _NAMES:
         _check_past(spark, rounds, name)
 
