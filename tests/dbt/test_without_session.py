@@ -222,16 +222,19 @@ def test_a_seed_that_has_changed_is_taken_in(spark: SparkSession, shop: Shop) ->
 
 def test_a_seed_that_is_loaded_already_is_left_alone(spark: SparkSession, shop: Shop) -> None:
     """Until its settings change, somebody has touched its table, or it is to be loaded anew."""
-    table = f"{shop.project.schema}.regions"
+    schema, other = shop.project.schema, shop.folder / "seeds" / "colours.csv"
     loaded, same = "INSERT 3", "UNCHANGED 3"
     assert same in shop.dbt("seed", java=False)
-    assert "CREATE 3" in shop.dbt("seed", "--full-refresh", java=True)
-    assert same in shop.dbt("seed", java=False)
-    shop.project.write("macros/touch.sql", "{% macro touch(sql) %}{% do run_query(sql) %}{% endmacro %}")
-    for touch in (f"insert into {table} values (4, 'Far')", f"drop table {table}"):
-        shop.dbt("run-operation", "touch", "--args", json.dumps({"sql": touch}), java=True)
-        assert loaded in shop.dbt("seed", java=True)
-        assert same in shop.dbt("seed", java=False)
+    other.write_text("colour\nred\nblue\ngreen\n")
+    assert shop.dbt("seed", "--full-refresh", java=True).count("CREATE 3") == 2
+    assert shop.dbt("seed", java=False).count(same) == 2
+    each = "{% for sql in statements %}{% do run_query(sql) %}{% endfor %}"
+    shop.project.write("macros/touch.sql", f"{{% macro touch(statements) %}}{each}{{% endmacro %}}")
+    touches = [f"insert into {schema}.regions values (4, 'Far')", f"drop table {schema}.colours"]
+    shop.dbt("run-operation", "touch", "--args", json.dumps({"statements": touches}), java=True)
+    assert shop.dbt("seed", java=True).count(loaded) == 2
+    assert shop.dbt("seed", java=False).count(same) == 2
+    other.unlink()
     types = "seeds: [{name: regions, config: {column_types: {title: string}}}]"
     shop.project.write("seeds/seeds.yml", types)
     assert loaded in shop.dbt("build", java=True)

@@ -50,7 +50,7 @@ def test_random_changes(spark: SparkSession, tmp_path: Path, is_in_spark: bool) 
         return (next(keys), rng.choice(VALUES), *([rng.choice(VALUES[:-1])] if table == "t" else []))
 
     asked: set[str] = set()
-    for number in range(3 if is_in_spark else 7):
+    for number in range(2 if is_in_spark else 4):
         for name, table in tables.items():
             world.delete(name, rng.sample(table.rows, min(len(table.rows), rng.randint(0, 4))))
             world.insert(name, [row(name) for _ in range(rng.randint(1, 6))])
@@ -62,6 +62,6 @@ def test_random_changes(spark: SparkSession, tmp_path: Path, is_in_spark: bool) 
                 session.asked.clear()
             world.check(name)
 
-        failures = world.step_and_check_each(check, session=session, fallback="error")
+        failures = world.step_and_check_each(check, threads=3, session=session, fallback="error")
         assert not failures, "\n\n".join([f"step {number}", *failures])
     assert asked <= MAY_ASK

@@ -137,7 +137,10 @@ def _mysql_error(code: int, words: str) -> MysqlError:
         )
     if code == 1236:
         return MysqlError(
-            f"the log cannot be read: {words}", "Run again; if files were purged, tables are copied.", code
+            f"the log cannot be read: {words}",
+            "Run again: if files were purged, tables are copied. If it stays so, the log was reset: take the source in "
+            "anew, by removing its folder under state_root and running its models with --full-refresh.",
+            code,
         )
     if code in (1205, 3572):
         return MysqlError(
