@@ -82,6 +82,6 @@ def _sorted_indices(table: pa.Table, groups: pa.Array, order: Sequence[Order]) -
         if pa.types.is_boolean(kind) or pa.types.is_floating(kind):
             ranked = table[column].cast(pa.int8()) if pa.types.is_boolean(kind) else ranks(table[column])
             column = f"dd_rank_{number}"
-            wide = wide.append_column(column, pa.chunked_array([ranked]) if isinstance(ranked, pa.Array) else ranked)
+            wide = wide.append_column(column, ranked)
         keys.append((column, "descending" if item.descending else "ascending"))
     return pc.sort_indices(wide, sort_keys=keys)

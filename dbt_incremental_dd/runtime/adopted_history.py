@@ -46,7 +46,8 @@ class AdoptedHistoryWork(Work):
         kept = self._kept
         assert kept is not None
         history, name = kept.history, self._request.name
-        versions = self._adoption.rows(context, self._schema, self._schema.names, moments=history.names.values())
+        moments = history.names.values()
+        versions = self._adoption.rows(context, self._schema, self._schema.names, moments=moments).materialized()
         _require_continuable(self._adoption, kept, versions)
         query = output_delta(context, self._compiled, rows, lambda _: current_rows(history, versions, kept.query.names))
         change = None if query.change is None else query.change.consolidate()
