@@ -61,8 +61,8 @@ class Arrangements:
 
     def find(self, log: Log, column: str, values: Sequence[Any]) -> pa.Table | None:
         """All updates of the values up to the run's end; None where the arrangement cannot be read."""
-        arrangement, t1 = self._arrangement(log, column), self._context.inputs[log.name].t1
-        found = arrangement.find(values, self._needed[log.name], t1)
+        read = self._context.inputs[log.name]
+        found = self._arrangement(log, column).find(values, self._needed[log.name], read.t0, read.t1)
         self._serving[log.name, column] = found is not None
         if found is not None:
             self._sought.add((log.name, column))

@@ -51,28 +51,28 @@ class Arrangement:
 
     def serves(self, columns: Schema, t: Time) -> bool:
         """Whether it has these columns, and contents as of ``t`` and every later time."""
-        stored = self._stored()
-        if stored is None or stored.frontiers.since > t:
-            return False
-        return all(stored.schema.find(column.name) == column for column in columns)
+        return _serves(self._stored(), columns, t)
 
-    def find(self, values: Sequence[Any], columns: Schema, t: Time) -> pa.Table | None:
-        """All updates up to ``t`` with one of these sorted values, after bringing it up to ``t``. None where it is
-        gone, or turns out to be damaged: then it is removed."""
-        return self._intact(lambda: self._find(values, columns, t))
+    def find(self, values: Sequence[Any], columns: Schema, t0: Time, t1: Time) -> pa.Table | None:
+        """All updates up to ``t1`` with one of these sorted values, after bringing it up to ``t1``.
+
+        None where it no longer serves as of ``t0``, because others have removed it, made it anew or compacted it; or
+        where it turns out to be damaged: then it is removed.
+        """
+        return self._intact(lambda: self._find(values, columns, t0, t1))
 
     def advance(self, t: Time) -> None:
         """Adds the collection's updates up to ``t``; another writer may be ahead of it. Removes it where it turns out
         to be damaged."""
         self._intact(lambda: self._advance(t))
 
-    def _find(self, values: Sequence[Any], columns: Schema, t: Time) -> pa.Table | None:
-        stored = self._advance(t)
-        if stored is None:
+    def _find(self, values: Sequence[Any], columns: Schema, t0: Time, t1: Time) -> pa.Table | None:
+        stored = self._advance(t1)
+        if stored is None or not _serves(stored, columns, t0):
             return None
         keys = {self.column: values}
         table = found_by_keys(self.workspace, stored, stored.files, columns, keys, self._reader(stored))
-        return None if table is None else table.filter(pc.less_equal(table[TIME], t))
+        return None if table is None else table.filter(pc.less_equal(table[TIME], t1))
 
     def _advance(self, t: Time) -> Log | None:
         """Its log at ``t`` or later; None where it is gone."""
@@ -176,3 +176,9 @@ class Arrangement:
         except StateError:
             return True
         return stored is not None and damage(self.place.storage, stored, contents=True) is not None
+
+
+def _serves(stored: Log | None, columns: Schema, t: Time) -> bool:
+    if stored is None or stored.frontiers.since > t:
+        return False
+    return all(stored.schema.find(column.name) == column for column in columns)

@@ -14,14 +14,16 @@ import pytest
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.manifest import ModelManifest, UsedArrangement
-from dbt_incremental_dd.core.schema import DIFF, TIME
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render import arranged, arrangement
 from dbt_incremental_dd.render.arranged import is_sorted_by
+from dbt_incremental_dd.render.arrangement import Arrangement
 from dbt_incremental_dd.runtime.compact import compact
 from dbt_incremental_dd.runtime.explain import explain_model
 from dbt_incremental_dd.runtime.vacuum import vacuum
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import Log, total_rows
@@ -29,7 +31,11 @@ from dbt_incremental_dd.trace.tiers import mergeable
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
+
+    from dbt_incremental_dd.core.time import Time
 
 MODELS = {
     "joined": "SELECT o.id, o.`a.b`, c.name FROM {o} o JOIN {c} c ON c.id = o.customer",
@@ -222,6 +228,32 @@ def test_one_that_another_model_removes_meanwhile(
     world.insert("c", [(3, "b")])
     world.step_exactly(0)
     assert arrangement.read_files is read
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_one_that_another_model_changes_before_it_is_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_compacted: bool
+) -> None:
+    """It has been seen to serve; then another model makes it anew for columns of its own, or its history is cut."""
+    world = arranged_world(spark, tmp_path)
+    find = Arrangement.find
+    found: list[Any] = []
+
+    def changed(self: Arrangement, values: Sequence[Any], columns: Schema, t0: Time, t1: Time) -> Any:
+        log = log_of(self.place)
+        if is_compacted:
+            log.commit(Commit(upper=t1 + 1, since=t1))
+        else:
+            self.place.remove()
+            self.make(Schema(tuple(column for column in log.schema if column.name in ("customer", TIME, DIFF))), t1)
+        found.append(find(self, values, columns, t0, t1))
+        return found[-1]
+
+    monkeypatch.setattr(Arrangement, "find", changed)
+    world.insert("c", [(3, "b")])
+    world.models = {"one": THREE["one"]}
+    world.step_exactly(0)
+    assert found == [None]
 
 
 def test_one_that_is_damaged_is_given_up_where_it_is_only_kept_up(spark: SparkSession, tmp_path: Path) -> None:
