@@ -36,6 +36,7 @@ _HARMLESS = (
     "-Xss",
     "-Xlog",
     "-XX:+ExitOnOutOfMemoryError",
+    "-XX:Tier",
     "-XX:+UseG1GC",
     "-XX:+UseParallelGC",
 )

@@ -24,6 +24,15 @@ _QUIET = "log4j2-quiet.properties"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _OUT_OF_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 """A JVM that goes on without the thread that had no memory may leave whoever asks it waiting for ever."""
+_FEWER_COMPILED = {
+    "Tier4InvocationThreshold": 150_000,
+    "Tier4MinInvocationThreshold": 18_000,
+    "Tier4CompileThreshold": 450_000,
+    "Tier4BackEdgeThreshold": 1_200_000,
+}
+"""When HotSpot's optimizing compiler takes a method on: after thirty times as many calls and loops as by default. Opening
+a session calls thousands of methods a little more often than the default asks for, and compiling those takes as long
+as all else; a load over millions of rows is past these numbers at once."""
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _RETRIES = {"spark.hadoop.hive.hmshandler.retry.interval": "20ms"}
@@ -100,7 +109,9 @@ def local_folder(root: str) -> str:
 def _java_options(local: str, given: str, user: UserSpark) -> str:
     """Ours, and behind them the user's: of two options for one thing the last one holds."""
     quiet = f"-Dlog4j2.configurationFile={files('dbt_incremental_dd.runtime').joinpath(_QUIET)}"
-    options = ["" if user.has_logging else quiet, _OUT_OF_MEMORY, f"-Dderby.stream.error.file={local}/derby.log", given]
+    compiled = [f"-XX:{name}={number}" for name, number in _FEWER_COMPILED.items()]
+    derby = f"-Dderby.stream.error.file={local}/derby.log"
+    options = ["" if user.has_logging else quiet, _OUT_OF_MEMORY, *compiled, derby, given]
     return " ".join(option for option in options if option)
 
 
