@@ -30,7 +30,6 @@ _VARIABLES = (
     "binlog_row_image",
     "binlog_row_value_options",
     "binlog_checksum",
-    "binlog_transaction_compression",
 )
 _OLDEST = {True: (10, 5), False: (8, 0)}
 _LIMITS = {True: "max_statement_time", False: "max_execution_time"}
@@ -115,8 +114,8 @@ def _require_log(found: dict[str, Any]) -> None:
             "the server has no server_id", "Run: SET GLOBAL server_id = 1; and put it in its configuration."
         )
     wanted = {"binlog_format": "ROW", "binlog_row_image": "FULL"}
-    optional = {"binlog_row_value_options": "", "binlog_transaction_compression": "OFF"}
-    wanted |= {name: value for name, value in optional.items() if name in found}
+    if "binlog_row_value_options" in found:
+        wanted["binlog_row_value_options"] = ""
     for name, value in wanted.items():
         if found.get(name, "").upper() != value:
             raise MysqlError(
