@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.sources.connectors.mysql import payload
+from dbt_incremental_dd.sources.connectors.mysql import payload, server
 from dbt_incremental_dd.sources.connectors.mysql.binlog import HEADER, Event, Malformed
 from tests.feeds.mysql import Feed
 from tests.feeds.mysql_fixtures import only_mysql
+from tests.servers.mysql import MySQL
 
 pytestmark = pytest.mark.mysql
 
@@ -112,6 +116,65 @@ def test_transactions_with_gtids_and_without(mysql: Feed) -> None:
     finally:
         mysql.sql(*(f"SET GLOBAL gtid_mode = {mode}" for mode in reversed(modes[:-1])))
     assert not mysql.told
+
+
+@only_mysql
+def test_a_copy_beside_a_statement_that_runs_for_long(mysql: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy waits for it, and those who write to other tables do not."""
+    monkeypatch.setattr(server, "_LOCK_SECONDS", 1)
+    mysql.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "CREATE TABLE other (n int)")
+    held_up: list[float] = []
+
+    def read() -> None:
+        with mysql.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT sleep(3) FROM t LIMIT 1")
+
+    def write() -> None:
+        with mysql.connect() as connection, connection.cursor() as cursor:
+            while reader.is_alive():
+                began = time.monotonic()
+                cursor.execute("INSERT INTO other VALUES (1)")
+                held_up.append(time.monotonic() - began)
+                time.sleep(0.05)
+
+    reader, writer = threading.Thread(target=read), threading.Thread(target=write)
+    reader.start()
+    time.sleep(0.3)
+    writer.start()
+    mysql.run(mysql.spec("t"))
+    assert not reader.is_alive()
+    writer.join()
+    assert 0.5 < max(held_up) < 2
+    monkeypatch.setattr(server, "_LOCK_PATIENCE", 0.5)
+    reader = threading.Thread(target=read)
+    reader.start()
+    time.sleep(0.3)
+    with pytest.raises(SourceError, match="locked for too long"):
+        mysql.run(mysql.spec("again", table="t"))
+    reader.join()
+    mysql.run(mysql.spec("t"))
+    mysql.check("t")
+
+
+@only_mysql
+def test_passwords_and_certificates(mysql: Feed) -> None:
+    """Elsewhere than on this machine connections use TLS, with the server's own certificate if none is asked for. A
+    password goes over others by the server's public key."""
+    secured = {"host": MySQL.other_host, "user": "secured", "password": "s3cret/ü"}
+    mysql.sql("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "DROP USER IF EXISTS secured, plain")
+    for user, needed in (("secured", "REQUIRE SSL"), ("plain", "")):
+        mysql.sql(
+            f"CREATE USER {user} IDENTIFIED WITH caching_sha2_password BY 's3cret/ü' {needed}",
+            f"GRANT SELECT, RELOAD, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {user}",
+        )
+    mysql.run(mysql.spec("t", options=secured))
+    mysql.check("t")
+    mysql.run(mysql.spec("again", table="t", options={**secured, "host": mysql.server.host, "user": "plain"}))
+    assert mysql.rows("again") == mysql.rows("t")
+    authority = mysql.server.data / "ca.pem"  # its certificate names no host
+    for options in ({"ssl_ca": str(authority)}, {"host": mysql.server.host}):
+        with pytest.raises(SourceError, match=r"(?s)the server at .* cannot be reached: .*(certificate|denied)"):
+            mysql.run(mysql.spec("new", table="t", options={**secured, **options}))
 
 
 @only_mysql

@@ -99,8 +99,10 @@ def transaction(rng: random.Random) -> list[str]:
 
 
 def work(rng: random.Random, mysql: Feed, count: int) -> None:
-    """Some transactions."""
-    mysql.sql("SET sql_mode = ''", *(text for _ in range(count) for text in transaction(rng)))
+    """Some transactions; of MySQL's some are compressed."""
+    compression = rng.choice(["ON", "OFF"])
+    setting = mysql.either("SELECT 1", f"SET binlog_transaction_compression = {compression}")
+    mysql.sql("SET sql_mode = ''", setting, *(text for _ in range(count) for text in transaction(rng)))
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -186,7 +188,7 @@ def test_servers_that_end_and_logs_that_are_purged_or_reset(mysql: Feed) -> None
     with pytest.raises(SourceError, match=r"(?s)the log ends before .*RESET MASTER.*remove its folder"):
         mysql.run(*specs)
     number, offset = divmod(mysql.progress("one")["lsn"], 1 << 32)
-    longer = ["REPLACE INTO one VALUES (78, 1, repeat('x', 60000))"] * (offset // 60000 + 1)
+    longer = [f"REPLACE INTO one VALUES (78, {place}, repeat('x', 60000))" for place in range(offset // 60000 + 1)]
     mysql.sql(*["FLUSH LOGS"] * (number - 1), *longer)
     with pytest.raises(SourceError, match=r"(?s)the log was reset.*remove its folder"):
         mysql.run(*specs)

@@ -18,6 +18,8 @@ class MySQL(BinlogServer):
     """MySQL, as its settings are but for memory, and for waiting for the disk."""
 
     kind = "mysql"
+    other_host = "127.0.0.2"
+    """Also this machine, but one to which clients use TLS."""
 
     @staticmethod
     def missing() -> str | None:
@@ -33,6 +35,7 @@ class MySQL(BinlogServer):
     def defaults(self) -> Mapping[str, Any]:
         return {
             **_common(),
+            "bind_address": f"{self.host},{self.other_host}",
             "sync_binlog": 0,
             "innodb_redo_log_capacity": "32M",
             "mysqlx": "OFF",
@@ -48,11 +51,10 @@ class MySQL(BinlogServer):
 
 
 def _common() -> dict[str, Any]:
-    """Settings of every start. Keys for TLS, which take a second to make, are not needed here."""
+    """Settings of every start."""
     share = FOLDER / "usr/share/mysql"
     return {
         "basedir": FOLDER / "usr",
         "lc_messages_dir": share,
         "character_sets_dir": share / "charsets",
-        "auto_generate_certs": "OFF",
     }

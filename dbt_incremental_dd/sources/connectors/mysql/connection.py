@@ -25,6 +25,8 @@ _SESSION = (
 _DENIED = (1044, 1045, 1142, 1143, 1227, 1370)
 _LOST = (1053, 1077, 1079, 1159, 1161, 1184, 1317, 1927, 2006, 2013, 2014, 2055)
 _HERE = ("localhost", "127.0.0.1", "::1")
+LOCKED = 1205
+"""Something was locked by others for too long."""
 TABLE_CHANGED = 1412
 """A table is another one than that of the transaction's snapshot."""
 
@@ -74,7 +76,7 @@ def connect(address: Address) -> Connection:
             host=address.host,
             port=address.port,
             user=address.user,
-            password=address.password,
+            password=address.password.encode(),  # PyMySQL would make Latin-1 of it
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=_SECONDS,
@@ -145,10 +147,10 @@ def _mysql_error(code: int, words: str) -> MysqlError:
             "anew, by removing its folder under state_root and running its models with --full-refresh.",
             code,
         )
-    if code in (1205, 3572):
+    if code in (LOCKED, 3572):
         return MysqlError(
             "the tables were locked for too long for the log to be read from a consistent point",
-            "Find the transaction (SHOW PROCESSLIST), end it, and run again.",
+            "Find the statement or transaction (SHOW PROCESSLIST), end it, and run again.",
             code,
         )
     if code in _LOST or code == 0:
