@@ -134,8 +134,9 @@ kafka postgres cluster: java $(CONNECTED)/spark.jsa
 
 kafka: ## runs the tests against a real Kafka broker
 postgres: ## runs the tests against a real PostgreSQL server: the one that is installed, or POSTGRES=18.1.0
-mysql: setup ## runs the tests against a real MariaDB server
-	$(BIN)/python -m pytest -m mysql tests/feeds
+mysql: setup ## runs the tests against real servers of MariaDB, as installed, and MySQL, which it fetches on Debian
+	$(BIN)/python -m tests.servers.mysql_packages
+	$(BIN)/python -m pytest -m mysql tests/feeds -rs
 lake: java $(CONNECTED)/spark.jsa $(ICEBERG)/.installed $(DUCKDB)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m lake tests/lake
 	$(ICEBERG)/bin/python -m pytest -m lake tests/lake
@@ -172,5 +173,5 @@ bench: setup ## runs the benchmarks with small defaults
 	$(BIN)/python -m benchmarks.recursion --edges 200000 --nodes 80000
 
 clean: ## removes what was generated, and the environment
-	rm -rf $(VENV) $(VENV)-* .jars build dist site htmlcov .coverage .coverage.* *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* .jars .mysql build dist site htmlcov .coverage .coverage.* *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf example_project/*/data example_project/*/state example_project/*/.dbt_incremental_dd example_project/*/target example_project/*/logs

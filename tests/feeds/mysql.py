@@ -1,17 +1,22 @@
-"""Tables of a MariaDB server as sources, taken in by runs, compared with the server's own rows."""
+"""Tables of a MariaDB or MySQL server as sources, taken in by runs, compared with the server's own rows."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from tests.feeds.database import DatabaseFeed, plain
-from tests.servers.mariadb import MariaDB
+from tests.servers.binlog_server import BinlogServer
 
 _NUMBERS = itertools.count()
+_SEQUENCE = re.compile(r"\bseq_(\d+)_to_(\d+)\b")
+_COUNTED = (
+    r"(WITH RECURSIVE s (seq) AS (SELECT \1 UNION ALL SELECT seq + 1 FROM s WHERE seq < \2) SELECT * FROM s) AS numbers"
+)
 
 
 class Feed(DatabaseFeed):
@@ -19,7 +24,7 @@ class Feed(DatabaseFeed):
 
     connector = "mysql"
 
-    def __init__(self, session: LazySession, server: MariaDB, folder: Path) -> None:
+    def __init__(self, session: LazySession, server: BinlogServer, folder: Path) -> None:
         super().__init__(session, folder)
         self.server = server
         self.schema = self.database = f"d{next(_NUMBERS)}"
@@ -31,13 +36,24 @@ class Feed(DatabaseFeed):
     def connect(self, **options: Any) -> Any:
         """One more connection, in autocommit mode."""
         given = {"database": self.database, "charset": "utf8mb4", "init_command": "SET time_zone = '+00:00'"}
+        if not self.is_mariadb:
+            given["init_command"] += ", cte_max_recursion_depth = 1000000"
         return self.server.connect(**given, **options)
 
+    @property
+    def is_mariadb(self) -> bool:
+        """Or MySQL."""
+        return self.server.kind == "mariadb"
+
+    def either(self, mariadb: str, mysql: str) -> str:
+        """What is for the kind of server that this is."""
+        return mariadb if self.is_mariadb else mysql
+
     def sql(self, *statements: str) -> None:
-        """Statements, one after the other."""
+        """Statements, one after the other. MariaDB's tables of numbers, as ``seq_1_to_10``, are everywhere."""
         with self.connection.cursor() as cursor:
             for statement in statements:
-                cursor.execute(statement)
+                cursor.execute(statement if self.is_mariadb else _SEQUENCE.sub(_COUNTED, statement))
 
     def query(self, text: str) -> list[tuple[Any, ...]]:
         """Its rows."""

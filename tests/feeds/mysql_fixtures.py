@@ -1,4 +1,4 @@
-"""A MariaDB server for the tests of this folder, and databases on it."""
+"""Servers of MariaDB and MySQL for the tests of this folder, and databases on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 
 from dbt_incremental_dd.relation.lazy_session import ANSI, TIME_ZONE, LazySession, SessionMemory, expected_settings
 from tests.feeds.mysql import Feed
-from tests.servers.mariadb import MariaDB, binary
+from tests.servers.binlog_server import BinlogServer
+from tests.servers.mariadb import MariaDB
+from tests.servers.mysql import MySQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,21 +25,28 @@ class _Known(SessionMemory):
     settings: Mapping[str, str] = expected_settings({TIME_ZONE: "UTC", ANSI: "false"})
 
 
-@pytest.fixture(scope="session")
-def mariadb() -> Iterator[MariaDB]:
-    """A MariaDB server; the test is skipped where none is installed, except in CI."""
-    if binary() is None and os.environ.get("CI") != "true":
-        pytest.skip("there is no MariaDB server")
-    server = MariaDB()
+@pytest.fixture(scope="session", params=[MariaDB, MySQL], ids=["mariadb", "mysql"])
+def binlog_server(request: pytest.FixtureRequest) -> Iterator[BinlogServer]:
+    """Each kind of server, one after the other. A test is skipped where there is none; in CI, MariaDB must be there."""
+    kind: type[MariaDB | MySQL] = request.param
+    missing = kind.missing()
+    if missing and not (kind is MariaDB and os.environ.get("CI") == "true"):
+        pytest.skip(missing)
+    server = kind()
     server.start()
     yield server
     server.stop()
 
 
+only_mariadb = pytest.mark.parametrize("binlog_server", [MariaDB], ids=["mariadb"], indirect=True)
+only_mysql = pytest.mark.parametrize("binlog_server", [MySQL], ids=["mysql"], indirect=True)
+"""For tests of what the other one does not have."""
+
+
 @pytest.fixture
-def mysql(mariadb: MariaDB, tmp_path: Path) -> Iterator[Feed]:
+def mysql(binlog_server: BinlogServer, tmp_path: Path) -> Iterator[Feed]:
     """A database of its own; nothing that is done with it may need Spark."""
-    made = Feed(without_spark(), mariadb, tmp_path)
+    made = Feed(without_spark(), binlog_server, tmp_path)
     yield made
     made.close()
 

@@ -1,120 +1,46 @@
-"""A MariaDB server, of the packages that are installed, run by an unprivileged user."""
+"""A MariaDB server, of the packages that are installed."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
-import tempfile
-import time
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.servers.postgres import free_port
-
-_USER = "nobody"
-_SECONDS = 60.0
+from tests.servers.binlog_server import BinlogServer
 
 
-def binary() -> str | None:
-    """The server's program; None where there is none."""
-    return shutil.which("mariadbd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+class MariaDB(BinlogServer):
+    """MariaDB."""
 
+    kind = "mariadb"
 
-class MariaDB:
-    """A server with its data in a folder of its own; ``start`` and ``kill`` it as often as needed, ``stop`` it at the
-    end. ``settings``: system variables."""
+    @staticmethod
+    def missing() -> str | None:
+        """Why there is none here; None where there is one."""
+        return None if _program() else "there is no MariaDB server: apt-get install mariadb-server-core"
 
-    host = "127.0.0.1"
+    @property
+    def command(self) -> Sequence[str]:
+        found = _program()
+        assert found is not None, self.missing()
+        return [found]
 
-    def __init__(self, **settings: Any) -> None:
-        found = binary()
-        assert found is not None, "there is no MariaDB server: apt-get install mariadb-server-core"
-        self._program = found
-        self.port = free_port()
-        self._folder = folder = Path(tempfile.mkdtemp(prefix="dd_mariadb_"))
-        self._data = folder / "data"
-        self._log = folder / "server.log"
-        self._process: subprocess.Popen[bytes] | None = None
-        self._settings: dict[str, Any] = {
-            "datadir": self._data,
-            "tmpdir": folder,
-            "port": self.port,
-            "bind_address": self.host,
-            "socket": folder / "socket",
-            "pid_file": folder / "pid",
-            "log_bin": "binlog",
-            "binlog_format": "ROW",
-            "server_id": 1,
-            "innodb_buffer_pool_size": "16M",
-            "innodb_log_file_size": "8M",
-            "innodb_flush_log_at_trx_commit": 2,
-            "skip_name_resolve": "ON",
-            "performance_schema": "OFF",
-            **settings,
-        }
-        self._as_user = ["--user=" + _USER] if os.getuid() == 0 else []
-        if os.getuid() == 0:
-            shutil.chown(folder, _USER)
-        self._install()
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        return {"binlog_format": "ROW", "innodb_log_file_size": "8M"}
 
-    def start(self) -> None:
-        """Starts it, and waits until it answers."""
-        given = [f"--{name.replace('_', '-')}={value}" for name, value in self._settings.items() if value is not None]
-        with self._log.open("ab") as log:
-            command = [self._program, "--no-defaults", *self._as_user, *given]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
-        deadline = time.monotonic() + _SECONDS
-        while not self._answers():
-            assert self._process.poll() is None and time.monotonic() < deadline, self._log.read_text()[-2000:]
-            time.sleep(0.05)
-
-    def kill(self) -> None:
-        """Ends it as by SIGKILL."""
-        self._end(signal.SIGKILL)
-
-    def restart(self) -> None:
-        """Ends it in order, and starts it."""
-        self._end(signal.SIGTERM)
-        self.start()
-
-    def stop(self) -> None:
-        """Ends it, and removes its data."""
-        if self._process is not None and self._process.poll() is None:
-            self.kill()
-        shutil.rmtree(self._folder)
-
-    def connect(self, **options: Any) -> Any:
-        """A connection as root, in autocommit mode."""
-        import pymysql
-
-        given = {"host": self.host, "port": self.port, "user": "root", "autocommit": True, **options}
-        return pymysql.connect(**given)
-
-    def _end(self, how: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(how)
-        self._process.wait()
-
-    def _install(self) -> None:
-        command = [
+    def install_command(self) -> Sequence[str]:
+        return [
             "mariadb-install-db",
             "--no-defaults",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
             "--skip-name-resolve",
-            f"--datadir={self._data}",
-            *self._as_user,
+            f"--datadir={self.data}",
+            *self.as_user,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
-        assert done.returncode == 0, done.stdout + done.stderr
 
-    def _answers(self) -> bool:
-        import pymysql
 
-        try:
-            self.connect(connect_timeout=2).close()
-        except pymysql.MySQLError:
-            return False
-        return True
+def _program() -> str | None:
+    return shutil.which("mariadbd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 QUERY, ROTATE, FORMAT, XID, EXECUTE_LOAD, TABLE_MAP, INCIDENT = 2, 4, 15, 16, 18, 19, 26
 XA_PREPARE, PARTIAL_UPDATE, TRANSACTION_PAYLOAD, QUERY_COMPRESSED = 38, 39, 40, 165
 _INSERT, _UPDATE, _DELETE = (23, 30, 166, 169), (24, 31, 167, 170), (25, 32, 168, 171)
-_SECOND = (30, 31, 32, 169, 170, 171)
+_MYSQL = (30, 31, 32)
+_SECOND = (*_MYSQL, 169, 170, 171)
 """Events of rows in their second version, which has a header that may grow."""
+_HAS_CASCADES = 16
+"""The flag of MySQL's events of rows (from 9.6 on) whose changes by foreign keys are in the log, too."""
 _COMPRESSED = range(165, 172)
 ROWS: Final = {
     **dict.fromkeys(_INSERT, "insert"),
@@ -31,7 +34,8 @@ ROWS: Final = {
 _COM_BINLOG_DUMP = 0x12
 _NON_BLOCK = 1
 _CRC32 = 1
-_HEADER = struct.Struct("<IBIIIH")
+HEADER: Final = struct.Struct("<IBIIIH")
+"""Of an event: when it was begun, its kind, the server, its size, where it ends, flags."""
 _COLUMN_NAMES = 4
 """The field of a table map's optional metadata that has the columns' names."""
 
@@ -66,7 +70,8 @@ class TableMap:
 
 @dataclass(frozen=True)
 class Rows:
-    """``present``: whether each column is there; of updates before and after. ``data``: the rows from ``at`` on."""
+    """``present``: whether each column is there; of updates before and after. ``data``: the rows from ``at`` on.
+    ``has_cascades``: whether the log has as rows, too, what these change by foreign keys."""
 
     table: int
     what: str
@@ -74,6 +79,7 @@ class Rows:
     width: int
     data: bytes
     at: int
+    has_cascades: bool
 
     @property
     def is_full(self) -> bool:
@@ -110,13 +116,13 @@ def events(
 
 
 def _event(data: bytes, file: str, *, checksum: bool) -> Event:
-    began, kind, _, size, end, _ = _HEADER.unpack_from(data)
+    began, kind, _, size, end, _ = HEADER.unpack_from(data)
     if size != len(data):
         raise Malformed(f"an event of kind {kind} says that it has {size} bytes, and has {len(data)}")
     if kind == FORMAT:  # it says itself whether what follows, and it too, has checksums
-        body, checksum = data[_HEADER.size :], data[-5] == _CRC32
+        body, checksum = data[HEADER.size :], data[-5] == _CRC32
     else:
-        body = data[_HEADER.size : -4] if checksum else data[_HEADER.size :]
+        body = data[HEADER.size : -4] if checksum else data[HEADER.size :]
     if checksum and zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise Malformed(f"an event that ends at {end} of {file} has another checksum than it says")
     return Event(file, kind, end, began, body)
@@ -127,16 +133,21 @@ def rotation(body: bytes) -> tuple[str, int]:
     return body[8:].decode(), int.from_bytes(body[:8], "little")
 
 
+def table_id(body: bytes) -> int:
+    """The number of a table map, or that of the table whose rows an event has."""
+    return int.from_bytes(body[:6], "little")
+
+
 def table_map(body: bytes) -> TableMap:
     """A table map's contents."""
     schema, at = _short_text(body, 8)
     table, at = _short_text(body, at)
-    width, at = _length(body, at)
+    width, at = length(body, at)
     types = tuple(body[at : at + width])
-    size, at = _length(body, at + width)
+    size, at = length(body, at + width)
     metas = _metas(types, body[at : at + size])
     at += size + (width + 7) // 8
-    return TableMap(int.from_bytes(body[:6], "little"), schema, table, types, metas, _names(body, at))
+    return TableMap(table_id(body), schema, table, types, metas, _names(body, at))
 
 
 def rows(kind: int, body: bytes) -> Rows:
@@ -144,14 +155,14 @@ def rows(kind: int, body: bytes) -> Rows:
     at = 8
     if kind in _SECOND:
         at += int.from_bytes(body[8:10], "little")
-    width, at = _length(body, at)
+    width, at = length(body, at)
     bitmaps = []
     for _ in range(1 + (ROWS[kind] == "update")):
         bitmaps.append(body[at : at + (width + 7) // 8])
         at += (width + 7) // 8
-    table = int.from_bytes(body[:6], "little")
     data, at = (_inflated(body[at:]), 0) if kind in _COMPRESSED else (body, at)
-    return Rows(table, ROWS[kind], tuple(bitmaps), width, data, at)
+    has_cascades = kind in _MYSQL and bool(body[6] & _HAS_CASCADES)
+    return Rows(table_id(body), ROWS[kind], tuple(bitmaps), width, data, at, has_cascades)
 
 
 def query(kind: int, body: bytes) -> Query:
@@ -178,20 +189,20 @@ def _inflated(data: bytes) -> bytes:
 def _names(body: bytes, at: int) -> tuple[str, ...] | None:
     while at < len(body):
         kind = body[at]
-        size, at = _length(body, at + 1)
+        size, at = length(body, at + 1)
         if kind == _COLUMN_NAMES:
             found, end = [], at + size
             while at < end:
-                length, at = _length(body, at)
-                found.append(body[at : at + length].decode())
-                at += length
+                chars, at = length(body, at)
+                found.append(body[at : at + chars].decode())
+                at += chars
             return tuple(found)
         at += size
     return None
 
 
 _META_SIZES = {
-    **dict.fromkeys((4, 5, 17, 18, 19, 140, 245, 252, 255), 1),
+    **dict.fromkeys((4, 5, 17, 18, 19, 140, 242, 245, 252, 255), 1),
     **dict.fromkeys((15, 16, 141, 246, 247, 248, 253, 254), 2),
 }
 
@@ -211,7 +222,7 @@ def _short_text(body: bytes, at: int) -> tuple[str, int]:
     return body[at + 1 : end].decode(), end + 1
 
 
-def _length(body: bytes, at: int) -> tuple[int, int]:
+def length(body: bytes, at: int) -> tuple[int, int]:
     """A length-encoded whole number, and where it ends."""
     first = body[at]
     size = {0xFC: 2, 0xFD: 3, 0xFE: 8}.get(first)

@@ -17,11 +17,16 @@ _SECONDS = 5
 """Until a server that does not answer counts as unreachable."""
 _SILENCE = 600
 """Seconds in which a server that is read from says nothing, until the connection counts as lost."""
-_SESSION = "SET SESSION sql_mode = '', time_zone = '+00:00', net_write_timeout = 600"
-"""On which the text of values depends."""
+_SESSION = (
+    "SET SESSION sql_mode = '', time_zone = '+00:00', net_write_timeout = 600"
+    "/*!80030 , show_gipk_in_create_table_and_information_schema = ON */"
+)
+"""On which the text of values depends, and in MySQL whether it shows all columns that the log has."""
 _DENIED = (1044, 1045, 1142, 1143, 1227, 1370)
 _LOST = (1053, 1077, 1079, 1159, 1161, 1184, 1317, 1927, 2006, 2013, 2014, 2055)
 _HERE = ("localhost", "127.0.0.1", "::1")
+LOCKED = 1205
+"""Something was locked by others for too long."""
 TABLE_CHANGED = 1412
 """A table is another one than that of the transaction's snapshot."""
 
@@ -71,7 +76,7 @@ def connect(address: Address) -> Connection:
             host=address.host,
             port=address.port,
             user=address.user,
-            password=address.password,
+            password=address.password.encode(),  # PyMySQL would make Latin-1 of it
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=_SECONDS,
@@ -80,7 +85,7 @@ def connect(address: Address) -> Connection:
             conv={},  # values stay text
             **secured,
         )
-    except (pymysql.MySQLError, OSError) as error:
+    except (pymysql.MySQLError, OSError, RuntimeError) as error:  # the last one where cryptography is not installed
         code, words = _parts(error)
         raise MysqlError(
             f"the server at {address.host}:{address.port} cannot be reached: {words}",
@@ -142,10 +147,10 @@ def _mysql_error(code: int, words: str) -> MysqlError:
             "anew, by removing its folder under state_root and running its models with --full-refresh.",
             code,
         )
-    if code in (1205, 3572):
+    if code in (LOCKED, 3572):
         return MysqlError(
             "the tables were locked for too long for the log to be read from a consistent point",
-            "Find the transaction (SHOW PROCESSLIST), end it, and run again.",
+            "Find the statement or transaction (SHOW PROCESSLIST), end it, and run again.",
             code,
         )
     if code in _LOST or code == 0:

@@ -22,6 +22,8 @@ def changed(changes: Changes, found: Rows, reader: RowReader) -> None:
 
 def reaches(cascade: Cascade, map: TableMap, found: Rows) -> bool:
     """Whether these changes of a table reach another one by a foreign key."""
+    if found.has_cascades:
+        return False
     if found.what == "delete":
         return cascade.on_delete
     if found.what == "insert" or not cascade.on_update:

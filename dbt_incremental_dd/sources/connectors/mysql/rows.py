@@ -1,6 +1,6 @@
 """Rows of the log as cells: of each value the text that a SELECT has for it, or the bytes of a binary one.
 
-How values lie in an event is told by the sources of MySQL ("log_event.h", "my_time.c", "decimal.c") and its internals
+How values lie in an event is told by the sources of MySQL ("log_event.h", "my_time.c") and its internals
 manual.
 """
 
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from dbt_incremental_dd.sources.connectors.database_log.errors import ResyncRequired
-from dbt_incremental_dd.sources.connectors.mysql import temporal
+from dbt_incremental_dd.sources.connectors.mysql import json_text, temporal
 from dbt_incremental_dd.sources.connectors.mysql.binlog import Malformed, Rows, TableMap
+from dbt_incremental_dd.sources.connectors.mysql.packed_decimal import packed_decimal
 from dbt_incremental_dd.sources.connectors.mysql.tables import MysqlColumn
-from dbt_incremental_dd.sources.connectors.mysql.types import ENUM_CODE, LOG_TYPES, SET_CODE, STRING_CODE
+from dbt_incremental_dd.sources.connectors.mysql.types import ENUM_CODE, JSON_CODE, LOG_TYPES, SET_CODE, STRING_CODE
 
 if TYPE_CHECKING:
     Read = Callable[[bytes, int], tuple[bytes, int]]
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _INTEGERS = {1: ("b", 1), 2: ("h", 2), 3: ("i", 4), 8: ("q", 8)}
 _FLOATS = {4: ("<f", 4), 5: ("<d", 8)}
 _TEMPORAL = {17: temporal.timestamp, 18: temporal.datetime, 19: temporal.time}
-_DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
 def require_same(map: TableMap, columns: Sequence[MysqlColumn], width: int) -> None:
@@ -96,14 +96,16 @@ def _read(kind: int, meta: int, column: MysqlColumn | None) -> Read:
     if kind == 13:
         return temporal.year
     if kind == 246:
-        return _decimal(meta & 0xFF, meta >> 8)
+        return packed_decimal(meta & 0xFF, meta >> 8)
     if kind in (ENUM_CODE, SET_CODE):
         return _listed(meta, column, is_set=kind == SET_CODE)
     if kind == 16:
         return _bits((meta >> 8) + bool(meta & 0xFF))
     if kind in (15, STRING_CODE):
         return _bytes(1 if meta < 256 else 2, column)
-    if kind in (245, 252, 255):
+    if kind == JSON_CODE and column is not None:
+        return _json(meta)
+    if kind in (JSON_CODE, 242, 252, 255):
         return _bytes(meta, column)
     raise Malformed(f"values of the log's type {kind} are not read")
 
@@ -143,6 +145,16 @@ def _listed(size: int, column: MysqlColumn | None, *, is_set: bool) -> Read:
     return read
 
 
+def _json(size: int) -> Read:
+    read = _bytes(size, None)
+
+    def shown(data: bytes, at: int) -> tuple[bytes, int]:
+        found, at = read(data, at)
+        return json_text.text(found), at
+
+    return shown
+
+
 def _bytes(size: int, column: MysqlColumn | None) -> Read:
     decode = None if column is None else column.decode
     length = 0 if column is None or column.base.name != "binary" else column.length
@@ -161,35 +173,5 @@ def _bytes(size: int, column: MysqlColumn | None) -> Read:
 
     if column is not None and column.base.name == "uuid":
         return uuid
-
-    return read
-
-
-def _decimal(precision: int, scale: int) -> Read:
-    """Groups of nine digits in four bytes, the outermost ones of fewer digits; the first bit is that of the sign,
-    inverted, and a negative number has all bits inverted."""
-    whole = precision - scale
-    sizes = [
-        (whole % 9, _DIGIT_BYTES[whole % 9]),
-        *[(9, 4)] * (whole // 9),
-    ]
-    tail = [*[(9, 4)] * (scale // 9), (scale % 9, _DIGIT_BYTES[scale % 9])]
-    total = sum(size for _, size in (*sizes, *tail))
-
-    def read(data: bytes, at: int) -> tuple[bytes, int]:
-        found = bytearray(data[at : at + total])
-        is_negative = not found[0] & 0x80
-        found[0] ^= 0x80
-        if is_negative:
-            found = bytearray(byte ^ 0xFF for byte in found)
-        place, parts = 0, []
-        for digits, size in (*sizes, *tail):
-            if digits:
-                parts.append(b"%0*d" % (digits, int.from_bytes(found[place : place + size], "big")))
-            place += size
-        text = b"".join(parts)
-        left = text[:whole].lstrip(b"0") or b"0"
-        sign = b"-" if is_negative else b""
-        return sign + left + (b"." + text[whole:] if scale else b""), at + total
 
     return read

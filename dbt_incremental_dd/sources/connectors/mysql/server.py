@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt_incremental_dd.sources.connectors.mysql import binlog
-from dbt_incremental_dd.sources.connectors.mysql.connection import Address, MysqlError, connected, rows
+from dbt_incremental_dd.sources.connectors.mysql.connection import LOCKED, Address, MysqlError, connected, rows, told
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.sources.connectors.mysql.connection import Connection
@@ -30,7 +30,6 @@ _VARIABLES = (
     "binlog_row_image",
     "binlog_row_value_options",
     "binlog_checksum",
-    "binlog_transaction_compression",
 )
 _OLDEST = {True: (10, 5), False: (8, 0)}
 _LIMITS = {True: "max_statement_time", False: "max_execution_time"}
@@ -38,6 +37,8 @@ _LIMITS = {True: "max_statement_time", False: "max_execution_time"}
 OFFSET_BITS = 32
 _PATIENCE = 30.0
 """Seconds to wait for what the server has told as the end of its log."""
+_LOCK_SECONDS, _LOCK_PATIENCE = 2, 120.0
+"""For which writing may be held up at a time, and in which it must have been stopped."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,8 @@ def _require_log(found: dict[str, Any]) -> None:
             "the server has no server_id", "Run: SET GLOBAL server_id = 1; and put it in its configuration."
         )
     wanted = {"binlog_format": "ROW", "binlog_row_image": "FULL"}
-    optional = {"binlog_row_value_options": "", "binlog_transaction_compression": "OFF"}
-    wanted |= {name: value for name, value in optional.items() if name in found}
+    if "binlog_row_value_options" in found:
+        wanted["binlog_row_value_options"] = ""
     for name, value in wanted.items():
         if found.get(name, "").upper() != value:
             raise MysqlError(
@@ -150,13 +151,31 @@ def snapshot(connection: Connection, server: Server) -> Place:
         connection.query(begin)
         found = dict(rows(connection, "SHOW STATUS LIKE 'Binlog_snapshot_%'"))
         return Place(found["Binlog_snapshot_file"], int(found["Binlog_snapshot_position"]))
-    connection.query("SET SESSION lock_wait_timeout = 120")
-    connection.query("FLUSH TABLES WITH READ LOCK")
+    _lock(connection)
     try:
         connection.query(begin)
         return end(connection)
     finally:
         connection.query("UNLOCK TABLES")
+
+
+def _lock(connection: Connection) -> None:
+    """Stops writing. That waits for statements that run for long, and others' writes wait with it: so it is tried for a
+    few seconds at a time, between which these go on, but for those to tables that such a statement reads."""
+    deadline = time.monotonic() + _LOCK_PATIENCE
+    connection.query(f"SET SESSION lock_wait_timeout = {_LOCK_SECONDS}")
+    while True:
+        try:
+            with told():
+                connection.query("FLUSH TABLES WITH READ LOCK")
+        except MysqlError as error:
+            if error.code != LOCKED or time.monotonic() > deadline:
+                raise
+            connection.query("UNLOCK TABLES")  # some of the lock is there all the same
+            time.sleep(_LOCK_SECONDS)
+        else:
+            break
+    connection.query(f"SET SESSION lock_wait_timeout = {_LOCK_PATIENCE:.0f}")
 
 
 def events(address: Address, server: Server, start: Place, upto: int = 0) -> Generator[binlog.Event, None, None]:

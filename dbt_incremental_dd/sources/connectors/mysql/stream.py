@@ -16,7 +16,7 @@ from dbt_incremental_dd.sources.connectors.database_log.changes import Changes, 
 from dbt_incremental_dd.sources.connectors.database_log.consistent_point import Stream
 from dbt_incremental_dd.sources.connectors.database_log.errors import DatabaseError, ResyncRequired
 from dbt_incremental_dd.sources.connectors.database_log.spool import Spool
-from dbt_incremental_dd.sources.connectors.mysql import binlog, statements
+from dbt_incremental_dd.sources.connectors.mysql import binlog, payload, statements
 from dbt_incremental_dd.sources.connectors.mysql.binlog import Event, Rows, TableMap
 from dbt_incremental_dd.sources.connectors.mysql.connection import MysqlError
 from dbt_incremental_dd.sources.connectors.mysql.foreign_keys import Cascade
@@ -26,7 +26,7 @@ from dbt_incremental_dd.sources.connectors.mysql.server import Place, file_numbe
 from dbt_incremental_dd.sources.connectors.mysql.tables import MysqlTable
 from dbt_incremental_dd.trace.layout import Storage
 
-_GTIDS = (33, 34)
+_GTIDS = (33, 34, 42)
 _MARIADB_GTID = 162
 _PREPARED = 64
 """The flag of MariaDB's GTID events that begin what an XA PREPARE ends."""
@@ -118,7 +118,8 @@ class _Reader:
             **dict.fromkeys(binlog.ROWS, self._rows),
             **dict.fromkeys(_STATEMENTS, self._statement),
             **dict.fromkeys((binlog.INCIDENT, binlog.EXECUTE_LOAD), self._unknown),
-            **dict.fromkeys((binlog.PARTIAL_UPDATE, binlog.TRANSACTION_PAYLOAD), self._unknown),
+            binlog.PARTIAL_UPDATE: self._partial_update,
+            binlog.TRANSACTION_PAYLOAD: self._payload,
         }
 
     def take(self, event: Event, position: int) -> None:
@@ -129,9 +130,16 @@ class _Reader:
                 "--full-refresh.",
             )
         self._last = max(position, self._last)
+        self._take(event, position)
+
+    def _take(self, event: Event, position: int) -> None:
         take = self._takes.get(event.kind)
         if take is not None:
             take(event, position)
+
+    def _payload(self, event: Event, position: int) -> None:
+        for one in payload.events(event):
+            self._take(one, position)
 
     @property
     def is_done(self) -> bool:
@@ -207,7 +215,7 @@ class _Reader:
                     self._leave(name, shown)
 
     def _table_map(self, event: Event, position: int) -> None:
-        number = int.from_bytes(event.body[:6], "little")
+        number = binlog.table_id(event.body)
         if self._maps.get(number) != event.body:
             self._maps[number] = event.body
             self._tables.pop(number, None)
@@ -226,7 +234,7 @@ class _Reader:
         return self._tables.get(number)
 
     def _rows(self, event: Event, position: int) -> None:
-        table = self._table(int.from_bytes(event.body[:6], "little"))
+        table = self._table(binlog.table_id(event.body))
         if table is None or not (table.own or table.reached):
             return
         names = self._wanted(table.own, position)
@@ -240,6 +248,12 @@ class _Reader:
         names = self._wanted(table.own, position)
         if names:
             self._apply(table, found, names, position)
+
+    def _partial_update(self, event: Event, position: int) -> None:
+        table = self._table(binlog.table_id(event.body))
+        if table is not None:
+            names = [*table.own, *(name for name, _ in table.reached)]
+            self._resync(names, position, "the log has parts of its JSON only: binlog_row_value_options was not empty")
 
     def _apply(self, table: _Table, found: Rows, names: list[str], position: int) -> None:
         own = self.followed[names[0]].table
@@ -268,8 +282,8 @@ def lost(why: str) -> MysqlError:
     """What is wrong where the log does not go on from a source's position."""
     return MysqlError(
         f"{why}, and with it what came since",
-        "Was the server restored from a backup, or RESET MASTER run? Take it in anew: remove its folder under "
-        "state_root, then run its models with --full-refresh.",
+        "Was the server restored from a backup, or RESET MASTER or RESET BINARY LOGS AND GTIDS run? Take it in anew: "
+        "remove its folder under state_root, then run its models with --full-refresh.",
     )
 
 

@@ -28,10 +28,7 @@ def datetime(digits: int) -> Read:
     size = (digits + 1) // 2
 
     def read(data: bytes, at: int) -> tuple[bytes, int]:
-        found = int.from_bytes(data[at : at + 5], "big") - (1 << 39)
-        years, months = divmod(found >> 22, 13)
-        day = b"%04d-%02d-%02d " % (years, months, found >> 17 & 31)
-        text = day + b"%02d:%02d:%02d" % (found >> 12 & 31, found >> 6 & 63, found & 63)
+        text = _seconds(int.from_bytes(data[at : at + 5], "big") - (1 << 39))
         return text + _fraction(int.from_bytes(data[at + 5 : at + 5 + size], "big"), digits), at + 5 + size
 
     return read
@@ -58,12 +55,33 @@ def time(digits: int) -> Read:
 
     def read(data: bytes, at: int) -> tuple[bytes, int]:
         found = int.from_bytes(data[at : at + 3 + size], "big") - (1 << 23 + 8 * size)
-        sign, found = (b"-", -found) if found < 0 else (b"", found)
-        clock, part = found >> 8 * size, found & (1 << 8 * size) - 1
-        text = b"%02d:%02d:%02d" % (clock >> 12 & 1023, clock >> 6 & 63, clock & 63)
-        return sign + text + _fraction(part, digits), at + 3 + size
+        return _clock(found, 8 * size, digits), at + 3 + size
 
     return read
+
+
+def packed_datetime(number: int) -> str:
+    """A date and time in one number, as JSON has it: seconds above, microseconds in the lower 24 bits."""
+    return (_seconds(number >> 24) + _fraction(number & 0xFFFFFF, 6)).decode()
+
+
+def packed_time(number: int) -> str:
+    """A time in one number, in the same way."""
+    return _clock(number, 24, 6).decode()
+
+
+def _seconds(found: int) -> bytes:
+    years, months = divmod(found >> 22, 13)
+    day = b"%04d-%02d-%02d " % (years, months, found >> 17 & 31)
+    return day + b"%02d:%02d:%02d" % (found >> 12 & 31, found >> 6 & 63, found & 63)
+
+
+def _clock(found: int, bits: int, digits: int) -> bytes:
+    """``bits``: of the fraction."""
+    sign, found = (b"-", -found) if found < 0 else (b"", found)
+    clock, part = found >> bits, found & (1 << bits) - 1
+    text = b"%02d:%02d:%02d" % (clock >> 12 & 1023, clock >> 6 & 63, clock & 63)
+    return sign + text + _fraction(part, digits)
 
 
 def _fraction(part: int, digits: int) -> bytes:

@@ -59,13 +59,13 @@ _ALLOWED: dict[str, tuple[Type, ...]] = {
 """What a column may be declared as, besides string."""
 
 
-STRING_CODE, ENUM_CODE, SET_CODE = 254, 247, 248
+STRING_CODE, ENUM_CODE, SET_CODE, JSON_CODE = 254, 247, 248, 245
 LOG_TYPES = {
     **{"tinyint": 1, "smallint": 2, "mediumint": 9, "int": 3, "bigint": 8, "float": 4, "double": 5, "decimal": 246},
     **{"date": 10, "datetime": 18, "timestamp": 17, "time": 19, "year": 13, "bit": 16},
     **dict.fromkeys(("varchar", "varbinary"), 15),
     **dict.fromkeys(("char", "binary", "uuid"), STRING_CODE),
-    **{"enum": ENUM_CODE, "set": SET_CODE},
+    **{"enum": ENUM_CODE, "set": SET_CODE, "json": JSON_CODE},
     **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), 252),
     **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), 252),
 }
