@@ -30,9 +30,9 @@ _FEWER_COMPILED = {
     "Tier4CompileThreshold": 450_000,
     "Tier4BackEdgeThreshold": 1_200_000,
 }
-"""When HotSpot's optimizing compiler takes a method on: after thirty times as many calls and loops as by default. Opening
-a session calls thousands of methods a little more often than the default asks for, and compiling those takes as long
-as all else; a load over millions of rows is past these numbers at once."""
+"""When HotSpot's optimizing compiler takes a method on: after thirty times as many calls and loops as by default.
+Opening a session calls thousands of methods a little more often than the default asks for, and to compile those takes
+as long as all else. A load over millions of rows is past these numbers at once."""
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _RETRIES = {"spark.hadoop.hive.hmshandler.retry.interval": "20ms"}
