@@ -222,6 +222,11 @@ def _used(node: Node, of: Callable[[Node], Schema]) -> Iterator[tuple[str, Expr,
                 yield from ((_OPERAND, argument, of(node.input)) for argument in aggregate.args)
                 if aggregate.filter is not None:
                     yield _CONDITION, aggregate.filter, of(node.input)
+        case logical.Map() | logical.FlatMap() | logical.Window():
+            return  # its columns' types are those of its expressions
+        case _ if node.expressions:
+            over = Schema(tuple(column for child in node.inputs for column in of(child)))
+            yield from ((_OPERAND, expr, over) for expr in node.expressions)
 
 
 def _columns_of(frame: DataFrame) -> Schema:

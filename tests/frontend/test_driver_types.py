@@ -5,19 +5,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import INTEGER
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
+from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.dialect import VerbatimSpark
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.render.types import PlanTypes
+from dbt_incremental_dd.render.types import DriverTypes, PlanTypes
 from dbt_incremental_dd.runtime.compile import compiled_on_driver
 from tests.frontend.test_meaning import cases, tables
 
@@ -43,6 +50,30 @@ def test_mistakes(spark: SparkSession, tables: dict[str, Input], part: int) -> N
     rng = random.Random(part)
     found = [_check(spark, tables, sql) for case in cases()[part::4] for sql in _mistaken(case.sql, rng, 6)]
     assert any(found) and not all(found)
+
+
+@dataclass(frozen=True)
+class _Ordered(Node):
+    """An operator that nothing in ``render`` knows."""
+
+    input: Node
+    by: Expr
+
+    @property
+    def columns(self) -> tuple[Id, ...]:
+        return self.input.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.by,)
+
+
+@pytest.mark.parametrize(("sql", "is_known"), [("c1 + 1", True), ("upper(c1) + c1", False), ("nothing(c1)", False)])
+def test_what_an_operator_evaluates_has_a_type(spark: SparkSession, sql: str, *, is_known: bool) -> None:
+    inputs = {"t": Schema((Column("k", INTEGER),))}
+    node = _Ordered(Get("t", (("c1", "k"),)), Expr(sql))
+    with nullcontext() if is_known else pytest.raises(NotExact):
+        assert DriverTypes(LazySession.of(spark), inputs).of(node) == Schema((Column("c1", INTEGER),))
 
 
 def _check(spark: SparkSession, tables: dict[str, Input], sql: str) -> bool:

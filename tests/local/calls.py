@@ -281,6 +281,9 @@ HASHING = [
         "hex(t)",
     ),
     *("hex(i)", "hex(l)", "base64(t)", "md5(concat(t, '-', CAST(i AS STRING)))", "base64(CAST(t AS BINARY))"),
+    *(f"xxhash64({column})" for column in "iljsbmnotudegxvp"),
+    *("xxhash64(t, i, d, x, g, o)", "xxhash64(u, '-', NULL, 7, p)", "xxhash64(CAST(t AS BINARY), v)"),
+    *("xxhash64(repeat(t, 3), repeat(p, 5))", "xxhash64(CAST(m AS DECIMAL(38,9)), CAST(n AS DECIMAL(38,20)))"),
     "md5(CAST(coalesce(CAST(i AS STRING), '_null_') || '-' || coalesce(CAST(d AS STRING), '_null_') AS STRING))",
 ]
 CONDITIONAL = [

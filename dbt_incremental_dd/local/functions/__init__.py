@@ -16,6 +16,7 @@ from dbt_incremental_dd.local.functions import (
     patterns,
     searching,
     text,
+    xxhash,
 )
 from dbt_incremental_dd.local.functions.function import Functions
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
@@ -31,6 +32,7 @@ _FUNCTIONS: Functions = {
     **patterns.FUNCTIONS,
     **searching.FUNCTIONS,
     **text.FUNCTIONS,
+    **xxhash.FUNCTIONS,
 }
 
 
