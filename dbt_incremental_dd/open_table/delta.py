@@ -40,10 +40,10 @@ from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.storage import durable, uploads
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.trace.actions import own_path, typed_bounds
+from dbt_incremental_dd.trace.checkpoints import is_due
 from dbt_incremental_dd.trace.entries import entry_path
 from dbt_incremental_dd.trace.entry_writer import write_entry
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import checkpoint_interval
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -136,7 +136,7 @@ class DeltaFormat:
         except OSError as error:
             raise StateError(f"the table of {name} at {uri} cannot be written: {error}", "Run again.") from error
         reached("table: committed")
-        if (number + 1) % checkpoint_interval(uri) == 0:
+        if is_due(uri, number):
             _checkpoint(storage, uri, number)
         after = _after(uri, before, change, marked, number=number, at=at)
         _KNOWN[uri] = after, _mark(storage, uri, number)
