@@ -34,6 +34,7 @@ from dbt_incremental_dd.open_table.delta_entry import (
     features_of,
     files_of,
 )
+from dbt_incremental_dd.open_table.last_written import LastWritten
 from dbt_incremental_dd.open_table.put import put
 from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN, TableChange, TableFile, TableVersion
 from dbt_incremental_dd.parquet.page_index import SUFFIX
@@ -76,9 +77,9 @@ class DeltaFormat:
         return {}
 
     def load(self, storage: Storage, uri: str) -> TableVersion | None:
-        known = _KNOWN.get(uri)
-        if known is not None and _mark(storage, uri, known[0].number) == known[1]:
-            return known[0]
+        known = WRITTEN.of(storage, uri)
+        if known is not None:
+            return known
         log = DeltaLog(*storage.filesystem(uri))
         if log.version < 0:
             return None
@@ -139,7 +140,7 @@ class DeltaFormat:
         if is_due(uri, number):
             _checkpoint(storage, uri, number)
         after = _after(uri, before, change, marked, number=number, at=at)
-        _KNOWN[uri] = after, _mark(storage, uri, number)
+        WRITTEN.note(storage, after)
         return after
 
     def needed(self, storage: Storage, uri: str, since: Time) -> set[str] | None:
@@ -160,12 +161,9 @@ class DeltaFormat:
         return found | set(DeltaLog(filesystem, root).from_version(oldest))
 
 
-_KNOWN: dict[str, tuple[TableVersion, str | None]] = {}
-"""The versions that this process has written last, with their marks."""
-
-
-def _mark(storage: Storage, uri: str, number: int) -> str | None:
-    """What tells a version's entry from any other; None where it is gone, or not the last one."""
+def _mark(storage: Storage, version: TableVersion) -> str | None:
+    """Of a version's entry in the log."""
+    uri, number = version.uri, version.number
     path = entry_path(uri, number)
     if storage.is_local:
         with suppress(OSError):
@@ -176,6 +174,9 @@ def _mark(storage: Storage, uri: str, number: int) -> str | None:
     found = objects.after(folder, f"{folder}/{number - 1:020d}.json" if number else folder)
     entries = {name: tag for name, tag in found.items() if re.fullmatch(r"\d{20}\.json", name.rpartition("/")[2])}
     return entries.get(key) if len(entries) == 1 else None
+
+
+WRITTEN: LastWritten[TableVersion] = LastWritten(_mark)
 
 
 def _checkpoint(storage: Storage, uri: str, number: int) -> None:
