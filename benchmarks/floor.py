@@ -40,7 +40,7 @@ PARTS = {
     "commit": ("dbt_incremental_dd.trace.log.Log.commit",),
     "read": ("dbt_incremental_dd.relation.stored.read_files", "dbt_incremental_dd.render.inner.read_files"),
     "write": ("dbt_incremental_dd.relation.stored.write_arrow",),
-    "Spark": ("dbt_incremental_dd.relation.relation.if_few",),
+    "Spark": ("dbt_incremental_dd.relation.placed_rows.if_few",),
     "relation": ("dbt_incremental_dd.runtime.work.publish",),
 }
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from dbt.adapters.differential.bindings import BoundSession
+from dbt.adapters.differential.errors import dbt_errors
 from dbt.adapters.differential.seeds import any_loaded
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkConnectionManager
@@ -69,13 +70,10 @@ def _session(credentials: Any) -> LazySession:
     """The process's session. Raises DbtRuntimeError where nothing could be stored."""
     folder, options = _invocation_dir(), sorted(credentials.storage_options.items())
     key = (credentials.root(folder), *sorted(credentials.settings.items()), *options)
-    with _LOCK:
-        try:
-            if key not in _SESSIONS or not is_usable(_SESSIONS[key]):
-                _SESSIONS[key] = credentials.session(folder, logger.debug)
-            return _SESSIONS[key]
-        except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
+    with _LOCK, dbt_errors():
+        if key not in _SESSIONS or not is_usable(_SESSIONS[key]):
+            _SESSIONS[key] = credentials.session(folder, logger.debug)
+        return _SESSIONS[key]
 
 
 def _open_ahead(credentials: Any) -> None:

@@ -2,88 +2,36 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from dbt.adapters.base import available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.contracts.connection import AdapterResponse
-from dbt.adapters.differential.command import current_command
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
-from dbt.adapters.differential.requests import model_request, read_sources, run_time
+from dbt.adapters.differential.errors import dbt_errors
+from dbt.adapters.differential.requests import model_request, read_sources
+from dbt.adapters.differential.responses import DifferentialResponse, PreviewResponse
+from dbt.adapters.differential.runs import finish, run_of
 from dbt.adapters.differential.seeds import is_loaded, mark_of, note_loaded
 from dbt.adapters.differential.source_relations import declared, missed, shows_no_files
-from dbt.adapters.differential.warnings import say_once, warn_once
+from dbt.adapters.differential.warnings import warn_of_absent
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
 
-from dbt_incremental_dd.core.errors import ColumnsError, DifferentialError
-from dbt_incremental_dd.core.time import format_time, parse_time
-from dbt_incremental_dd.observe.registry import observers_of
+from dbt_incremental_dd.core.time import parse_time
 from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
 from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.release import release
-from dbt_incremental_dd.runtime.request import ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.source_relation import final_at, show_source, source_columns
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential
 
 logger = AdapterLogger("Differential")
-
-_RUNS: dict[tuple[str, str], Run] = {}
-_LOCK = threading.Lock()
-
-
-@dataclass
-class DifferentialResponse(AdapterResponse):
-    """What a model's run did; lands in ``run_results.json``."""
-
-    strategy: str = ""
-    as_of: str = ""
-    input_rows: int = 0
-    rows_added: int = 0
-    rows_removed: int = 0
-    rows_read: int = 0
-    rows_found: int = 0
-    bytes_read: int = 0
-    seconds: float = 0.0
-    fallbacks: list[str] = field(default_factory=list)
-    held_back_by: str = ""
-
-    @staticmethod
-    def of(outcome: Outcome) -> DifferentialResponse:
-        """The response for an outcome."""
-        return DifferentialResponse(
-            _message=outcome.message,
-            rows_affected=outcome.rows_added + outcome.rows_removed,
-            strategy=outcome.strategy,
-            as_of=format_time(outcome.as_of),
-            input_rows=outcome.input_rows,
-            rows_added=outcome.rows_added,
-            rows_removed=outcome.rows_removed,
-            rows_read=outcome.reads.rows,
-            rows_found=outcome.reads.found,
-            bytes_read=outcome.reads.bytes,
-            seconds=round(outcome.seconds, 3),
-            fallbacks=list(outcome.fallbacks),
-            held_back_by=outcome.held_back_by,
-        )
-
-
-@dataclass
-class PreviewResponse(AdapterResponse):
-    """What a model would be: of `--empty` and `--sample`."""
-
-    fallbacks: list[str] = field(default_factory=list)
-
 
 _SEEDS_TYPES: WeakKeyDictionary[Any, dict[int, str | None]] = WeakKeyDictionary()
 
@@ -196,16 +144,12 @@ class DifferentialAdapter(SparkAdapter):
 
     def _declared(self, schema: str, identifier: str) -> SourceSpec | None:
         manifest, folder = self.get_macro_resolver(), project_dir(self.config)
-        try:
+        with dbt_errors():
             return next(declared(manifest, schema, folder, identifier), None)
-        except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
 
     def _show(self, spec: SourceSpec, *, anew: bool) -> None:
-        try:
+        with dbt_errors():
             show_source(self.connections.session(), self._storage(), spec, anew=anew)
-        except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
 
     @available
     def differential_run(
@@ -220,15 +164,13 @@ class DifferentialAdapter(SparkAdapter):
         """Brings one model up to date; ``selected``: unique ids of all that dbt runs. Raises DbtRuntimeError with what
         is wrong and what to do."""
         folder = project_dir(self.config)
-        try:
+        with dbt_errors():
             request = model_request(model, relation, sql, graph=graph, config=self.config, folder=folder)
             run = self._run(dd_time)
             run.scope.expect(lambda: read_sources(graph, selected, folder))
             outcome = run.model(request)
-            self._warn_of_absent(request)
+            warn_of_absent(self._storage(), request)
             return DifferentialResponse.of(outcome)
-        except DifferentialError as error:
-            raise _told(error) from error
 
     @available
     def differential_keeps(self, node: Mapping[str, Any]) -> bool:
@@ -238,23 +180,19 @@ class DifferentialAdapter(SparkAdapter):
     @available
     def differential_is_view(self, relation: str, dd_time: Any = None) -> bool:
         """Whether the relation is there, as a view. Raises DbtRuntimeError where the run cannot begin."""
-        try:
+        with dbt_errors():
             return self._run(dd_time).catalog.has_view(relation)
-        except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
 
     @available
     def differential_preview(
         self, model: Mapping[str, Any], relation: str, sql: str, graph: Mapping[str, Any]
     ) -> Preview:
         """What the model would be; reads and stores nothing."""
-        try:
+        with dbt_errors():
             request = model_request(
                 model, relation, sql, graph=graph, config=self.config, folder=project_dir(self.config)
             )
             return preview(self.connections.session().spark, self._storage(), request)
-        except DifferentialError as error:
-            raise _told(error) from error
 
     @available
     def differential_previewed(self, found: Preview) -> PreviewResponse:
@@ -292,10 +230,8 @@ class DifferentialAdapter(SparkAdapter):
         if node is None or is_differential({"config": config}) or config.get("materialized") == "ephemeral":
             return
         relation = self.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)
-        try:
+        with dbt_errors():
             release(self.connections.session(), self._storage(), _collection(relation), relation.render())
-        except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
 
     def get_columns_in_relation(self, relation: Any) -> Any:
         """As dbt-spark's; of a source that is in no catalog, the columns that were taken in."""
@@ -331,27 +267,14 @@ class DifferentialAdapter(SparkAdapter):
     @available
     def differential_as_of(self, relation: Any, time: Any) -> str:
         """A query for a collection's contents as of a time."""
-        try:
+        with dbt_errors():
             return as_of_sql(self._storage(), _collection(relation), parse_time(time))
-        except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
 
     @available
     def differential_changes(self, relation: Any, after: Any, up_to: Any) -> str:
         """A query for a collection's updates between two times."""
-        try:
+        with dbt_errors():
             return changes_sql(self._storage(), _collection(relation), parse_time(after), parse_time(up_to))
-        except DifferentialError as error:
-            raise DbtRuntimeError(str(error)) from error
-
-    def _warn_of_absent(self, request: ModelRequest) -> None:
-        """Warns of columns that ``persist_docs`` describes, but that the model has not."""
-        described = [name for name, _ in request.config.description.columns]
-        columns = {name.lower() for name, _ in stored_columns(self._storage(), request.name)} if described else ()
-        absent = ", ".join(name for name in described if name.lower() not in columns)
-        if absent:
-            text = f"model {request.name}: persist_docs describes columns that it does not have: {absent}"
-            warn_once((request.name, absent), text)
 
     def _storage(self) -> Any:
         return storage_of(self.config.credentials, project_dir(self.config))
@@ -359,37 +282,11 @@ class DifferentialAdapter(SparkAdapter):
     def cleanup_connections(self) -> None:
         """At the end of an invocation: what is on its way to object storage arrives, or dbt tells that it has not."""
         super().cleanup_connections()
-        with _LOCK:
-            runs = list(_RUNS.values())
-        for run in runs:
-            try:
-                run.finish()
-            except DifferentialError as error:
-                raise _told(error) from error
+        with dbt_errors():
+            finish()
 
     def _run(self, dd_time: Any) -> Run:
-        """The invocation's run; those of former invocations are dropped."""
-        storage = self._storage()
-        key = (get_invocation_id(), storage.root)
-        with _LOCK:
-            if key not in _RUNS:
-                for old in [other for other in _RUNS if other[0] != key[0]]:
-                    del _RUNS[old]
-                session = self.connections.session()
-                kept = self.config.credentials.runs_kept
-                observers = observers_of(current_command(self.config, storage), say_once)
-                _RUNS[key] = Run(session, storage, key[0], run_time(dd_time), logger.info, kept, observers)
-            return _RUNS[key]
-
-
-def _told(error: DifferentialError) -> Exception:
-    """The error as dbt tells it."""
-    if not isinstance(error, ColumnsError):
-        return DbtRuntimeError(str(error))
-    from dbt.exceptions import ContractError
-
-    both = ([{"name": name, "data_type": dtype} for name, dtype in pairs] for pairs in (error.declared, error.found))
-    return ContractError(*both)
+        return run_of(self.config, self._storage(), self.connections.session, dd_time)
 
 
 def _collection(relation: Any) -> str:

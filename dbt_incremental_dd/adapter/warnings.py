@@ -9,6 +9,10 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 
+from dbt_incremental_dd.runtime.preview import stored_columns
+from dbt_incremental_dd.runtime.request import ModelRequest
+from dbt_incremental_dd.trace.layout import Storage
+
 logger = AdapterLogger("Differential")
 
 _GIVEN: set[Hashable] = set()
@@ -30,3 +34,13 @@ def say_once(subject: Hashable, text: str) -> None:
         _GIVEN.add(subject)
     if is_new:
         logger.warning(text)
+
+
+def warn_of_absent(storage: Storage, request: ModelRequest) -> None:
+    """Warns of columns that ``persist_docs`` describes, but that the model has not."""
+    described = [name for name, _ in request.config.description.columns]
+    columns = {name.lower() for name, _ in stored_columns(storage, request.name)} if described else ()
+    absent = ", ".join(name for name in described if name.lower() not in columns)
+    if absent:
+        text = f"model {request.name}: persist_docs describes columns that it does not have: {absent}"
+        warn_once((request.name, absent), text)

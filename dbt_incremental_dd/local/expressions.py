@@ -6,7 +6,7 @@ Spark would raise an error, or give NULL instead of one, it is asked, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce as fold
 
@@ -17,28 +17,21 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, VOID, Decimal, Struct, Type
-from dbt_incremental_dd.local import arithmetic, comparing, functions
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, Decimal, Struct, Type
+from dbt_incremental_dd.local import arithmetic, functions, predicates
+from dbt_incremental_dd.local.cases import case_value
 from dbt_incremental_dd.local.casts import cast, type_of
-from dbt_incremental_dd.local.coercion import common_type, is_comparable, shortest, widened
+from dbt_incremental_dd.local.coercion import shortest
 from dbt_incremental_dd.local.functions import moments, patterns, text
 from dbt_incremental_dd.local.intervals import interval_of, later
 from dbt_incremental_dd.local.syntax import as_call, binary
-from dbt_incremental_dd.local.table import Table, row_numbers
+from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
-from dbt_incremental_dd.local.vectors import flat, repeated
+from dbt_incremental_dd.local.vectors import repeated
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
 from dbt_incremental_dd.trace.arrow import value_type
 
-_COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
 _OPERATORS: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
     exp.Add: arithmetic.add,
     exp.Sub: arithmetic.subtract,
@@ -58,17 +51,13 @@ _UNARY: dict[type[exp.Expr], Callable[[Value], Value]] = {
     exp.Neg: arithmetic.negate,
     exp.BitwiseNot: arithmetic.invert_bits,
 }
-_DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
-_LIKE: dict[type[exp.Expr], Callable[..., Value]] = {exp.Like: patterns.like, exp.ILike: patterns.ilike}
-_LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Escape, *_LIKE, *_DISTINCT, *_COMPARISONS)
-_SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *_LOGIC} - {exp.Escape, *_LIKE}
-_TEXT, _TYPE, _FAILS = "dd_text", "dd_type", "dd_fails"
+_TEXT, _TYPE = "dd_text", "dd_type"
 
 
 def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
     """True, false or NULL for each row. Raises NotExact."""
     with _giving_up(predicate):
-        return _Evaluation.of(rows, constants).truth(predicate.tree)
+        return predicates.truth(predicate.tree, _Evaluation.of(rows, constants))
 
 
 def evaluate(rows: Table, expr: Expr, constants: Constants) -> Value:
@@ -147,7 +136,11 @@ class _Evaluation:
         return _Evaluation(constants, rows.arrow, rows.schema)
 
     @property
-    def _zone(self) -> str:
+    def rows(self) -> int:
+        return int(self._table.num_rows)
+
+    @property
+    def zone(self) -> str:
         return self._constants.time_zone
 
     def value(self, tree: exp.Expr) -> Value:
@@ -167,11 +160,11 @@ class _Evaluation:
 
     def _computed(self, tree: exp.Expr, kind: type[exp.Expr]) -> Value:
         """Of the values of its operands."""
-        if kind in _LOGIC:
-            return Value(self.truth(tree), BOOLEAN)
+        if kind in predicates.LOGIC:
+            return Value(predicates.truth(tree, self), BOOLEAN)
         if isinstance(tree, exp.Add | exp.Sub) and isinstance(tree.right, Verbatim) and tree.right.is_interval:
             interval = interval_of(str(tree.right.this))
-            return later(self.value(tree.left), interval if kind is exp.Add else -interval, self._zone)
+            return later(self.value(tree.left), interval if kind is exp.Add else -interval, self.zone)
         if kind in _OPERATORS and isinstance(tree, exp.Binary):
             return _OPERATORS[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
         if kind in _UNARY:
@@ -183,91 +176,20 @@ class _Evaluation:
         match tree:
             case exp.Cast() if not tree.args.get("format"):
                 is_tried = bool(tree.args.get("safe"))
-                return cast(self.value(tree.this), _cast_type(tree), self._zone, wraps=not is_tried)
+                return cast(self.value(tree.this), _cast_type(tree), self.zone, wraps=not is_tried)
             case exp.Case():
                 branches = [(branch.this, branch.args["true"]) for branch in tree.args["ifs"]]
                 if tree.this is not None:
                     branches = [(binary(exp.EQ, tree.this, value), then) for value, then in branches]
-                return self._case(branches, tree.args.get("default"))
+                return case_value(branches, tree.args.get("default"), self)
             case exp.If():
-                return self._case([(tree.this, tree.args["true"])], tree.args.get("false"))
+                return case_value([(tree.this, tree.args["true"])], tree.args.get("false"), self)
             case exp.Extract():
-                return moments.extract(self._zone, tree.this.name, self.value(tree.expression))
+                return moments.extract(self.zone, tree.this.name, self.value(tree.expression))
             case exp.Anonymous():
                 return self._call(str(tree.this).lower(), tree.expressions)
         name, arguments = as_call(tree)
         return self._call(name, arguments)
-
-    def truth(self, tree: exp.Expr) -> pa.ChunkedArray:
-        """True, false or NULL for each row."""
-        found = self._truth(tree)
-        return pc.invert(found) if tree.args.get("negate") else found
-
-    def _truth(self, tree: exp.Expr) -> pa.ChunkedArray:
-        match tree:
-            case exp.Paren():
-                return self.truth(tree.this)
-            case exp.And():
-                return pc.and_kleene(self.truth(tree.left), self.truth(tree.right))
-            case exp.Or():
-                return pc.or_kleene(self.truth(tree.left), self.truth(tree.right))
-            case exp.Not():
-                return pc.invert(self.truth(tree.this))
-            case exp.Is():
-                return self._is(tree.this, tree.expression)
-            case exp.Between() if not tree.args.get("symmetric"):
-                low = self._compared(">=", tree.this, tree.args["low"])
-                return pc.and_kleene(low, self._compared("<=", tree.this, tree.args["high"]))
-            case exp.In() if tree.expressions and not tree.args.get("query"):
-                return self._among(tree.this, tree.expressions)
-            case exp.Like() | exp.ILike():
-                return _LIKE[type(tree)](self.value(tree.this), self.value(tree.expression)).data
-            case exp.Escape() if type(tree.this) in _LIKE and not tree.this.args.get("negate"):
-                return self._like_with_escape(tree.this, tree.expression)
-            case exp.NullSafeEQ() | exp.NullSafeNEQ():
-                found = comparing.same(*self._pair(tree.left, tree.right))
-                return found if isinstance(tree, exp.NullSafeEQ) else pc.invert(found)
-        compare = _COMPARISONS.get(type(tree))
-        if compare is not None:
-            return self._compared(compare, tree.this, tree.expression)
-        if type(tree) in _LOGIC:
-            raise NotExact
-        flag = self.value(tree)
-        if flag.type != BOOLEAN:
-            raise NotExact
-        return self._whole(flag)
-
-    def _is(self, item: exp.Expr, what: exp.Expr) -> pa.ChunkedArray:
-        if isinstance(what, exp.Null):
-            return pc.is_null(self._whole(self.value(item)))
-        if not isinstance(what, exp.Boolean):
-            raise NotExact
-        return pc.fill_null(pc.equal(self.truth(item), pa.scalar(bool(what.this))), False)
-
-    def _among(self, item: exp.Expr, values: list[exp.Expr]) -> pa.ChunkedArray:
-        """IN compares in one type for all of the list."""
-        found = [self.value(tree) for tree in (item, *values)]
-        type = common_type([value.type for value in found])
-        if not is_comparable(type) or isinstance(found[0].data, pa.Scalar):
-            raise NotExact
-        wanted, *others = (widened(value, type) for value in found)
-        return fold(pc.or_kleene, [comparing.equal(wanted, other) for other in others])
-
-    def _like_with_escape(self, tree: exp.Expr, escape: exp.Expr) -> pa.ChunkedArray:
-        character = escape.name if isinstance(escape, exp.Literal) and escape.is_string else ""
-        if len(character) != 1 or character in "%_":
-            raise NotExact
-        return _LIKE[type(tree)](self.value(tree.this), self.value(tree.expression), character).data
-
-    def _compared(self, compare: str, left: exp.Expr, right: exp.Expr) -> pa.ChunkedArray:
-        return comparing.COMPARISONS[compare](*self._pair(left, right))
-
-    def _pair(self, left: exp.Expr, right: exp.Expr) -> tuple[Value, Value]:
-        """Two values, at least one of them a column, in a type in which they can be compared."""
-        one, other = self.value(left), self.value(right)
-        if isinstance(one.data, pa.Scalar) and isinstance(other.data, pa.Scalar):
-            raise NotExact
-        return comparing.comparable(one, other, self._zone)
 
     def _operand(self, tree: exp.Expr, other: exp.Expr) -> Value:
         """A side of an arithmetic operation: a literal integer beside a decimal has only the digits that it shows."""
@@ -282,39 +204,7 @@ class _Evaluation:
         """A constant as a value of all rows."""
         return constant
 
-    def _case(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
-        """Each branch for the rows that come to it, and for no others: they might raise an error."""
-        values = [*(value for _, value in branches), *([default] if default else [])]
-        if all(map(_cannot_fail, (*values, *(condition for condition, _ in branches[1:])))):
-            return self._chosen(branches, default)
-        places, left, parts = row_numbers(self._table.num_rows), self, []
-        for condition, value in branches:
-            holds = pc.fill_null(left.truth(condition), False)
-            inside, outside = left._split(holds)
-            parts.append((places.filter(flat(holds)), inside.value(value)))
-            places, left = places.filter(pc.invert(flat(holds))), outside
-        parts.append((places, left.value(default) if default else Value(pa.scalar(None), VOID)))
-        type = common_type([value.type for _, value in parts])
-        present = [part for part in parts if len(part[0])] or parts[:1]
-        if len(present) == 1:
-            return Value(self._whole(widened(present[0][1], type)), type)
-        pieces = [flat(repeated(widened(value, type), len(where))) for where, value in present]
-        order = pc.sort_indices(pa.concat_arrays([where for where, _ in present]))
-        return Value(pa.chunked_array([pa.concat_arrays(pieces).take(order)]), type)
-
-    def _chosen(self, branches: Sequence[tuple[exp.Expr, exp.Expr]], default: exp.Expr | None) -> Value:
-        """The same where everything can be evaluated for all rows."""
-        values = [
-            *(self.value(value) for _, value in branches),
-            self.value(default) if default else Value(pa.scalar(None), VOID),
-        ]
-        type = common_type([value.type for value in values])
-        *wanted, found = (widened(value, type).data for value in values)
-        for (condition, _), value in reversed(list(zip(branches, wanted, strict=True))):
-            found = pc.if_else(pc.fill_null(self.truth(condition), False), value, found)
-        return Value(found, type)
-
-    def _split(self, holds: pa.ChunkedArray) -> tuple[_Evaluation, _Evaluation]:
+    def split(self, holds: pa.ChunkedArray) -> tuple[_Evaluation, _Evaluation]:
         """Over the rows for which the condition holds, and over the others."""
         number = pc.sum(holds).as_py() or 0
         nothing = self._over(self._table.slice(0, 0))
@@ -329,7 +219,7 @@ class _Evaluation:
 
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
         if name == "if" and len(arguments) == 3:
-            return self._case([(arguments[0], arguments[1])], arguments[2])
+            return case_value([(arguments[0], arguments[1])], arguments[2], self)
         if name == "mod" and len(arguments) == 2:
             return self.value(binary(exp.Mod, *arguments))
         if arguments and isinstance(arguments[0], exp.Var):
@@ -340,8 +230,8 @@ class _Evaluation:
         """``datediff(DAY, a, b)`` and ``dateadd(DAY, 1, a)``."""
         first, second = (self.value(argument) for argument in arguments)
         if name in ("datediff", "date_diff", "timestampdiff"):
-            return moments.difference(self._zone, unit.name, first, second)
-        return moments.moved(self._zone, unit.name, first, second)
+            return moments.difference(self.zone, unit.name, first, second)
+        return moments.moved(self.zone, unit.name, first, second)
 
     def _column(self, tree: exp.Expr) -> Value:
         """A column, or a field of a struct in one."""
@@ -350,9 +240,6 @@ class _Evaluation:
         if name not in self._types or value_type(self._types[name]) is None:
             raise NotExact
         return fold(_field, fields, Value(self._table[name], self._types[name]))
-
-    def _whole(self, value: Value) -> pa.ChunkedArray:
-        return repeated(value, self._table.num_rows)
 
 
 class _OfLiterals(_Evaluation):
@@ -381,11 +268,3 @@ def _field(value: Value, name: str) -> Value:
     if len(found) != 1 or isinstance(value.data, pa.Scalar):
         raise NotExact
     return Value(pc.struct_field(value.data, found[0].name), found[0].type)
-
-
-def _cannot_fail(tree: exp.Expr) -> bool:
-    """Whether no value of any row makes the expression an error; kept with it."""
-    found = tree.meta.get(_FAILS)
-    if found is None:
-        found = tree.meta[_FAILS] = any(type(node) not in _SAFE for node in tree.walk())
-    return not found

@@ -34,16 +34,17 @@ from dbt_incremental_dd.open_table.delta_entry import (
     features_of,
     files_of,
 )
+from dbt_incremental_dd.open_table.last_written import LastWritten
 from dbt_incremental_dd.open_table.put import put
 from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN, TableChange, TableFile, TableVersion
 from dbt_incremental_dd.parquet.page_index import SUFFIX
 from dbt_incremental_dd.storage import durable, uploads
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.trace.actions import own_path, typed_bounds
+from dbt_incremental_dd.trace.checkpoints import is_due
 from dbt_incremental_dd.trace.entries import entry_path
 from dbt_incremental_dd.trace.entry_writer import write_entry
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import checkpoint_interval
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -76,9 +77,9 @@ class DeltaFormat:
         return {}
 
     def load(self, storage: Storage, uri: str) -> TableVersion | None:
-        known = _KNOWN.get(uri)
-        if known is not None and _mark(storage, uri, known[0].number) == known[1]:
-            return known[0]
+        known = WRITTEN.of(storage, uri)
+        if known is not None:
+            return known
         log = DeltaLog(*storage.filesystem(uri))
         if log.version < 0:
             return None
@@ -136,10 +137,10 @@ class DeltaFormat:
         except OSError as error:
             raise StateError(f"the table of {name} at {uri} cannot be written: {error}", "Run again.") from error
         reached("table: committed")
-        if (number + 1) % checkpoint_interval(uri) == 0:
+        if is_due(uri, number):
             _checkpoint(storage, uri, number)
         after = _after(uri, before, change, marked, number=number, at=at)
-        _KNOWN[uri] = after, _mark(storage, uri, number)
+        WRITTEN.note(storage, after)
         return after
 
     def needed(self, storage: Storage, uri: str, since: Time) -> set[str] | None:
@@ -160,12 +161,9 @@ class DeltaFormat:
         return found | set(DeltaLog(filesystem, root).from_version(oldest))
 
 
-_KNOWN: dict[str, tuple[TableVersion, str | None]] = {}
-"""The versions that this process has written last, with their marks."""
-
-
-def _mark(storage: Storage, uri: str, number: int) -> str | None:
-    """What tells a version's entry from any other; None where it is gone, or not the last one."""
+def _mark(storage: Storage, version: TableVersion) -> str | None:
+    """Of a version's entry in the log."""
+    uri, number = version.uri, version.number
     path = entry_path(uri, number)
     if storage.is_local:
         with suppress(OSError):
@@ -176,6 +174,9 @@ def _mark(storage: Storage, uri: str, number: int) -> str | None:
     found = objects.after(folder, f"{folder}/{number - 1:020d}.json" if number else folder)
     entries = {name: tag for name, tag in found.items() if re.fullmatch(r"\d{20}\.json", name.rpartition("/")[2])}
     return entries.get(key) if len(entries) == 1 else None
+
+
+WRITTEN: LastWritten[TableVersion] = LastWritten(_mark)
 
 
 def _checkpoint(storage: Storage, uri: str, number: int) -> None:

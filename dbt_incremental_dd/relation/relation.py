@@ -18,9 +18,9 @@ from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Engine, Kind, Measure, Outputs, Pairs, Running, Side
-from dbt_incremental_dd.relation.workspace import Workspace, if_few
-from dbt_incremental_dd.trace.arrow import is_readable
-from dbt_incremental_dd.trace.spark_reader import quote_name, quoted, schema_of
+from dbt_incremental_dd.relation.placed_rows import PlacedRows
+from dbt_incremental_dd.relation.workspace import Workspace
+from dbt_incremental_dd.trace.spark_reader import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,21 +29,16 @@ _LOG = logging.getLogger(__name__)
 """Tells at DEBUG why something is left to Spark."""
 _DIFF = Expr.column(DIFF)
 _COPY = "dd_copy"
-_CHUNKS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Relation:
+class Relation(PlacedRows):
     """Updates of one time: columns by name, and ``dd_diff``. ``engine.Engine`` states the law of each operation.
 
-    ``estimate``: about how many rows at most. ``positive``: every diff is at least 1. ``consolidated``: no two rows are
-    equal. An operation runs on the driver if all of its operands are there and Arrow's result is certainly Spark's;
-    otherwise it runs in Spark.
+    ``positive``: every diff is at least 1. ``consolidated``: no two rows are equal. An operation runs on the driver if
+    all of its operands are there and Arrow's result is certainly Spark's; otherwise it runs in Spark.
     """
 
-    workspace: Workspace
-    rows: Table | DataFrame
-    estimate: int
     positive: bool = False
     consolidated: bool = False
 
@@ -57,44 +52,6 @@ class Relation:
         """One row, of constants."""
         nothing = Table(pa.table({DIFF: pa.array([1], pa.int64())}), Schema((DIFF_COLUMN,)))
         return Relation(workspace, nothing, 1, positive=True, consolidated=True).map(outputs)
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows in Spark."""
-        return self.workspace.frame(self.rows) if isinstance(self.rows, Table) else self.rows
-
-    @property
-    def table(self) -> Table | None:
-        """The rows on the driver, if they are there: for whoever writes or shows them."""
-        return self.rows if isinstance(self.rows, Table) else None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the rows are known: an operation on them alone needs no job."""
-        return isinstance(self.rows, Table)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it is known to have no rows: on the driver, or where it has been counted."""
-        return self.estimate == 0
-
-    @property
-    def schema(self) -> Schema:
-        """The columns."""
-        return self.rows.schema if isinstance(self.rows, Table) else schema_of(self.rows.schema)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns' names, ``dd_diff`` among them."""
-        return self.rows.schema.names if isinstance(self.rows, Table) else tuple(self.rows.columns)
-
-    def groups_locally(self, keys: Sequence[str]) -> bool:
-        """Whether the values of these columns are known, and equal on the driver as they are in Spark."""
-        return isinstance(self.rows, Table) and is_readable(self.rows.schema.select(tuple(keys)))
-
-    def has_null(self, column: str) -> bool:
-        """Whether a column is known to hold NULL."""
-        return isinstance(self.rows, Table) and self.rows.arrow[column].null_count > 0
 
     # Of rows one by one.
 
@@ -208,10 +165,6 @@ class Relation:
         rows = self._apply(lambda engine, rows: engine.first(rows, order, count))
         return self._made(rows, estimate=count, positive=self.positive, consolidated=self.consolidated)
 
-    def num_rows(self) -> int:
-        """How many rows there are, whatever their diffs."""
-        return self.rows.num_rows if isinstance(self.rows, Table) else self.rows.count()
-
     def count(self) -> int:
         """The sum of all diffs."""
         total = self.group_by((), [Measure("dd_count", "sum", Expr(DIFF), "BIGINT")]).localized(1).table
@@ -276,45 +229,6 @@ class Relation:
             lambda engine, rows, others: engine.lookup(rows, others, keys, columns, is_little=is_little), other
         )
         return self._made(rows, positive=self.positive, consolidated=self.consolidated)
-
-    # Where it is.
-
-    def localized(self, limit: int | None = None) -> Relation:
-        """The same rows, computed and on the driver if they are few (``limit``); otherwise as they were."""
-        limit = self.workspace.thresholds.local_rows if limit is None else limit
-        if isinstance(self.rows, Table) or self.estimate > limit:
-            return self
-        few = if_few(self.rows, limit)
-        if few is None:
-            return replace(self, estimate=limit + 1)
-        return replace(self, rows=few, estimate=few.num_rows)
-
-    def collected(self) -> Relation:
-        """The same rows on the driver, if they are not more than estimated: of what is known to be little."""
-        return self.localized(max(self.estimate, self.workspace.thresholds.found_rows))
-
-    def materialized(self) -> Relation:
-        """The same rows computed once: on the driver where they are few, else in scratch files."""
-        return self.localized().in_scratch()
-
-    def in_scratch(self) -> Relation:
-        """The same rows, computed once into scratch files if they are in Spark."""
-        if isinstance(self.rows, Table):
-            return self
-        frame, count = self.workspace.stored(self.rows)
-        return replace(self, rows=frame, estimate=count)
-
-    def compact(self) -> Relation:
-        """The same rows, in one piece if they are on the driver in many: each look at them takes time for each."""
-        if isinstance(self.rows, Table) and self.rows.arrow.column(0).num_chunks > _CHUNKS:
-            return replace(self, rows=self.rows.replaced(self.rows.arrow.combine_chunks()))
-        return self
-
-    def in_ranges(self, columns: Sequence[str], parts: int) -> Relation:
-        """The same rows, those in Spark in so many ranges of the columns' values: each becomes a file."""
-        if isinstance(self.rows, Table):
-            return self
-        return replace(self, rows=self.rows.repartitionByRange(parts, *map(quoted, columns)))
 
     def split_by(self, column: str) -> dict[Any, Relation]:
         """The rows of each value of a column of integers."""

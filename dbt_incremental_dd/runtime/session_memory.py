@@ -8,24 +8,20 @@ files are what they were when our last session ended, nobody has opened it since
 from __future__ import annotations
 
 import atexit
-import base64
 import contextlib
 import hashlib
 import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from glob import glob
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from dbt_incremental_dd.core.types import from_json
 from dbt_incremental_dd.local.value import Value
 from dbt_incremental_dd.relation.due import DueRelations, parts_of
 from dbt_incremental_dd.relation.lazy_session import Dialect, SessionMemory, functions_of, settings_of
+from dbt_incremental_dd.runtime.constant_form import constant_form, constant_key, constant_of
+from dbt_incremental_dd.runtime.metastore_state import contents, stamp_of
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.spark_reader import quote_name
 from dbt_incremental_dd.version import version
 
 if TYPE_CHECKING:
@@ -131,20 +127,20 @@ class StoredMemory(SessionMemory):
         """What the catalog holds; nothing where somebody has opened it since that was noted."""
         with self._lock:
             found: dict[str, Any] = self._found.get("catalog") or {}
-            return found if found and found["stamp"] == self._stamp() else {}
+            return found if found and found["stamp"] == stamp_of(self._metastore) else {}
 
     def constant(self, dialect: Dialect, sql: str) -> Value | None:
-        text = self._found.get("constants", {}).get(_key(dialect, sql))
-        return None if text is None else _value(text)
+        text = self._found.get("constants", {}).get(constant_key(dialect, sql))
+        return None if text is None else constant_of(text)
 
     def keep_constant(self, dialect: Dialect, sql: str, value: Value) -> None:
         with self._lock:
-            known, key = self._found.setdefault("constants", {}), _key(dialect, sql)
+            known, key = self._found.setdefault("constants", {}), constant_key(dialect, sql)
             if key in known:
                 return
             while len(known) >= _MOST_CONSTANTS:
                 del known[next(iter(known))]
-            known[key] = _text(value)
+            known[key] = constant_form(value)
             self._is_new = True
 
     @property
@@ -157,7 +153,7 @@ class StoredMemory(SessionMemory):
 
     def keep(self, spark: SparkSession, opening: float) -> None:
         with self._lock:
-            self._opened = self._stamp()
+            self._opened = stamp_of(self._metastore)
             # Another process of the project may have had the catalog after the look at it, or may have it now.
             is_same = self._read().get("catalog") == self._before
             is_same &= not self._is_shared or self._before.get("stamp") == self._opened
@@ -236,12 +232,12 @@ class StoredMemory(SessionMemory):
         if self._storage.is_local and not os.path.isdir(self._storage.root):
             return
         with self._lock, contextlib.suppress(Exception):  # the session may have ended
-            before = self._stamp()
+            before = stamp_of(self._metastore)
             if self._is_shared and before != self._opened:
                 self._seen = {}
             if "names" not in self._seen:
-                self._seen = {**self._seen, **_catalog(spark, self._used)}
-            stamp = self._stamp()
+                self._seen = {**self._seen, **contents(spark, self._used)}
+            stamp = stamp_of(self._metastore)
             is_certain = not self._is_shared or stamp == before
             self._found["catalog"], self._is_new = {**self._seen, "stamp": stamp} if is_certain else None, True
             self._opened = stamp if is_certain else None
@@ -262,55 +258,3 @@ class StoredMemory(SessionMemory):
             return found if is_ours else empty
         except ValueError:
             return empty
-
-    def _stamp(self) -> str | None:
-        """Tells apart any two openings of Derby's files, and any two states of them; None where there are none."""
-        if self._metastore is None:
-            return None
-        names = ["service.properties", "dbex.lck", *sorted(glob("log/log*", root_dir=self._metastore))]
-        try:
-            states = [os.stat(f"{self._metastore}/{name}") for name in names]
-        except OSError:
-            return None
-        marks = [(name, s.st_ino, s.st_mtime_ns, s.st_size) for name, s in zip(names, states, strict=True)]
-        return hashlib.sha256(json.dumps([self._metastore, marks]).encode()).hexdigest()
-
-
-def _catalog(spark: SparkSession, schemas: Iterable[str]) -> dict[str, Any]:
-    """All schemas, and the relations of some of them, whoever has made them."""
-    found = sorted(row[0].lower() for row in spark.sql("SHOW SCHEMAS").collect())
-    known = [schema for schema in sorted(schemas) if schema in found]
-    return {
-        "schemas": found,
-        "views": {schema: _names(spark, "VIEWS", "viewName", schema) for schema in known},
-        "names": {schema: _names(spark, "TABLES", "tableName", schema) for schema in known},
-    }
-
-
-def _names(spark: SparkSession, kind: str, column: str, schema: str) -> list[str]:
-    rows = spark.sql(f"SHOW {kind} IN {quote_name(schema)}").collect()
-    return sorted(row[column].lower() for row in rows if not row["isTemporary"])
-
-
-def _key(dialect: Dialect, sql: str) -> str:
-    return json.dumps([*dialect, sql])
-
-
-def _text(value: Value) -> list[Any]:
-    """The type as Spark's JSON, and the value as an Arrow stream."""
-    data = value.data
-    assert isinstance(data, pa.Scalar)
-    batch = pa.record_batch([pa.array([data.as_py()], data.type)], ["value"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return [value.type.json, base64.b64encode(sink.getvalue()).decode()]
-
-
-def _value(stored: list[Any]) -> Value | None:
-    try:
-        dtype, data = stored
-        with pa.ipc.open_stream(base64.b64decode(data)) as reader:
-            return Value(reader.read_all()["value"][0], from_json(dtype))
-    except (ValueError, TypeError, pa.ArrowException):
-        return None

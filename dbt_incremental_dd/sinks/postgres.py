@@ -7,7 +7,7 @@ sees the collection as of one time. A second publisher of the same table ends th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -36,19 +36,17 @@ from dbt_incremental_dd.core.types import (
 )
 from dbt_incremental_dd.sinks.events import changes
 from dbt_incremental_dd.sinks.following import follow, require_key, resumed
+from dbt_incremental_dd.sinks.postgres_table import PostgresTable, Progress, Row
 from dbt_incremental_dd.sinks.wanted import Wanted
 from dbt_incremental_dd.sources.connectors.postgres.connection import PostgresError, connected, parameters
 from dbt_incremental_dd.subscribe.json_values import json_rows
 from dbt_incremental_dd.subscribe.subscription import Batch, Start, Subscription
 
 if TYPE_CHECKING:
-    import psycopg
     import pyarrow as pa
 
-    Connection = psycopg.Connection[Any]
+    from dbt_incremental_dd.sinks.postgres_table import Connection
 
-PROGRESS = "dbt_dd_progress"
-"""The table, in the target's schema, in which publishers note up to when theirs are written."""
 _TYPES: dict[Type, str] = {
     BOOLEAN: "boolean",
     BYTE: "smallint",
@@ -63,7 +61,6 @@ _TYPES: dict[Type, str] = {
     TIMESTAMP: "timestamptz",
     TIMESTAMP_NTZ: "timestamp",
 }
-Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -112,8 +109,9 @@ class _Publisher:
         self._collection = collection
         self._sink = sink
         self._connection = connection
-        self._target = tuple(sink.table.split("."))
-        self._columns = {column.name: _type_of(collection, column.name, column.type) for column in collection.schema}
+        columns = {column.name: _type_of(collection, column.name, column.type) for column in collection.schema}
+        self._table = PostgresTable(connection, tuple(sink.table.split(".")), columns, sink.key)
+        self._progress = Progress(self._table, collection.name, sink.table)
         self._nested = [column.name for column in collection.schema if isinstance(column.type, NESTED)]
         self._is_replaced = False
         """Whether what is written next are all rows, in place of what the table has."""
@@ -138,146 +136,50 @@ class _Publisher:
             return
         new = self._rows(batch)
         with self._connection.transaction():
-            self._advance(batch.timestamp)
+            if not self._progress.advance(self._at, batch.timestamp):
+                raise SinkError(
+                    f"another publisher writes {self._collection.name} to table {self._sink.table}",
+                    "One is enough: this one has stopped.",
+                )
             if is_whole and self._is_replaced:
-                self._execute("DELETE FROM {}", self._name)
+                self._table.clear()
             else:
-                self._delete([key for key, row in new.items() if row is None])
-            self._upsert([row for row in new.values() if row is not None])
+                self._table.delete([key for key, row in new.items() if row is None])
+            self._table.upsert([row for row in new.values() if row is not None])
             reached("publish: sent")
         reached("publish: committed")
         self._at, self._is_replaced = batch.timestamp, False
 
-    # The table
-
     def _prepare(self) -> Time | None:
         """Up to when the table is written; None where it never was. Raises ConfigError for a table that does not fit,
         SinkError for one that holds other rows."""
-        from psycopg import sql
-
-        columns = [sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in self._columns.items()]
-        key = sql.SQL("PRIMARY KEY ({})").format(_listed(self._sink.key))
         with self._connection.transaction():
-            self._execute(
-                "CREATE TABLE IF NOT EXISTS {} (collection text, target text, time bigint, "
-                "PRIMARY KEY (collection, target))",
-                self._progress,
-            )
-            name = self._name.as_string(self._connection)
-            is_missing = self._execute("SELECT to_regclass(%s)", values=[name]).fetchone()[0] is None
-            self._execute("CREATE TABLE IF NOT EXISTS {} ({})", self._name, sql.SQL(", ").join([*columns, key]))
-            self._require_columns()
-            row = self._execute(
-                "SELECT time FROM {} WHERE collection = %s AND target = %s", self._progress, values=self._mark
-            ).fetchone()
-            if row is None and self._execute("SELECT 1 FROM {} LIMIT 1", self._name).fetchone() is not None:
+            self._progress.create()
+            is_missing = self._table.create()
+            missing = self._table.missing_columns()
+            if missing:
+                raise ConfigError(
+                    f"table {self._sink.table} has no column {missing[0]}, and {self._collection.name} has",
+                    f"Add it, as {self._table.columns[missing[0]]}; or drop the table, and it is written anew.",
+                )
+            t = self._progress.time()
+            if t is None and self._table.has_rows():
                 raise SinkError(
                     f"table {self._sink.table} has rows, and {self._collection.name} was never published to it",
                     "Empty it, or name another table.",
                 )
-        self._is_replaced = is_missing and row is not None
-        return None if row is None else int(row[0])
-
-    def _require_columns(self) -> None:
-        found = {column.name for column in self._execute("SELECT * FROM {} LIMIT 0", self._name).description or ()}
-        missing = [name for name in self._columns if name not in found]
-        if missing:
-            raise ConfigError(
-                f"table {self._sink.table} has no column {missing[0]}, and {self._collection.name} has",
-                f"Add it, as {self._columns[missing[0]]}; or drop the table, and it is written anew.",
-            )
-
-    def _advance(self, t: Time) -> None:
-        """Notes the time. Raises SinkError where another publisher has done so."""
-        values = (t, *self._mark, self._at)
-        if self._at is None:
-            statement = "INSERT INTO {} (time, collection, target) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
-            done = self._execute(statement, self._progress, values=values[:3])
-        else:
-            statement = "UPDATE {} SET time = %s WHERE collection = %s AND target = %s AND time = %s"
-            done = self._execute(statement, self._progress, values=values)
-        if done.rowcount != 1:
-            raise SinkError(
-                f"another publisher writes {self._collection.name} to table {self._sink.table}",
-                "One is enough: this one has stopped.",
-            )
-
-    def _delete(self, keys: Sequence[Row]) -> None:
-        from psycopg import sql
-
-        if keys:
-            self._stage("dd_gone", self._sink.key, keys)
-            same = sql.SQL(" AND ").join(
-                sql.SQL("t.{0} = g.{0}").format(sql.Identifier(name)) for name in self._sink.key
-            )
-            self._execute("DELETE FROM {} t USING dd_gone g WHERE {}", self._name, same)
-
-    def _upsert(self, rows: Sequence[Row]) -> None:
-        from psycopg import sql
-
-        if not rows:
-            return
-        self._stage("dd_come", list(self._columns), rows)
-        others = [sql.Identifier(name) for name in self._columns if name not in self._sink.key]
-        assign = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(name) for name in others)
-        conflict = sql.SQL("DO UPDATE SET {}").format(assign) if others else sql.SQL("DO NOTHING")
-        listed = _listed(self._columns)
-        self._execute(
-            "INSERT INTO {} ({}) SELECT {} FROM dd_come ON CONFLICT ({}) {}",
-            self._name,
-            listed,
-            listed,
-            _listed(self._sink.key),
-            conflict,
-        )
-
-    def _stage(self, name: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """The rows in a table of this transaction, of the target's types."""
-        from psycopg import sql
-
-        listed = _listed(columns)
-        self._execute(
-            "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} LIMIT 0",
-            sql.Identifier(name),
-            listed,
-            self._name,
-        )
-        copy = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(name), listed)
-        with self._connection.cursor() as cursor, cursor.copy(copy) as into:
-            for row in rows:
-                into.write_row(row)
-
-    def _execute(self, statement: str, *parts: Any, values: Sequence[Any] = ()) -> Any:
-        from psycopg import sql
-
-        return self._connection.execute(sql.SQL(statement).format(*parts), values or None)
-
-    @property
-    def _name(self) -> Any:
-        from psycopg import sql
-
-        return sql.Identifier(*self._target)
-
-    @property
-    def _progress(self) -> Any:
-        from psycopg import sql
-
-        return sql.Identifier(*self._target[:-1], PROGRESS)
-
-    @property
-    def _mark(self) -> tuple[str, str]:
-        return self._collection.name, self._sink.table
-
-    # The rows
+        self._is_replaced = is_missing and t is not None
+        return t
 
     def _rows(self, batch: Batch) -> dict[Row, Row | None]:
         """Each key's last row in the batch; None where it goes. Raises ConfigError where a key has several rows at a
         time, or is NULL."""
         last: dict[Row, Row | None] = {}
+        columns = self._table.columns
         for one in batch.times():
             for change in changes(self._collection.name, self._values(one.updates), one.timestamp, self._sink.key):
                 row = change.after
-                last[tuple(change.key.values())] = None if row is None else tuple(row[name] for name in self._columns)
+                last[tuple(change.key.values())] = None if row is None else tuple(row[name] for name in columns)
         return last
 
     def _values(self, updates: pa.Table) -> Iterator[dict[str, Any]]:
@@ -302,9 +204,3 @@ def _type_of(collection: Collection, name: str, kind: Type) -> str:
             "Cast it to STRING in a model, and publish that.",
         )
     return found
-
-
-def _listed(names: Iterable[str]) -> Any:
-    from psycopg import sql
-
-    return sql.SQL(", ").join(map(sql.Identifier, names))

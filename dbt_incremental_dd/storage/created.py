@@ -16,18 +16,28 @@ _AT_ONCE = 16
 """Requests to an object store."""
 
 
-def create(uri: str, data: bytes, options: Mapping[str, str]) -> bool:
-    """Whether the file has these bytes, durably, because it has been created or was the same already. Raises
-    FileNotFoundError if the file was removed meanwhile; OSError if it cannot be written."""
+def create_noted(uri: str, data: bytes, options: Mapping[str, str], *, is_synced: bool = False) -> bool:
+    """Creates the file; False if there is another one already. In object storage one of the same bytes is this one.
+    ``durable.settle`` syncs it; ``is_synced``: its contents are before it is visible. Raises OSError if it cannot be
+    written."""
     if is_remote(uri):
         objects, path = objects_of(uri, options)
         return objects.create(path, data) is not None
     os.makedirs(os.path.dirname(uri), exist_ok=True)
-    if not exclusive.create(uri, data, is_synced=durable.enabled):
+    is_new = exclusive.create(uri, data, is_synced=is_synced)
+    durable.note(uri)  # also one that somebody else has created a moment ago
+    return is_new
+
+
+def create(uri: str, data: bytes, options: Mapping[str, str]) -> bool:
+    """Whether the file has these bytes, durably, because it has been created or was the same already. Raises
+    FileNotFoundError if the file was removed meanwhile; OSError if it cannot be written."""
+    if not create_noted(uri, data, options, is_synced=durable.enabled):
+        if is_remote(uri):
+            return False
         with open(uri, "rb") as file:
             if file.read() != data:
                 return False
-    durable.note(uri)  # also one that somebody else has created a moment ago
     durable.settle()
     return True
 

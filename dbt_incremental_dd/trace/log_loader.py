@@ -17,9 +17,10 @@ from dbt_incremental_dd.storage import uploads
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.storage.uris import is_remote
 from dbt_incremental_dd.trace import entries
+from dbt_incremental_dd.trace.checkpoints import checkpoint_interval
 from dbt_incremental_dd.trace.commit import Commit, properties
 from dbt_incremental_dd.trace.entry_reader import read_entry
-from dbt_incremental_dd.trace.log import KNOWN, Log, checkpoint_interval
+from dbt_incremental_dd.trace.log import KNOWN, Log
 from dbt_incremental_dd.trace.log_cache import Checked
 from dbt_incremental_dd.trace.log_snapshot import read_snapshot
 

@@ -83,7 +83,7 @@ def test_a_log_that_others_have_cleaned_up_or_damaged(spark: SparkSession, tmp_p
     shown.step(go=range(2))
     shown.check()
     (log / f"{3:020d}.checkpoint.parquet").unlink()
-    delta._KNOWN.clear()  # as in another process
+    delta.WRITTEN.clear()  # as in another process
     with pytest.raises(StateError, match=r"the table of .* cannot be read: its log has no version 0 any more"):
         shown.step(go=range(2, 4))
     shutil.rmtree(shown.uri)

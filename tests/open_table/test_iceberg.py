@@ -236,7 +236,7 @@ def test_a_hint_that_is_wrong(tmp_path: Path) -> None:
     step(made, come=range(40, 41))
     for hint in ("1", "9", "", "x"):
         Path(made.uri, metadata_files.HINT).write_text(hint)
-        iceberg._KNOWN.clear()  # as in another process
+        iceberg.WRITTEN.clear()  # as in another process
         version = IcebergFormat().load(made.storage, made.uri)
         assert version is not None and version.number == 2
         assert Path(made.uri, metadata_files.HINT).read_text() == "2"
@@ -254,7 +254,7 @@ def test_a_former_version_is_made_up_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", ["metadata/*-m0.avro", "metadata/snap-*", "metadata/v1.metadata.json"])
 def test_what_is_lost_or_damaged(tmp_path: Path, pattern: str) -> None:
     made = written(tmp_path)
-    iceberg._KNOWN.clear()  # as in another process
+    iceberg.WRITTEN.clear()  # as in another process
     made.commit([(row(1), -1)], 2_000)
     (path,) = Path(made.uri).glob(pattern)
     path.write_bytes(path.read_bytes()[:100])

@@ -72,7 +72,7 @@ def test_types(tmp_path: Path) -> None:
     schema = schema_of(*TYPES)
     version = committed(tmp_path, None, schema, t=1_000)
     assert by_pyiceberg(version.uri, schema.names) == rows_with(schema.names)
-    iceberg._KNOWN.clear()
+    iceberg.WRITTEN.clear()
     loaded = IcebergFormat().load(Storage(str(tmp_path)), version.uri)
     assert isinstance(loaded, IcebergVersion) and isinstance(version, IcebergVersion)
     assert replace(loaded, manifests=()) == replace(version, manifests=())

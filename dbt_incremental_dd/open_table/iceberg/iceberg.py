@@ -25,6 +25,7 @@ from dbt_incremental_dd.open_table.iceberg.files import own_path_of, table_files
 from dbt_incremental_dd.open_table.iceberg.manifests import Manifest, live_entries
 from dbt_incremental_dd.open_table.iceberg.metadata import Metadata
 from dbt_incremental_dd.open_table.iceberg.snapshot import snapshot_of
+from dbt_incremental_dd.open_table.last_written import LastWritten
 from dbt_incremental_dd.open_table.put import put
 from dbt_incremental_dd.open_table.table import TableChange, TableFile, TableVersion
 from dbt_incremental_dd.parquet.page_index import SUFFIX
@@ -57,9 +58,9 @@ class IcebergFormat:
         return numbers_of(tables.fields_after(_base(before, uri, schema), schema))
 
     def load(self, storage: Storage, uri: str) -> TableVersion | None:
-        known = _KNOWN.get(uri)
-        if known is not None and _mark(storage, uri, known[0].file_number) == known[1]:
-            return known[0]
+        known = WRITTEN.of(storage, uri)
+        if known is not None:
+            return known
         number = metadata_files.newest(storage, uri)
         if number == 0:
             return None
@@ -91,7 +92,7 @@ class IcebergFormat:
         except OSError as error:
             raise StateError(f"the table of {name} at {uri} cannot be written: {error}", "Run again.") from error
         after = _version(uri, number, metadata, made.manifests, is_ours=True)
-        _KNOWN[uri] = after, _mark(storage, uri, number)
+        WRITTEN.note(storage, after)
         return after
 
     def needed(self, storage: Storage, uri: str, since: Time) -> set[str] | None:
@@ -100,10 +101,6 @@ class IcebergFormat:
         except (OSError, ValueError, KeyError) as error:
             remedy = "Remove its folder: the next run writes it anew."
             raise StateError(f"the table at {uri} cannot be read: {error}", remedy) from error
-
-
-_KNOWN: dict[str, tuple[IcebergVersion, str | None]] = {}
-"""The versions that this process has written last, with their marks."""
 
 
 def _version(
@@ -140,11 +137,14 @@ def _base(before: TableVersion | None, uri: str, schema: Schema) -> Metadata | N
     return tables.base_of(before.metadata, uri, schema) if isinstance(before, IcebergVersion) else None
 
 
-def _mark(storage: Storage, uri: str, number: int) -> str | None:
-    """What tells the file of metadata of this number from any other; None where it is gone, or not the last one."""
-    if metadata_files.is_there(storage, uri, number + 1):
+def _mark(storage: Storage, version: IcebergVersion) -> str | None:
+    """Of a version's file of metadata."""
+    if metadata_files.is_there(storage, version.uri, version.file_number + 1):
         return None
-    return metadata_files.mark(storage, f"{uri}/{metadata_files.metadata_path(number)}")
+    return metadata_files.mark(storage, f"{version.uri}/{metadata_files.metadata_path(version.file_number)}")
+
+
+WRITTEN: LastWritten[IcebergVersion] = LastWritten(_mark)
 
 
 def _publish(storage: Storage, uri: str, name: str, number: int, metadata: Metadata) -> None:
@@ -156,7 +156,6 @@ def _publish(storage: Storage, uri: str, name: str, number: int, metadata: Metad
         raise CommitConflict(
             f"another writer changed the table of {name} at {uri} first", "Run again. Only this model writes it."
         )
-    durable.note(f"{uri}/{metadata_files.metadata_path(number)}")
     reached("table: committed")
     metadata_files.hint(storage, uri, number)
     metadata_files.remove_former(storage, uri, number)

@@ -13,7 +13,8 @@ from typing import Any
 
 from dbt_incremental_dd.open_table.iceberg.metadata import Metadata
 from dbt_incremental_dd.storage import durable, uploads
-from dbt_incremental_dd.storage.exclusive import SCRATCH, create
+from dbt_incremental_dd.storage.created import create_noted
+from dbt_incremental_dd.storage.exclusive import SCRATCH
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -92,15 +93,11 @@ def read(storage: Storage, uri: str, number: int) -> Metadata:
 
 
 def write(storage: Storage, uri: str, number: int, metadata: Metadata) -> bool:
-    """Creates the file; False where another writer came first. Raises OSError."""
-    path, data = f"{uri}/{metadata_path(number)}", json.dumps(metadata, separators=(",", ":")).encode()
+    """Creates the file, which ``hint`` syncs; False where another writer came first. Raises OSError."""
+    data = json.dumps(metadata, separators=(",", ":")).encode()
     if is_there(storage, uri, number):
         return False
-    if storage.is_local:
-        os.makedirs(f"{uri}/metadata", exist_ok=True)
-        return create(path, data)
-    objects, key = objects_of(path, storage.options)
-    return objects.create(key, data) is not None
+    return create_noted(f"{uri}/{metadata_path(number)}", data, storage.options)
 
 
 def hint(storage: Storage, uri: str, number: int) -> None:
