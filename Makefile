@@ -127,19 +127,19 @@ $(DUCKDB)/.installed: $(STAMP)
 # The longest first, so that it is not left alone at the end.
 servers: cluster lake kafka postgres mysql ## all tests against real servers; half an hour
 
-environments: java setup $(CONNECTED)/spark.jsa $(ICEBERG)/.installed $(DUCKDB)/.installed ## makes the environments that tests against servers need
+environments: java setup $(CONNECTED)/spark.jsa $(ICEBERG)/spark.jsa $(DUCKDB)/.installed ## makes the environments that tests against servers need
 
 kafka postgres cluster: java $(CONNECTED)/spark.jsa
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m $@
 
 kafka: ## runs the tests against a real Kafka broker
 postgres: ## runs the tests against a real PostgreSQL server: the one that is installed, or POSTGRES=18.1.0
-mysql: setup ## runs the tests against real servers of MariaDB, as installed, and MySQL, which it fetches on Debian
+mysql: setup $(VENV)/spark.jsa ## runs the tests against real servers of MariaDB, as installed, and MySQL, which it fetches on Debian
 	$(BIN)/python -m tests.servers.mysql_packages
-	$(BIN)/python -m pytest -m mysql tests/feeds -rs
-lake: java $(CONNECTED)/spark.jsa $(ICEBERG)/.installed $(DUCKDB)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
+	$(call JVM,$(VENV)) $(BIN)/python -m pytest -m mysql tests/feeds -rs
+lake: java $(CONNECTED)/spark.jsa $(ICEBERG)/spark.jsa $(DUCKDB)/.installed ## runs the tests against Delta and Iceberg tables that Spark's own connectors write
 	$(call JVM,$(CONNECTED)) $(CONNECTED)/bin/python -m pytest -m lake tests/lake
-	$(ICEBERG)/bin/python -m pytest -m lake tests/lake
+	$(call JVM,$(ICEBERG)) $(ICEBERG)/bin/python -m pytest -m lake tests/lake
 cluster: ## runs the tests on a Spark cluster with two workers, over Spark Connect, and on object storage
 
 fuzz: setup ## random queries over random changes, each compared with Spark's batch answer: CASES=2000 SEED=
