@@ -91,6 +91,9 @@ def test_a_name_shows_the_rows_of_each_run(
         )
         rounds.step()
         check()
+        rounds.world.insert("t", [(3, "anew", None, 0.25, None)])
+        rounds.world.step(full_refresh=True)
+        check()
         rounds.world.outputs["rows"] = ""
         rounds.world.step()
         with pytest.raises(ValueError, match=r"DELTA_TABLE_NOT_FOUND|DELTA_PATH_DOES_NOT_EXIST"):
