@@ -110,7 +110,10 @@ def _publish(publish: argparse.ArgumentParser) -> None:
         default=[],
         help="of Kafka: bootstrap.servers=HOST:PORT, and others; of PostgreSQL: url=postgresql://USER@HOST/DATABASE",
     )
-    publish.add_argument("--once", action="store_true", help="publish what there is now, then stop")
+    what = publish.add_mutually_exclusive_group()
+    what.add_argument("--once", action="store_true", help="publish what there is now, then stop")
+    what.add_argument("--list-rejected", action="store_true", help="count the changes that a webhook did not want")
+    what.add_argument("--resend", action="store_true", help="send them again, then stop")
 
 
 def _serve(serve: argparse.ArgumentParser) -> None:

@@ -73,10 +73,16 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def publish(options: argparse.Namespace) -> int:
-    """Writes a collection's changes to a sink, until it is interrupted."""
+    """Writes a collection's changes to a sink, until it is interrupted; or counts those that were rejected, or sends
+    them again."""
     from dbt_incremental_dd.cli.publishing import wanted_by
+    from dbt_incremental_dd.cli.rejected import list_rejected, resend_rejected
     from dbt_incremental_dd.sinks.registry import SINKS
 
+    if options.list_rejected:
+        return list_rejected(options)
+    if options.resend:
+        return resend_rejected(options)
     name, kind, wanted = wanted_by(options)
     with contextlib.suppress(KeyboardInterrupt):
         SINKS[kind](collection(options, name), wanted, once=options.once)

@@ -13,7 +13,7 @@ import yaml
 
 from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.runtime.orphans import Owners
-from dbt_incremental_dd.sinks.exposures import Publication, publications
+from dbt_incremental_dd.sinks.exposures import Publication, publications, rejecting_publications
 from dbt_incremental_dd.sources.graph import is_differential
 
 
@@ -38,6 +38,17 @@ def published(folder: str) -> list[Publication]:
     with _reading(folder) as graph:
         exposures, nodes = list(graph["exposures"].values()), graph["nodes"]
     return publications(exposures, nodes, folder)
+
+
+def rejecting(folder: str) -> list[Publication]:
+    """Those of the project's exposures that set rejected changes aside, without their options; none if the project has
+    not been parsed, or cannot be read."""
+    try:
+        with _reading(folder) as graph:
+            exposures, nodes = list(graph["exposures"].values()), graph["nodes"]
+    except ConfigError:
+        return []
+    return rejecting_publications(exposures, nodes, folder)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ exposures:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,20 @@ def publications(
     naming the exposure."""
     found = [(str(one["name"]), one, settings_of(one)) for one in exposures]
     return [_publication(name, one, given, nodes, folder) for name, one, given in found if given]
+
+
+def rejecting_publications(
+    exposures: Iterable[Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]], folder: str
+) -> list[Publication]:
+    """Those that set rejected changes aside, without their options, which may need the publisher's environment. One
+    that is wrong is left out: its publisher says so."""
+    found = []
+    for one in exposures:
+        given = {name: value for name, value in settings_of(one).items() if name != "options"}
+        if "rejected" in given:
+            with suppress(ConfigError):
+                found.append(_publication(str(one["name"]), one, given, nodes, folder))
+    return found
 
 
 def _publication(

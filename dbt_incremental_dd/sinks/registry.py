@@ -7,7 +7,10 @@ from threading import Event
 from typing import Protocol, TypeVar
 
 from dbt_incremental_dd.api import Collection
-from dbt_incremental_dd.sinks import files, kafka, postgres, webhook
+from dbt_incremental_dd.core.errors import ConfigError
+from dbt_incremental_dd.sinks import files, kafka, postgres, resending, webhook
+from dbt_incremental_dd.sinks.rejected import Rejected
+from dbt_incremental_dd.sinks.resending import Resent
 from dbt_incremental_dd.sinks.wanted import Wanted
 
 S = TypeVar("S", contravariant=True)
@@ -35,3 +38,23 @@ SINKS: Mapping[str, Publish[Wanted]] = {
     "webhook": _wanted(webhook.sink_of, webhook.publish),
     "files": _wanted(files.sink_of, files.publish),
 }
+
+
+def rejected(collection: Collection, kind: str, wanted: Wanted) -> list[Rejected]:
+    """The changes that the sink's receiver has rejected, by time. Raises ConfigError for a sink that has none, or names
+    no file for them; SinkError if that cannot be read."""
+    return resending.rejected(collection, _webhook(collection, kind, wanted))
+
+
+def resend(collection: Collection, kind: str, wanted: Wanted) -> Resent:
+    """Sends them again. Raises as ``rejected`` does, and SinkError if the receiver cannot be reached."""
+    return resending.resend(collection, _webhook(collection, kind, wanted))
+
+
+def _webhook(collection: Collection, kind: str, wanted: Wanted) -> webhook.Sink:
+    if kind != "webhook":
+        raise ConfigError(
+            f"{collection.name}: no change is rejected by a sink like {kind} {wanted.target}",
+            "Those of webhooks are: --webhook URL --rejected FILE.",
+        )
+    return webhook.sink_of(wanted)

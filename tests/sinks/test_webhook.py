@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hmac
 import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,96 +17,19 @@ import pytest
 from dbt_incremental_dd.core.errors import ConfigError, SinkError
 from dbt_incremental_dd.sinks.webhook import SECRET, Sink, publish
 from dbt_incremental_dd.trace.holds import holds_of_readers
+from tests.sinks.receiver import SECRET_TEXT, Receiver, rounds, sink_to
 from tests.subscribe.stored import Stored
 
-_KEY = b"of the tests"
-_WRITTEN = f"whsec_{base64.b64encode(_KEY).decode()}"
 ROOT = Path(__file__).parents[2]
-
-
-class Receiver:
-    """Answers requests by ``answer``, a status; notes what it has taken."""
-
-    def __init__(self) -> None:
-        self.taken: list[dict[str, Any]] = []
-        self.ids: list[str] = []
-        self.answer: Callable[[dict[str, Any]], int] = lambda event: 200
-        self._lock = threading.Lock()
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                receiver.receive(self, self.rfile.read(int(self.headers["content-length"])))
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_: Any) -> None:
-                pass
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def receive(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
-        id, seconds = request.headers["webhook-id"], request.headers["webhook-timestamp"]
-        signed = hmac.digest(_KEY, f"{id}.{seconds}.".encode() + body, "sha256")
-        assert request.headers["webhook-signature"] == f"v1,{base64.b64encode(signed).decode()}"
-        event = json.loads(body)
-        with self._lock:
-            status = self.answer(event)
-            if status in (0, 200):
-                self.taken.append(event)
-                self.ids.append(id)
-        if status == 0:  # the answer gets lost
-            request.close_connection = True
-            request.connection.shutdown(socket.SHUT_RDWR)
-            return
-        request.send_response(status)
-        request.send_header("content-length", "0")
-        if status == 429:
-            request.send_header("retry-after", "0")
-        request.end_headers()
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.server.shutdown()
-
-
-def _sink(receiver: Receiver, **settings: Any) -> Sink:
-    return Sink(receiver.url, ("k",), secret=_WRITTEN, **{"wait": 0.002, "attempts": 60, **settings})
-
-
-def _rounds(stored: Stored, chance: random.Random, first: int, count: int) -> dict[int, str]:
-    """So many times with a dozen changes each; the rows at the end, by key."""
-    rows: dict[int, str] = {}
-    for t in range(first, first + count):
-        changes: Counter[tuple[int, str | None]] = Counter()
-        for key in chance.sample(range(30), 12):
-            if key in rows:
-                changes[key, rows.pop(key)] -= 1
-            if chance.random() < 0.8:
-                rows[key] = f"{key} at {t}"
-                changes[key, rows[key]] += 1
-        stored.commit({t: changes}, t + 1)
-    return rows
 
 
 def test_a_thousand_to_a_receiver_that_fails_at_random(tmp_path: Path, receiver: Receiver) -> None:
     stored, chance, failing = Stored(tmp_path), random.Random(1), random.Random(2)
     stored.commit({}, 1)
-    publish(stored.collection, _sink(receiver), once=True)
+    publish(stored.collection, sink_to(receiver), once=True)
     receiver.answer = lambda event: failing.choice([200, 200, 200, 200, 500, 503, 429, 0])
-    rows = _rounds(stored, chance, 1, 100)
-    publish(stored.collection, _sink(receiver), once=True)
+    rows = rounds(stored, chance, 1, 100)
+    publish(stored.collection, sink_to(receiver), once=True)
     changed = stored.collection.changes()
     by_key = {(t, k) for t, k in zip(changed["dd_time"].to_pylist(), changed["k"].to_pylist(), strict=True)}
     assert len(by_key) > 1_000
@@ -144,9 +61,9 @@ def test_a_receiver_that_is_down_ends_the_publisher_and_nothing_is_lost(tmp_path
     stored.commit({1: Counter({(k, "a"): 1 for k in range(50)})}, 2)
     receiver.answer = lambda event: 503
     with pytest.raises(SinkError, match=r"not delivered to 127\.0\.0\.1:\d+ in 3 attempts: status 503"):
-        publish(stored.collection, _sink(receiver, attempts=3), once=True)
+        publish(stored.collection, sink_to(receiver, attempts=3), once=True)
     receiver.answer = lambda event: 200
-    publish(stored.collection, _sink(receiver), once=True)
+    publish(stored.collection, sink_to(receiver), once=True)
     assert {event["key"]["k"] for event in receiver.taken} == set(range(50))
     nobody = Sink("http://127.0.0.1:1/", ("k",), attempts=2, wait=0.001)
     with pytest.raises(SinkError, match="in 2 attempts"):
@@ -158,11 +75,11 @@ def test_first_rows_of_which_some_were_sent_are_sent_as_of_the_same_time(tmp_pat
     stored.commit({1: Counter({(k, "a"): 1 for k in range(50)})}, 2)
     receiver.answer = lambda event: 503 if event["key"]["k"] >= 20 else 200
     with pytest.raises(SinkError, match="status 503"):
-        publish(stored.collection, _sink(receiver, attempts=2), once=True)
+        publish(stored.collection, sink_to(receiver, attempts=2), once=True)
     assert receiver.taken
     stored.commit({2: Counter({(k, "a"): -1 for k in range(10)})}, 3)
     receiver.answer = lambda event: 200
-    publish(stored.collection, _sink(receiver), once=True)
+    publish(stored.collection, sink_to(receiver), once=True)
     state: dict[int, Any] = {}
     for event in receiver.taken:
         state[event["key"]["k"]] = event["after"]
@@ -176,14 +93,14 @@ def test_what_a_receiver_does_not_want_is_set_aside_or_ends_the_publisher(tmp_pa
     stored.commit({1: Counter({(k, "a"): 1 for k in range(5)})}, 2)
     receiver.answer = lambda event: 422 if event["key"]["k"] == 3 else 200
     with pytest.raises(SinkError, match=r"rejects a change of key \{'k': 3\}: status 422"):
-        publish(stored.collection, _sink(receiver), once=True)
+        publish(stored.collection, sink_to(receiver), once=True)
     rejected = tmp_path / "rejected.jsonl"
-    publish(stored.collection, _sink(receiver, rejected=rejected), once=True)
+    publish(stored.collection, sink_to(receiver, rejected=rejected), once=True)
     (line,) = map(json.loads, rejected.read_text().splitlines())
-    assert line["status"] == 422 and line["event"]["after"] == {"k": 3, "v": "a"}
+    assert line["reason"] == "status 422" and line["event"]["after"] == {"k": 3, "v": "a"}
     stored.commit({2: Counter({(3, "a"): -1, (4, "a"): -1, (4, "b"): 1})}, 3)
     count = len(receiver.taken)
-    publish(stored.collection, _sink(receiver, rejected=rejected), once=True)
+    publish(stored.collection, sink_to(receiver, rejected=rejected), once=True)
     assert [event["key"]["k"] for event in receiver.taken[count:]] == [4]
     assert len(rejected.read_text().splitlines()) == 2
 
@@ -191,8 +108,8 @@ def test_what_a_receiver_does_not_want_is_set_aside_or_ends_the_publisher(tmp_pa
 def test_a_publisher_that_is_ended_sends_the_rest(tmp_path: Path, receiver: Receiver) -> None:
     stored = Stored(tmp_path)
     stored.commit({}, 1)
-    publish(stored.collection, _sink(receiver), once=True)
-    _rounds(stored, random.Random(3), 1, 6)
+    publish(stored.collection, sink_to(receiver), once=True)
+    rounds(stored, random.Random(3), 1, 6)
     command = [
         sys.executable,
         "-m",
@@ -204,7 +121,7 @@ def test_a_publisher_that_is_ended_sends_the_rest(tmp_path: Path, receiver: Rece
         "--once",
     ]
     command += ["--webhook", receiver.url, "--key", "k"]
-    environment = {**os.environ, SECRET: _WRITTEN, "DD_STOP_AT": "publish: sent#3"}
+    environment = {**os.environ, SECRET: SECRET_TEXT, "DD_STOP_AT": "publish: sent#3"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     sent = set(receiver.ids)
