@@ -20,6 +20,7 @@ from dbt_incremental_dd.relation.spark_engine import SparkEngine
 from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.spark_folder import write_folder
 from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct
 from dbt_incremental_dd.trace.write import describe_folder
 
@@ -94,7 +95,7 @@ class Workspace:
         """The frame, computed once into scratch files; and its rows."""
         uri = self.storage.scratch("delta")
         self._scratch.append(uri)
-        frame.write.parquet(spark_uri(uri))
+        write_folder(self.storage, frame, uri)
         files = describe_folder(self.storage, uri)
         found = no_rows(self.spark, frame.schema)
         if files:

@@ -25,6 +25,7 @@ from dbt_incremental_dd.storage.filesystems import make_folder
 from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.arrow import nullable_inside
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.spark_folder import write_folder
 from dbt_incremental_dd.trace.spark_reader import no_rows, struct
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class _Reader:
         scratch = scratch or storage.scratch("topic")
         try:
             records = text.decoded(self._feed, frame, self._stored, skips_nulls=self._skips_nulls)
-            records.write.parquet(spark_uri(f"{scratch}/records"))
+            write_folder(storage, records, f"{scratch}/records")
             kept = spark.read.schema(records.schema).parquet(spark_uri(f"{scratch}/records"))
         except BaseException:
             storage.remove(scratch)
