@@ -35,20 +35,23 @@ def owners(folder: str) -> Owners | None:
 def published(folder: str) -> list[Publication]:
     """What the project's exposures publish. Raises ConfigError, naming the file, if the project has not been parsed or
     it cannot be read, and naming the exposure, if one is wrong."""
-    with _reading(folder) as graph:
-        exposures, nodes = list(graph["exposures"].values()), graph["nodes"]
-    return publications(exposures, nodes, folder)
+    return publications(*_exposures(folder), folder)
 
 
 def rejecting(folder: str) -> list[Publication]:
     """Those of the project's exposures that set rejected changes aside, without their options; none if the project has
     not been parsed, or cannot be read."""
     try:
-        with _reading(folder) as graph:
-            exposures, nodes = list(graph["exposures"].values()), graph["nodes"]
+        exposures, nodes = _exposures(folder)
     except ConfigError:
         return []
     return rejecting_publications(exposures, nodes, folder)
+
+
+def _exposures(folder: str) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """The project's exposures, and its nodes by id. Raises what ``_reading`` does."""
+    with _reading(folder) as graph:
+        return list(graph["exposures"].values()), graph["nodes"]
 
 
 @contextmanager

@@ -29,8 +29,8 @@ _MOST_PLAIN = 15
 
 
 def text(data: bytes) -> bytes:
-    """A value's text in UTF-8. Raises Malformed, IndexError, struct.error or UnicodeDecodeError where
-    the bytes are none."""
+    """A value's text in UTF-8. Raises Malformed, IndexError, struct.error or UnicodeDecodeError for bytes that are no
+    value."""
     return (_value(data[0], data, 1) if data else "null").encode()  # of nothing the server makes null, too
 
 
