@@ -29,6 +29,8 @@ def pyspark_home() -> Path:
 def fetched(name: str, fetch: Callable[[Path], None]) -> Path:
     """A folder of the cache, filled by ``fetch`` where it is not there: by one process at a time."""
     folder = CACHE / name
+    if (folder / "complete").exists():
+        return folder
     folder.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
