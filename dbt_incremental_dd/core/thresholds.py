@@ -24,7 +24,7 @@ class Thresholds:
     taken_rows: int = 200_000
     """Maximum number of a source's records that are read on the driver."""
     sorted_bytes: int = 4 << 30
-    """Maximum number of bytes of a source's first Parquet files that are sorted on the driver's machine."""
+    """Maximum number of bytes of a source's new Parquet files that are sorted on the driver's machine."""
     malformed_rows: int = 1_000_000
     """Maximum number of malformed records that one intake sets aside."""
     probed_rows: int = 100_000_000

@@ -93,7 +93,8 @@ def lookup(table: pa.Table, other: pa.Table, keys: Sequence[str], columns: Seque
 
 def group_numbers(table: pa.Table, columns: Sequence[str]) -> pa.Array:
     """The number of each row's group: rows that are equal in ``columns``, in the order in which they first come."""
-    return _codes(table, table.slice(0, 0), columns)[0]
+    codes, _ = _codes(table, table.slice(0, 0), columns)
+    return _dense((codes,))[0]
 
 
 def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
@@ -107,16 +108,49 @@ def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.C
 
 def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa.Array, pa.Array]:
     """A number for each row of either table; rows have the same one if they are equal in ``columns``."""
-    sizes = (table.num_rows, other.num_rows)
-    codes = tuple(pa.repeat(pa.scalar(0, pa.int64()), size) for size in sizes)
+    rows = table.num_rows + other.num_rows
+    codes: Pair = tuple(pa.repeat(pa.scalar(0, pa.int64()), part.num_rows) for part in (table, other))
+    count = 1
     for name in columns:
         pair = tuple(canonical(part[name]).combine_chunks() for part in (table, other))
-        values = pc.unique(pa.chunked_array(pair))
-        found = (pc.index_in(part, value_set=values).cast(pa.int64()) for part in pair)
-        both = [pc.add(pc.multiply(code, len(values)), place) for code, place in zip(codes, found, strict=True)]
-        dense = pc.unique(pa.chunked_array(both))
-        codes = tuple(pc.index_in(code, value_set=dense).cast(pa.int64()) for code in both)
+        numbers, size = _offsets(pair) or (_dense(pair), rows)
+        if count * size > _MOST_CODES:
+            codes, count = _dense(codes), rows
+        if count * size > _MOST_CODES:
+            numbers, size = _dense(pair), rows
+        codes = tuple(pc.add(pc.multiply(code, size), part) for code, part in zip(codes, numbers, strict=True))
+        count *= size
     return codes[0], codes[1]
+
+
+Pair = tuple[pa.Array, ...]
+_MOST_CODES = 1 << 62
+
+
+def _dense(pair: Pair) -> Pair:
+    """The place of each value among the different ones, in the order in which they first come."""
+    values = pc.unique(pa.chunked_array(pair))
+    return tuple(pc.index_in(part, value_set=values).cast(pa.int64()) for part in pair)
+
+
+def _offsets(pair: Pair) -> tuple[Pair, int] | None:
+    """How far each value is from the least, or 0 for NULL, and how many such numbers there are: no value has to be
+    looked for. None for what is no whole number or date."""
+    kind = pair[0].type
+    if pa.types.is_date32(kind):
+        pair = tuple(part.cast(pa.int32()) for part in pair)
+    elif not pa.types.is_signed_integer(kind):
+        return None
+    bounds = pc.min_max(pa.chunked_array(pair)).as_py()
+    if bounds["min"] is None:
+        return tuple(pa.repeat(pa.scalar(0, pa.int64()), len(part)) for part in pair), 1
+    before, size = bounds["min"] - 1, bounds["max"] - bounds["min"] + 2
+    if size > _MOST_CODES or before < _LEAST:
+        return None
+    return tuple(pc.fill_null(pc.subtract(part.cast(pa.int64()), before), 0) for part in pair), size
+
+
+_LEAST = -(1 << 63)
 
 
 def consolidate(table: Table, diffs: Sequence[str] = (DIFF,)) -> Table:

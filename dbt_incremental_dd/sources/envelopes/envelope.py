@@ -128,7 +128,7 @@ class Envelope(Protocol):
         return ()
 
     def takes_pieces(self, settings: EnvelopeSettings) -> bool:
-        """Whether a first intake's updates are those of its parts, where all records of a key are in one part.
+        """Whether an intake's updates are those of its parts, where all records of a key are in one part.
         ``Change.finish`` of one runs after those of the parts before it, and must not hold the records."""
         return False
 

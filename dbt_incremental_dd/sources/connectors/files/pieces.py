@@ -1,5 +1,4 @@
-"""A first intake of large Parquet files on the driver: records in order of their keys, some hundred thousands at a
-time."""
+"""An intake of large Parquet files on the driver: records in order of their keys, some hundred thousands at a time."""
 
 from __future__ import annotations
 
@@ -38,10 +37,10 @@ def in_pieces(
     request: PollRequest[FilesSpec], filesystem: pafs.FileSystem, paths: Sequence[str], columns: Schema, size: int
 ) -> Pieces | None:
     """The files' records; None where Spark might read others, or has to read them because they are too many bytes
-    (``size``), or where the envelope looks at more than the records of a key."""
+    (``size``), or where the envelope looks at more than the records and the stored row of a key."""
     spec, most = request.spec, request.workspace.thresholds.sorted_bytes
     key = [column.name for name in _sort_key(spec) if (column := columns.find(name))]
-    if not request.in_pieces or request.stored is not None or not 0 < size <= most or len(key) < len(_sort_key(spec)):
+    if not request.in_pieces or not 0 < size <= most or len(key) < len(_sort_key(spec)):
         return None
     if spec.format != "parquet" or spec.options or spec.event_time or not spec.envelope.takes_pieces(spec.settings):
         return None
