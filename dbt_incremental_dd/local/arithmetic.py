@@ -78,10 +78,12 @@ def positive_remainder(one: Value, other: Value) -> Value:
 
 
 def negate(value: Value) -> Value:
+    decimals.require_negatable(value)
     return Value(pc.negate(value.data), _number(value.type))
 
 
 def absolute(value: Value) -> Value:
+    decimals.require_negatable(value)
     return Value(pc.abs(value.data), _number(value.type))
 
 

@@ -25,6 +25,7 @@ from dbt_incremental_dd.trace.arrow import arrow_type
 _QUOTIENT_SCALE = 39
 """Digits after the point that Spark's division of decimals keeps before it rounds to its type."""
 _EXACT = decimal.Context(prec=100)
+_NEGATED_DIGITS = 34
 
 
 def cast(value: Value, type: Decimal) -> Value:
@@ -81,7 +82,7 @@ def remainder(one: Value, other: Value) -> Value:
     scale = max(a.scale, b.scale)
     type = fitting(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
     constant = other.data.as_py() if isinstance(other.data, pa.Scalar) else None
-    if constant is not None and _largest(one) < abs(constant) and one.type not in INTEGERS:
+    if constant is not None and _largest(one) < decimal.Decimal(constant).copy_abs() and one.type not in INTEGERS:
         return Value(rescaled(one, type), type)
     x_unit, y_unit = 10 ** (scale - a.scale), 10 ** (scale - b.scale)
 
@@ -90,6 +91,14 @@ def remainder(one: Value, other: Value) -> Value:
         return found if found is None or x >= 0 else -found
 
     return by_units(rest, type, one, other)
+
+
+def require_negatable(value: Value) -> None:
+    """Raises NotExact for decimals of which Spark rounds the opposite, to the 34 digits of Scala's BigDecimal."""
+    if not isinstance(value.type, Decimal) or value.type.precision <= _NEGATED_DIGITS:
+        return
+    if _EXACT.scaleb(_largest(value), value.type.scale) >= 10**_NEGATED_DIGITS:
+        raise NotExact("the opposite of a decimal with many digits")
 
 
 def whole_quotient(one: Value, other: Value) -> Value:
@@ -132,10 +141,10 @@ def _as_it_is(value: Value) -> pa.ChunkedArray | pa.Scalar:
 
 
 def _largest(value: Value) -> decimal.Decimal:
-    """Of the absolute values."""
+    """Of the absolute values. Python's `abs` would round them to 28 digits."""
     bounds = pc.min_max(value.data).as_py() if not isinstance(value.data, pa.Scalar) else None
     ends = [value.data.as_py()] if bounds is None else [bounds["min"], bounds["max"]]
-    return max(abs(decimal.Decimal(end or 0)) for end in ends)
+    return max(decimal.Decimal(end or 0).copy_abs() for end in ends)
 
 
 def _shortened(value: Value) -> pa.ChunkedArray | pa.Scalar:

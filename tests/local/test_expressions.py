@@ -305,6 +305,23 @@ def test_decimals_of_many_digits(spark: SparkSession) -> None:
     assert found > arrow.num_rows
 
 
+@pytest.mark.parametrize("scale", [0, 7, 38])
+@pytest.mark.parametrize(
+    "text", ["a + a", "a - a", "a + 1", "a * 1", "a * a", "a / 3", "a % 7", "-a", "abs(a)", "round(a)"]
+)
+def test_decimals_of_the_most_digits(spark: SparkSession, text: str, scale: int) -> None:
+    most = Decimal("9" * 38).scaleb(-scale, Context(prec=50))
+    values = [most, most.copy_negate(), Decimal("4" * 38).scaleb(-scale, Context(prec=50)), Decimal(0), None]
+    type = parse(f"decimal(38,{scale})")
+    local = Table(pa.table([pa.array(values, arrow_type(type))], ["a"]), Schema((Column("a", type),)))
+    for place, value in enumerate(values):
+        row = local.replaced(local.arrow.slice(place, 1))
+        here = _evaluated(spark, row, text)
+        if here is not None:  # where Spark fails, it is asked
+            there = local_frame(spark, row).selectExpr(f"{text} AS p").toArrow()["p"].to_pylist()
+            assert here.data.to_pylist() == there, value
+
+
 def _digits(rng: random.Random, scale: int) -> Decimal:
     digits = rng.choice([38, 37, 30, rng.randrange(1, 39)])
     return Decimal(rng.choice([1, -1]) * rng.randrange(10**digits)).scaleb(-scale, Context(prec=50))
