@@ -24,8 +24,10 @@ from dbt_incremental_dd.trace.arrow import arrow_type
 
 _QUOTIENT_SCALE = 39
 """Digits after the point that Spark's division of decimals keeps before it rounds to its type."""
-_EXACT = decimal.Context(prec=100)
+EXACT = decimal.Context(prec=100)
+"""For arithmetic of Python's decimals, which otherwise rounds to 28 digits."""
 _NEGATED_DIGITS = 34
+"""To which Spark rounds a decimal that it negates: those of Scala's BigDecimal."""
 
 
 def cast(value: Value, type: Decimal) -> Value:
@@ -34,7 +36,7 @@ def cast(value: Value, type: Decimal) -> Value:
     if type.scale >= source.scale:
         return Value(rescaled(value, type), type)
     # Rounding up may take a digit more.
-    if source.precision < MOST_DIGITS or _largest(value) < 10 ** (MOST_DIGITS - 1 - source.scale):
+    if source.precision < MOST_DIGITS or largest(value) < 10 ** (MOST_DIGITS - 1 - source.scale):
         return round_to(value, type.scale, "half_towards_infinity", type)
     unit = 10 ** (source.scale - type.scale)
     return by_units(lambda x: half_up(x, unit), type, value)
@@ -55,8 +57,8 @@ def multiply(one: Value, other: Value) -> Value:
     type = adjusted(a.precision + b.precision + 1, exact)
     if type.scale == exact:
         return _operated(pc.multiply, one, other, a.precision + b.precision + 1, type)
-    nothing, factor = (one, other) if _largest(one) == 0 else (other, one)
-    if _largest(nothing) == 0 and not isinstance(nothing.data, pa.Scalar):
+    nothing, factor = (one, other) if largest(one) == 0 else (other, one)
+    if largest(nothing) == 0 and not isinstance(nothing.data, pa.Scalar):
         zeros = pc.if_else(pc.is_null(factor.data), None, _shortened(nothing))
         return Value(pc.cast(zeros, arrow_type(type)), type)
     unit = 10 ** (exact - type.scale)
@@ -82,7 +84,7 @@ def remainder(one: Value, other: Value) -> Value:
     scale = max(a.scale, b.scale)
     type = fitting(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
     constant = other.data.as_py() if isinstance(other.data, pa.Scalar) else None
-    if constant is not None and _largest(one) < decimal.Decimal(constant).copy_abs() and one.type not in INTEGERS:
+    if constant is not None and largest(one) < decimal.Decimal(constant).copy_abs() and one.type not in INTEGERS:
         return Value(rescaled(one, type), type)
     x_unit, y_unit = 10 ** (scale - a.scale), 10 ** (scale - b.scale)
 
@@ -94,11 +96,11 @@ def remainder(one: Value, other: Value) -> Value:
 
 
 def require_negatable(value: Value) -> None:
-    """Raises NotExact for decimals of which Spark rounds the opposite, to the 34 digits of Scala's BigDecimal."""
+    """Raises NotExact where a decimal has more digits than Spark keeps when it negates one."""
     if not isinstance(value.type, Decimal) or value.type.precision <= _NEGATED_DIGITS:
         return
-    if _EXACT.scaleb(_largest(value), value.type.scale) >= 10**_NEGATED_DIGITS:
-        raise NotExact("the opposite of a decimal with many digits")
+    if largest(value) >= decimal.Decimal((0, (1,), _NEGATED_DIGITS - value.type.scale)):
+        raise NotExact("a decimal with too many digits to negate it")
 
 
 def whole_quotient(one: Value, other: Value) -> Value:
@@ -140,8 +142,9 @@ def _as_it_is(value: Value) -> pa.ChunkedArray | pa.Scalar:
     return value.data if isinstance(value.type, Decimal) else rescaled(value, as_decimal(value.type))
 
 
-def _largest(value: Value) -> decimal.Decimal:
-    """Of the absolute values. Python's `abs` would round them to 28 digits."""
+def largest(value: Value) -> decimal.Decimal:
+    """The greatest absolute value of whole numbers or decimals; 0 where there is none. Python's ``abs`` would round it
+    to 28 digits."""
     bounds = pc.min_max(value.data).as_py() if not isinstance(value.data, pa.Scalar) else None
     ends = [value.data.as_py()] if bounds is None else [bounds["min"], bounds["max"]]
     return max(decimal.Decimal(end or 0).copy_abs() for end in ends)
@@ -150,7 +153,7 @@ def _largest(value: Value) -> decimal.Decimal:
 def _shortened(value: Value) -> pa.ChunkedArray | pa.Scalar:
     """Decimals of no more digits than they need, so that their product has room."""
     scale = as_decimal(value.type).scale
-    digits = len(str(int(_EXACT.scaleb(_largest(value), scale))))
+    digits = len(str(int(EXACT.scaleb(largest(value), scale))))
     return rescaled(value, Decimal(max(digits, scale, 1), scale))
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import FLOATS, LONG, Decimal, Type
+from dbt_incremental_dd.local.decimals import EXACT, largest
 from dbt_incremental_dd.local.floats import canonical, of_ranks, ranks
 from dbt_incremental_dd.local.table import Table, normalized, require_flat
 from dbt_incremental_dd.local.value import NotExact, Value
@@ -59,13 +60,12 @@ def _is_sum(measure: Measured) -> bool:
 
 def _summable(value: Value) -> pa.ChunkedArray:
     """Values whose sum does not overflow, however they are grouped."""
-    bounds = pc.min_max(value.data).as_py()
-    most = max(abs(bounds["min"] or 0), abs(bounds["max"] or 0)) * len(value.data)
-    if value.type == LONG and most < _LONG:
-        return value.data
-    if not isinstance(value.type, Decimal) or most >= 10 ** (38 - value.type.scale):
+    if value.type != LONG and not isinstance(value.type, Decimal):
+        raise NotExact(f"sums of {value.type}")
+    most = EXACT.multiply(largest(value), len(value.data))
+    if most >= (10 ** (38 - value.type.scale) if isinstance(value.type, Decimal) else _LONG):
         raise NotExact("sums that may overflow")
-    return pc.cast(value.data, pa.decimal128(38, value.type.scale))
+    return pc.cast(value.data, pa.decimal128(38, value.type.scale)) if isinstance(value.type, Decimal) else value.data
 
 
 def _ordered(measure: Measured) -> pa.ChunkedArray:

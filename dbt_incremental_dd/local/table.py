@@ -17,6 +17,11 @@ from dbt_incremental_dd.local.floats import canonical
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.trace.arrow import is_readable, typed
 
+Pair = tuple[pa.Array, ...]
+"""Arrays of one type, a value of each for each row of one of two tables."""
+_MOST_CODES = 1 << 62
+"""A LONG holds so many different ones, and the sum of two of them."""
+
 
 class Table:
     """``arrow`` has the columns of ``schema``, each in the one Arrow type that its Spark type has."""
@@ -115,16 +120,10 @@ def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa
         pair = tuple(canonical(part[name]).combine_chunks() for part in (table, other))
         numbers, size = _offsets(pair) or (_dense(pair), rows)
         if count * size > _MOST_CODES:
-            codes, count = _dense(codes), rows
-        if count * size > _MOST_CODES:
-            numbers, size = _dense(pair), rows
+            codes, numbers, count, size = _dense(codes), _dense(numbers), rows, rows
         codes = tuple(pc.add(pc.multiply(code, size), part) for code, part in zip(codes, numbers, strict=True))
         count *= size
     return codes[0], codes[1]
-
-
-Pair = tuple[pa.Array, ...]
-_MOST_CODES = 1 << 62
 
 
 def _dense(pair: Pair) -> Pair:
@@ -134,8 +133,8 @@ def _dense(pair: Pair) -> Pair:
 
 
 def _offsets(pair: Pair) -> tuple[Pair, int] | None:
-    """How far each value is from the least, or 0 for NULL, and how many such numbers there are: no value has to be
-    looked for. None for what is no whole number or date."""
+    """How far each value is from the least, with NULL behind all of them, and how many such numbers there may be. No
+    value has to be looked for. Returns None for other values than whole numbers and dates, and for too wide a range."""
     kind = pair[0].type
     if pa.types.is_date32(kind):
         pair = tuple(part.cast(pa.int32()) for part in pair)
@@ -144,13 +143,10 @@ def _offsets(pair: Pair) -> tuple[Pair, int] | None:
     bounds = pc.min_max(pa.chunked_array(pair)).as_py()
     if bounds["min"] is None:
         return tuple(pa.repeat(pa.scalar(0, pa.int64()), len(part)) for part in pair), 1
-    before, size = bounds["min"] - 1, bounds["max"] - bounds["min"] + 2
-    if size > _MOST_CODES or before < _LEAST:
+    least, beyond = bounds["min"], bounds["max"] - bounds["min"] + 1
+    if beyond >= _MOST_CODES:
         return None
-    return tuple(pc.fill_null(pc.subtract(part.cast(pa.int64()), before), 0) for part in pair), size
-
-
-_LEAST = -(1 << 63)
+    return tuple(pc.fill_null(pc.subtract(part.cast(pa.int64()), least), beyond) for part in pair), beyond + 1
 
 
 def consolidate(table: Table, diffs: Sequence[str] = (DIFF,)) -> Table:

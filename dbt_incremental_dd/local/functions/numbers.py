@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.types import DOUBLE, INTEGERS, LONG, Decimal
 from dbt_incremental_dd.local import arithmetic, decimals
 from dbt_incremental_dd.local.coercion import MOST_DIGITS, as_double, is_number
+from dbt_incremental_dd.local.decimals import EXACT
 from dbt_incremental_dd.local.functions.function import Function, Functions, fixed
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import by_row, constant_int, require, require_all
 
 _MANY_DIGITS = 2.0**50
 """Units of the last place, of which a double has no more than it can tell apart."""
-_EXACT = decimal.Context(prec=100)
 _MOST_PLACES = 15
 
 
@@ -57,11 +57,11 @@ def _rounded_double(number: float, places: int) -> float:
         return number + 0.0
     if abs(number) * 10**places >= _MANY_DIGITS:
         raise ValueError(number)
-    step, written = _EXACT.scaleb(decimal.Decimal(1), -places), decimal.Decimal(repr(number))
-    middle = _EXACT.add(written.quantize(step, decimal.ROUND_FLOOR, _EXACT), step / 2)
+    step, written = EXACT.scaleb(decimal.Decimal(1), -places), decimal.Decimal(repr(number))
+    middle = EXACT.add(written.quantize(step, decimal.ROUND_FLOOR, EXACT), step / 2)
     if float(middle) == number and middle != decimal.Decimal(number):
         raise ValueError(number)
-    return float(written.quantize(step, decimal.ROUND_HALF_UP, _EXACT)) + 0.0
+    return float(written.quantize(step, decimal.ROUND_HALF_UP, EXACT)) + 0.0
 
 
 def _to_integer(round_: Callable[[Any], Any], mode: str) -> Callable[[Value], Value]:

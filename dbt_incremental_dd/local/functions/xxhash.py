@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 import math
 import struct
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from dbt_incremental_dd.core.types import (
     Decimal,
     Type,
 )
+from dbt_incremental_dd.local.decimals import EXACT
 from dbt_incremental_dd.local.functions.function import MANY, Function, Functions
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import column, repeated, rows_of
@@ -35,7 +35,6 @@ _SEED = 42
 _MOST_ROWS = 20_000
 """Of more, Spark is quicker."""
 _DIGITS_OF_LONG = 18
-_EXACT = decimal.Context(prec=100)
 _MASK = (1 << 64) - 1
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
@@ -109,7 +108,7 @@ def _parts(data: pa.ChunkedArray, type: Type) -> Iterator[bytes | None]:
     if isinstance(type, Decimal):
         scale = type.scale
         make = _whole("<q") if type.precision <= _DIGITS_OF_LONG else _large
-        return (None if v is None else make(int(v.scaleb(scale, _EXACT))) for v in data.to_pylist())
+        return (None if v is None else make(int(v.scaleb(scale, EXACT))) for v in data.to_pylist())
     if type in _AS_INTEGER:
         data, make = pc.cast(data, _AS_INTEGER[type]), _whole("<i")
     elif type in _AS_LONG:
