@@ -169,6 +169,20 @@ def test_too_many_bytes_are_sparks(spark: SparkSession, tmp_path: Path, parts: l
     assert not parts and plain(reader.rows().elements()) == plain(row for _, row in rows)
 
 
+@pytest.mark.parametrize("bound", ["found_rows", "probed_rows"])
+def test_what_the_driver_may_not_find_is_sparks(
+    spark: SparkSession, tmp_path: Path, parts: list[int], bound: str
+) -> None:
+    rng, model, settings = random.Random(1), Model({"key": ["id"]}), {"envelope": "upsert", "key": ["id"]}
+    reader = Reader(spark, tmp_path, COLUMNS, thresholds=Thresholds(**{bound: 1}), format="parquet", **settings)
+    for i in range(2):
+        parts.clear()
+        model.take(write(reader, f"{i}.parquet", [record(rng) for _ in range(30)]))
+        reader.take()
+        assert plain(reader.rows().elements()) == plain(model.rows.values())
+        assert bool(parts) == (i == 0), "nothing is sorted in vain"
+
+
 def test_no_group_is_cut() -> None:
     rng = random.Random(1)
     keys = sorted(((rng.choice([None, 1, 2, 3]), rng.choice("ab")) for _ in range(60)), key=lambda k: (k[0] or 0, k[1]))

@@ -25,10 +25,13 @@ from dbt_incremental_dd.sources.poll_result import Pieces
 from dbt_incremental_dd.sources.records import FILE, on_driver
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_readable
 from dbt_incremental_dd.trace.layout import Storage
+from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
 
 _ROWS_AT_ONCE = 1 << 17
 _BYTES_AT_ONCE = 1 << 28
+_UPDATES_PER_KEY = 2
+"""Stored ones: a row, and perhaps a former one that has not been compacted yet."""
 _PLACE = "dd_file_place"
 """INT: which of the files a record is from."""
 
@@ -46,7 +49,8 @@ def in_pieces(
         return None
     if not is_readable(columns) or not is_ordered(columns.select(tuple(key))):
         return None
-    if not all(_is_clear(filesystem, path, columns) for path in paths):
+    footers = [_footer(filesystem, path, columns) for path in paths]
+    if None in footers or (key and not _are_found(request, sum(footer.num_rows for footer in footers if footer))):
         return None
     return Pieces(lambda: _pieces(request.workspace, filesystem, paths, columns, key))
 
@@ -55,15 +59,27 @@ def _sort_key(spec: FilesSpec) -> tuple[str, ...]:
     return spec.envelope.sort_key(spec.settings)
 
 
-def _is_clear(filesystem: pafs.FileSystem, path: str, columns: Schema) -> bool:
-    """Whether the file has just these columns, and Spark sees the same values in them as Arrow, by their bounds."""
+def _are_found(request: PollRequest[FilesSpec], records: int) -> bool:
+    """Whether the driver takes what is stored of a piece's keys, and the rows among which it is: those from its first
+    key to its last."""
+    if request.log is None:
+        return True
+    most, pieces = request.workspace.thresholds, max(records / ROWS_PER_FILE, 1)
+    found, searched = _UPDATES_PER_KEY * records / pieces, total_rows(request.log.files) / pieces
+    return found <= most.found_rows and searched <= most.probed_rows
+
+
+def _footer(filesystem: pafs.FileSystem, path: str, columns: Schema) -> pq.FileMetaData | None:
+    """The file's footer, if it has just these columns, and Spark sees the same values in them as Arrow, by their
+    bounds."""
     with pq.ParquetFile(path, filesystem=filesystem) as file:
         found, footer = as_spark_writes(file.schema_arrow), file.metadata
     if [(field.name, field.type) for field in found] != [(c.name, arrow_type(c.type)) for c in columns]:
-        return False
+        return None
     dated = [place for place, c in enumerate(columns) if c.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)]
     groups = (footer.row_group(number) for number in range(footer.num_row_groups))
-    return all(_is_recent(group.column(place), columns.columns[place]) for group in groups for place in dated)
+    is_clear = all(_is_recent(group.column(place), columns.columns[place]) for group in groups for place in dated)
+    return footer if is_clear else None
 
 
 def _is_recent(chunk: pq.ColumnChunkMetaData, column: Column) -> bool:
