@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.frontend.outer import Outer
 from dbt_incremental_dd.frontend.reason import readable
 from dbt_incremental_dd.frontend.relations import is_local
-from dbt_incremental_dd.frontend.scope import Ids, Named, Scope
+from dbt_incremental_dd.frontend.scope import Ids, Named
 from dbt_incremental_dd.frontend.template import block_template
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Id, Node
@@ -123,10 +123,6 @@ class Environment:
 
 LowerQuery = Callable[[exp.Expr, Environment], Block]
 """Lowers a block inside a query; raises UnsupportedSQL where it cannot."""
-
-
-Filtered = Callable[[Node, exp.Expr, Scope, Environment], Node]
-"""The rows of a plan, of which the names in scope tell, for which a condition that may hold subqueries is true."""
 
 
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:

@@ -11,14 +11,14 @@ from dbt_incremental_dd.frontend.aggregate import with_columns
 from dbt_incremental_dd.frontend.block import (
     Block,
     Environment,
-    Filtered,
     LowerQuery,
     carrying,
     conjuncts,
+    has_subquery,
     lowered,
 )
-from dbt_incremental_dd.frontend.decorrelate.dependent import any_query
-from dbt_incremental_dd.frontend.generators import Part, lateral_join, lateral_views
+from dbt_incremental_dd.frontend.decorrelate.dependent import Conditions, any_query
+from dbt_incremental_dd.frontend.generators import Part, from_so_far, has_generator, lateral_join, lateral_views
 from dbt_incremental_dd.frontend.pivot import pivoted
 from dbt_incremental_dd.frontend.reason import named
 from dbt_incremental_dd.frontend.relations import relation_of
@@ -30,15 +30,15 @@ from dbt_incremental_dd.logical.nodes import Constant, Join, OuterJoin, SemiJoin
 from dbt_incremental_dd.logical.now import uses_now
 
 
-def lower_from(select: exp.Select, environment: Environment, lower_query: LowerQuery, filtered: Filtered) -> Part:
+def lower_from(select: exp.Select, environment: Environment, lower_query: LowerQuery, conditions: Conditions) -> Part:
     """All of FROM with its joins and lateral views; without FROM, one row without columns that can be named."""
     from_ = select.args.get("from_")
     if from_ is None:
         return Constant("SELECT 1 AS one", (environment.ids.new(),)), Scope()
-    clause = _From(environment, lower_query, filtered)
+    clause = _From(environment, lower_query, conditions)
     part = clause.item(from_.this)
-    for join in select.args.get("joins") or ():
-        part = clause.join(part, join)
+    for number, join in enumerate(select.args.get("joins") or ()):
+        part = clause.join(part, join, before=from_so_far(select, number))
     return lateral_views(select, part, environment)
 
 
@@ -48,7 +48,7 @@ class _From:
 
     environment: Environment
     lower_query: LowerQuery
-    filtered: Filtered
+    conditions: Conditions
 
     def item(self, tree: exp.Expr) -> Part:
         """A relation, whatever it is, with the joins that stand in the same parentheses."""
@@ -106,12 +106,14 @@ class _From:
             raise UnsupportedSQL("ORDER BY after a parenthesis")
         return _aliased(lowered(tree.this, self.environment, self.lower_query), tree)
 
-    def join(self, left: Part, join: exp.Join) -> Part:
-        """The next item, joined to what stands before it."""
+    def join(self, left: Part, join: exp.Join, before: exp.Select | None = None) -> Part:
+        """The next item, joined to what stands before it: by itself, that is ``before``."""
         side, kind = _side_and_kind(join)
         if isinstance(join.this, exp.Lateral):
             if not isinstance(join.this.this, exp.Subquery):
-                return lateral_join(left, join, self.environment)
+                return lateral_join(left, join, before, self.environment)
+            if side == "LEFT" and join.args.get("on") is None and has_generator(join.this):
+                raise UnsupportedSQL("LEFT JOIN LATERAL of a generator without a condition", "Write ON true, or JOIN.")
             right, ties = self._lateral_query(left, join.this)
             left, right, on = self._on(join, left, right, side)
             return _joined(left, right, side, kind, (*ties, *on))
@@ -128,21 +130,19 @@ class _From:
                 node, left[1], right[1], names=names, pairs=pairs, how=kind or side, environment=self.environment
             )
         inner = not side and kind in ("", "INNER", "CROSS")
-        if inner and _has_subquery(join):
+        if inner and join.args.get("on") is not None and has_subquery(join.args["on"]):
             both = _joined(left, right, side, kind, ties)
             return self._filtered(both, join.args["on"])
         left, right, on = self._on(join, left, right, side)
         return _joined(left, right, side, kind, (*ties, *on))
 
     def _on(self, join: exp.Join, left: Part, right: Part, side: str) -> tuple[Part, Part, tuple[Expr, ...]]:
-        """The condition; names of the outside are found in what the left side carries of it.
-
-        A subquery over the right side alone decides which right rows there are to match.
-        """
+        """The condition; names of the outside are found in what the left side carries of it."""
         found: list[Expr] = []
         for conjunct in conjuncts(join.args["on"]) if join.args.get("on") is not None else ():
-            if conjunct.find(exp.Query, exp.Exists) and side == "LEFT":
-                right = self._filtered(right, conjunct)
+            if has_subquery(conjunct):
+                left, right, on = self._on_subquery(conjunct, left, right, side)
+                found += on
                 continue
             scope = left[1] + right[1]
             try:
@@ -155,8 +155,31 @@ class _From:
                 found += Expr.of(resolve(conjunct, look, scope)).conjuncts()
         return left, right, tuple(found)
 
+    def _on_subquery(
+        self, conjunct: exp.Expr, left: Part, right: Part, side: str
+    ) -> tuple[Part, Part, tuple[Expr, ...]]:
+        """A subquery over the right side alone decides which right rows there are to match. Any other is a column of
+        the side that it reads."""
+        if side == "LEFT":
+            try:
+                return left, self._filtered(right, conjunct), ()
+            except UnsupportedSQL:
+                pass  # it reads the left side
+        scope = left[1] + right[1]
+        tree, computed = self.conditions.as_columns(conjunct, scope, self.environment)
+        for one in computed:
+            values = tuple(Expr.of(value) for value in one.outer)
+            refs = {ref for value in values for ref in value.refs}
+            if refs <= set(right[0].columns):
+                right = one.join(right[0], values), right[1]
+            elif refs <= set(left[0].columns):
+                left = one.join(left[0], values), left[1]
+            else:
+                raise UnsupportedSQL("a subquery that reads both sides in ON of an outer join")
+        return left, right, tuple(Expr.of(resolve(tree, in_scope(scope), scope)).conjuncts())
+
     def _filtered(self, part: Part, predicate: exp.Expr) -> Part:
-        return self.filtered(part[0], predicate, part[1], self.environment), part[1]
+        return self.conditions.filtered(part[0], predicate, part[1], self.environment), part[1]
 
     def _lateral_query(self, left: Part, tree: exp.Lateral) -> tuple[Part, tuple[Expr, ...]]:
         """``LATERAL (SELECT ...)``: a query that is answered for each row of what stands before it."""
@@ -217,11 +240,6 @@ def _side_and_kind(join: exp.Join) -> tuple[str, str]:
     """LEFT, RIGHT, FULL or nothing; INNER, CROSS, SEMI, ANTI or nothing: OUTER says no more than the side does."""
     side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
     return side, "" if kind == "OUTER" else kind
-
-
-def _has_subquery(join: exp.Join) -> bool:
-    on = join.args.get("on")
-    return on is not None and on.find(exp.Query, exp.Exists) is not None
 
 
 def _using(left: Scope, right: Scope, names: list[str]) -> list[tuple[str, str]]:

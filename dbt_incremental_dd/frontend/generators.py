@@ -23,6 +23,11 @@ def is_generator(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Anonymous) and str(tree.this).lower() in GENERATORS
 
 
+def has_generator(tree: exp.Expr) -> bool:
+    """Whether one is called anywhere in it."""
+    return any(is_generator(call) for call in tree.find_all(exp.Anonymous))
+
+
 def flat_map(node: Node, call: exp.Expr, *, outer: bool, outputs: tuple[str, ...]) -> FlatMap:
     """Each row with what the resolved call makes of it."""
     name = str(call.this).lower()
@@ -33,17 +38,20 @@ def flat_map(node: Node, call: exp.Expr, *, outer: bool, outputs: tuple[str, ...
 def lateral_views(select: exp.Select, part: Part, environment: Environment) -> Part:
     """The plan with all of a SELECT's LATERAL VIEWs."""
     laterals = select.args.get("laterals") or ()
+    joins = len(select.args.get("joins") or ())
     for i, lateral in enumerate(laterals):
-        query = exp.select()
-        for clause in ("from_", "joins"):
-            query.set(clause, select.args.get(clause) and _copied(select.args[clause]))
-        query.set("laterals", [before.copy() for before in laterals[:i]])
+        query = from_so_far(select, joins, i)
         part = _lateral(lateral, outer=bool(lateral.args.get("outer")), part=part, query=query, environment=environment)
     return part
 
 
-def _copied(value: exp.Expr | list[exp.Expr]) -> exp.Expr | list[exp.Expr]:
-    return [item.copy() for item in value] if isinstance(value, list) else value.copy()
+def from_so_far(select: exp.Select, joins: int, laterals: int = 0) -> exp.Select:
+    """A SELECT of nothing yet, with FROM and the first of its joins and lateral views."""
+    query = exp.select()
+    query.set("from_", select.args["from_"].copy())
+    for clause, count in (("joins", joins), ("laterals", laterals)):
+        query.set(clause, [item.copy() for item in (select.args.get(clause) or ())[:count]])
+    return query
 
 
 def _lateral(
@@ -67,23 +75,30 @@ def _lateral(
     return flat, scope + Scope.of(Source((alias.name,) if alias is not None and alias.name else (), columns))
 
 
-def lateral_join(part: Part, join: exp.Join, environment: Environment) -> Part:
-    """``FROM t, LATERAL explode(t.x) AS e(y)``, also as LEFT JOIN, and with a condition."""
-    on, side = join.args.get("on"), str(join.args.get("side") or "").upper()
+def lateral_join(part: Part, join: exp.Join, before: exp.Select | None, environment: Environment) -> Part:
+    """``FROM t, LATERAL explode(t.x) AS e(y)``, also as LEFT JOIN, and with a condition.
+
+    ``before``: a SELECT with what stands before it in FROM, of which Spark is asked where columns have no names.
+    Without a condition, LEFT means nothing to Spark, which simplifies the join (OptimizeOneRowRelationSubquery).
+    """
+    on, side = join.args.get("on"), join.side
     if side not in ("", "LEFT"):
         raise UnsupportedSQL(f"a {side} LATERAL join")
     if on is None or (isinstance(on, exp.Boolean) and on.this):
-        return _lateral(join.this, outer=side == "LEFT", part=part, query=None, environment=environment)
+        outer = side == "LEFT" and on is not None
+        return _lateral(join.this, outer=outer, part=part, query=before, environment=environment)
     if not side:
-        flat, scope = _lateral(join.this, outer=False, part=part, query=None, environment=environment)
+        flat, scope = _lateral(join.this, outer=False, part=part, query=before, environment=environment)
         return Filter(flat, Expr.of(resolve(on, in_scope(scope), scope))), scope
-    return _left_on(part, join.this, on, environment)
+    return _left_on(part, join.this, before, on=on, environment=environment)
 
 
-def _left_on(part: Part, lateral: exp.Lateral, on: exp.Expr, environment: Environment) -> Part:
+def _left_on(
+    part: Part, lateral: exp.Lateral, before: exp.Select | None, *, on: exp.Expr, environment: Environment
+) -> Part:
     """Rows of which the condition leaves nothing are kept; the generator runs once for each value of its arguments."""
     node = part[0]
-    flat, both = _lateral(lateral, outer=False, part=part, query=None, environment=environment)
+    flat, both = _lateral(lateral, outer=False, part=part, query=before, environment=environment)
     assert isinstance(flat, FlatMap)
     fresh = {id: environment.ids.new() for id in sorted(flat.generator.refs)}
     renames = {id: Expr.column(new) for id, new in fresh.items()}

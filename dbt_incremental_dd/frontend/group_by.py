@@ -16,6 +16,7 @@ from dbt_incremental_dd.frontend.aggregate import (
     key_columns,
     with_columns,
 )
+from dbt_incremental_dd.frontend.block import has_subquery
 from dbt_incremental_dd.frontend.resolve import Found, Lookup, resolve
 from dbt_incremental_dd.frontend.scope import Ids
 from dbt_incremental_dd.logical.expr import Expr
@@ -30,9 +31,16 @@ _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 class Grouping:
     """What a SELECT groups by. ``sets`` is None for plain GROUP BY, else one tuple of keys for each set."""
 
-    def __init__(self, group: exp.Group | None, items: Items, look: Lookup) -> None:
+    def __init__(
+        self,
+        group: exp.Group | None,
+        items: Items,
+        look: Lookup,
+        without_subqueries: Callable[[exp.Expr], exp.Expr],
+    ) -> None:
         self._items = items
         self._look = look
+        self._without_subqueries = without_subqueries
         self.is_given = group is not None
         self.all = bool(group is not None and group.args.get("all"))
         self.sets: list[Keys] | None = None
@@ -87,7 +95,7 @@ class Grouping:
             if find_aggregates([value]):
                 raise UnsupportedSQL("GROUP BY of an aggregate")
             return value
-        return resolve(tree, self._look)
+        return resolve(self._without_subqueries(tree) if has_subquery(tree) else tree, self._look)
 
     def change(self, rewrite: Callable[[exp.Expr], exp.Expr]) -> None:
         """Applies a rewriting to every key."""
@@ -110,6 +118,21 @@ class Grouping:
             return found if id in columns else alias
 
         return look
+
+
+def keys_with_subqueries(group: exp.Group | None) -> list[exp.Expr]:
+    """The keys, as they are written, in which a subquery stands."""
+    found: list[exp.Expr] = []
+    parts = [part for clause in group.args.values() if isinstance(clause, list) for part in clause] if group else []
+    while parts:
+        part = parts.pop()
+        if isinstance(part, (*_SETS, exp.Tuple)):
+            parts += part.expressions
+        elif isinstance(part, exp.Paren):
+            parts.append(part.this)
+        elif has_subquery(part):
+            found.append(part)
+    return found
 
 
 def lower_aggregation(node: Node, grouping: Grouping, calls: Sequence[exp.Expr], ids: Ids) -> Aggregation:
@@ -159,4 +182,4 @@ def _distinct(keys: object) -> Keys:
     return tuple({form(key): key for key in keys}.values())  # type: ignore[attr-defined]
 
 
-__all__ = ["Grouping", "lower_aggregation"]
+__all__ = ["Grouping", "keys_with_subqueries", "lower_aggregation"]

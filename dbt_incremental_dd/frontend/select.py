@@ -22,7 +22,7 @@ from dbt_incremental_dd.frontend.block import Block, Environment, LowerQuery, ca
 from dbt_incremental_dd.frontend.decorrelate.dependent import Computed
 from dbt_incremental_dd.frontend.from_clause import lower_from
 from dbt_incremental_dd.frontend.generators import flat_map, names_in_select
-from dbt_incremental_dd.frontend.group_by import Grouping, lower_aggregation
+from dbt_incremental_dd.frontend.group_by import Grouping, keys_with_subqueries, lower_aggregation
 from dbt_incremental_dd.frontend.order import Key, is_limited, keys_of, top
 from dbt_incremental_dd.frontend.resolve import (
     Found,
@@ -35,7 +35,7 @@ from dbt_incremental_dd.frontend.resolve import (
 )
 from dbt_incremental_dd.frontend.scope import Named, Scope
 from dbt_incremental_dd.frontend.select_list import Item, SelectList
-from dbt_incremental_dd.frontend.subquery import Subqueries, filtered_by
+from dbt_incremental_dd.frontend.subquery import Subqueries, conditions_by
 from dbt_incremental_dd.frontend.time_window import named, refuse_time_windows, with_time_windows
 from dbt_incremental_dd.frontend.window import lower_windows, with_windows_written_out
 from dbt_incremental_dd.logical.expr import Expr
@@ -50,7 +50,7 @@ def lower_select(select: exp.Select, environment: Environment, lower_query: Lowe
     for clause in _UNUSUAL:
         if select.args.get(clause):
             raise UnsupportedSQL(f"SELECT with {clause.upper()}")
-    node, scope = lower_from(select, environment, lower_query, filtered_by(lower_query))
+    node, scope = lower_from(select, environment, lower_query, conditions_by(lower_query))
     if scope.carried and environment.outer is None:
         raise UnsupportedSQL("correlated subquery")
     whole = carrying(Block(node, scope.visible, scope.carried), environment)
@@ -90,6 +90,7 @@ class _Projection:
         self._look = look
         self._carried = scope.carried
         self._computed: list[Computed] = []
+        self._known: dict[exp.Expr, exp.Expr] = {}
         self._having: exp.Expr | None = None
         self._qualify: exp.Expr | None = None
         self._orders: list[Key] = []
@@ -117,12 +118,17 @@ class _Projection:
         """Every clause over ids; aliases of the select list stand for what they name."""
         inputs = first_of(self._look, named(self._select.args.get("group"), self._look))
         environment = self._environment
+        for key in keys_with_subqueries(self._select.args.get("group")):
+            self._known[key] = resolve(self._without_subqueries(key), inputs, self._scope)
         made = SelectList(self._scope, inputs, environment.ids, environment.types, self._without_subqueries)
         made.read(self._select.expressions, lambda at, others: self._generator_names(at, others))
         self._items, self._generator, self._generated = made.items, made.generator, made.generated
         aliases = in_aliases(made.aliases)
         self._grouping = Grouping(
-            self._select.args.get("group"), [(i.name, i.value) for i in self._items], first_of(inputs, aliases)
+            self._select.args.get("group"),
+            [(i.name, i.value) for i in self._items],
+            first_of(inputs, aliases),
+            self._without_subqueries,
         )
         having, qualify = self._select.args.get("having"), self._select.args.get("qualify")
         if having is not None:
@@ -144,7 +150,12 @@ class _Projection:
         return names_in_select(self._written, at, others, self._environment)
 
     def _without_subqueries(self, tree: exp.Expr) -> exp.Expr:
-        tree, computed = self._subqueries.as_columns(tree)
+        """What is written as a group key is the same value, also where it has a subquery."""
+        holder = exp.Tuple(expressions=[tree.copy()])
+        for key, value in self._known.items():
+            for part in [part for part in holder.find_all(type(key)) if part == key]:
+                part.replace(value.copy())
+        tree, computed = self._subqueries.as_columns(holder.expressions[0])
         self._computed += computed
         return tree
 

@@ -9,8 +9,15 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import itself, with_columns
-from dbt_incremental_dd.frontend.block import Environment, Filtered, LowerQuery, conjuncts, has_subquery
-from dbt_incremental_dd.frontend.decorrelate.dependent import Computed, Dependent, Tied, any_query, dependent
+from dbt_incremental_dd.frontend.block import Environment, LowerQuery, conjuncts, has_subquery
+from dbt_incremental_dd.frontend.decorrelate.dependent import (
+    Computed,
+    Conditions,
+    Dependent,
+    Tied,
+    any_query,
+    dependent,
+)
 from dbt_incremental_dd.frontend.decorrelate.domain import distinct_values
 from dbt_incremental_dd.frontend.decorrelate.negation import is_in_query, negations_pushed, without_not
 from dbt_incremental_dd.frontend.decorrelate.simple import SimpleSubqueries, is_one_row, unwrapped
@@ -31,10 +38,10 @@ class Subqueries:
         self._environment = environment.closed
         self._ids = environment.ids
         self._lower_query = lower_query
-        self._simple = SimpleSubqueries(look, self._environment, self._from, filtered_by(lower_query))
+        self._simple = SimpleSubqueries(look, self._environment, self._from, conditions_by(lower_query))
 
     def _from(self, select: exp.Select, environment: Environment) -> tuple[Node, Scope]:
-        return lower_from(select, environment, self._lower_query, filtered_by(self._lower_query))
+        return lower_from(select, environment, self._lower_query, conditions_by(self._lower_query))
 
     def filtered(self, node: Node, predicate: exp.Expr) -> Node:
         """The rows for which a WHERE clause is true. Conjuncts with subqueries come after all others, as in Spark."""
@@ -222,13 +229,16 @@ def _below(node: Node, refs: set[Id], change: Callable[[Node], Node], *, joined:
     return node.with_inputs((*node.inputs[:found], changed, *node.inputs[found + 1 :]))
 
 
-def filtered_by(lower_query: LowerQuery) -> Filtered:
+def conditions_by(lower_query: LowerQuery) -> Conditions:
     """Conditions that may hold subqueries, for FROM."""
 
-    def filtered(node: Node, predicate: exp.Expr, scope: Scope, environment: Environment) -> Node:
-        return Subqueries(in_scope(scope), scope, environment, lower_query).filtered(node, predicate)
+    def over(scope: Scope, environment: Environment) -> Subqueries:
+        return Subqueries(in_scope(scope), scope, environment, lower_query)
 
-    return filtered
+    return Conditions(
+        lambda node, predicate, scope, environment: over(scope, environment).filtered(node, predicate),
+        lambda tree, scope, environment: over(scope, environment).as_columns(tree),
+    )
 
 
 @dataclass(frozen=True)

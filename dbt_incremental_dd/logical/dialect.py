@@ -139,6 +139,16 @@ class VerbatimSpark(Spark):
             modifiers = [given for key, given in query.this.args.items() if given and key != "this"]
             return found if modifiers else self.expression(exp.In(this=found.this, expressions=[query.this]))
 
+        def _parse_join(
+            self, skip_join_token: bool = False, parse_bracket: bool = False, alias_tokens: Any = None
+        ) -> exp.Join | None:
+            """LEFT JOIN LATERAL without a condition stays so: to Spark it is another join than one ON true."""
+            join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
+            if join is not None and join.side == "LEFT" and isinstance(join.this, exp.Lateral):
+                on, was_written = join.args.get("on"), self._prev.token_type is TokenType.TRUE
+                join.set("on", None if isinstance(on, exp.Boolean) and not was_written else on)
+            return join
+
         def _parse_pivot_aggregation(self) -> exp.Expr | None:
             """Any expression of aggregates, as in Spark."""
             return self._parse_alias(self._parse_assignment())

@@ -13,7 +13,9 @@ from tests.fuzz.words import (
     AGGREGATES,
     CONDITIONS,
     CORRELATED,
+    GROUP_CONDITIONS,
     JOIN_CONDITIONS,
+    JOIN_SUBQUERIES,
     LITERALS,
     NUMBERS,
     PROJECTIONS,
@@ -82,11 +84,13 @@ class Grammar:
                 self._joined,
                 self._joined,
                 self._joined_by_name,
+                self._joined_on_subquery,
                 self._crossed,
                 self._half_joined,
                 self._set,
                 self._distinct,
                 self._grouped,
+                self._grouped_by_subquery,
                 self._top,
                 self._limited,
                 self._in,
@@ -133,6 +137,11 @@ class Grammar:
         left, right = self.relation(depth - 1), self.relation(depth - 2)
         return f"SELECT k, x.v, y.d, s FROM ({left}) x {self._join_word()} ({right}) y USING (k, s)"
 
+    def _joined_on_subquery(self, depth: int) -> str:
+        left, right, inner = self.relation(depth - 1), self.relation(depth - 2), self.relation(depth - 2)
+        on = self._rng.choice(JOIN_SUBQUERIES).format(inner=inner)
+        return f"SELECT x.k, y.v, x.d, y.s FROM ({left}) x {self._join_word()} ({right}) y ON x.k = y.k AND ({on})"
+
     def _crossed(self, depth: int) -> str:
         few = f"SELECT k AS w FROM ({self.relation(depth - 2)}) ORDER BY {COLUMNS} LIMIT 2"
         return f"SELECT x.k, coalesce(x.v, y.w) AS v, x.d, x.s FROM ({self.relation(depth - 1)}) x, ({few}) y"
@@ -154,6 +163,13 @@ class Grammar:
         v = self._rng.choice(["sum(v)", "count(*)", "max(v)", "count(DISTINCT v)"])
         d = self._rng.choice(["CAST(sum(d) AS DECIMAL(10,2))", "min(d)", "CAST(avg(d) AS DECIMAL(10,2))"])
         return f"SELECT {key}, {v} AS v, {d} AS d, {other} AS s FROM ({self.relation(depth - 1)}) GROUP BY {key}"
+
+    def _grouped_by_subquery(self, depth: int) -> str:
+        key = self._rng.choice(GROUP_CONDITIONS).format(inner=self.relation(depth - 2))
+        k = self._rng.choice(["min(k)", f"CASE WHEN {key} THEN 1 ELSE 2 END"])
+        return (
+            f"SELECT {k} AS k, sum(v) AS v, min(d) AS d, max(s) AS s FROM ({self.relation(depth - 1)}) GROUP BY {key}"
+        )
 
     def _top(self, depth: int) -> str:
         number = f"row_number() OVER (PARTITION BY k ORDER BY {COLUMNS})"

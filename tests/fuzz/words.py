@@ -9,6 +9,13 @@ JOIN_CONDITIONS = [
     "x.k = y.k", "x.k = y.k AND x.s = y.s", "x.k <=> y.k AND x.v = y.v", "x.k = y.k AND x.v < y.v", "x.s = y.s",
     "x.k < y.k", "x.k + 1 = y.k", "x.v BETWEEN y.k AND y.v", "x.k = y.k AND x.k > 1", "upper(x.s) = upper(y.s) OR x.k = y.k",
 ]
+JOIN_SUBQUERIES = [
+    "x.v > (SELECT min(v) FROM ({inner}))", "y.d < (SELECT max(d) FROM ({inner}))", "x.s IN (SELECT s FROM ({inner}))",
+    "y.k NOT IN (SELECT k FROM ({inner}))", "x.k NOT IN (SELECT k FROM ({inner}) WHERE k > 1)",
+    "EXISTS (SELECT 1 FROM ({inner}) z WHERE z.k = x.k AND z.v > x.v)", "y.v = 1 OR x.v IN (SELECT v FROM ({inner}))",
+    "NOT EXISTS (SELECT 1 FROM ({inner}) z WHERE z.s = y.s)", "x.v + y.v > (SELECT count(*) FROM ({inner}))",
+]
+GROUP_CONDITIONS = ["v > (SELECT min(v) FROM ({inner}))", "s IN (SELECT s FROM ({inner}))", "k + (SELECT max(k) FROM ({inner})) > 3"]
 LITERALS = [
     "TIMESTAMP '2024-01-31 10:00:00' - INTERVAL 1 DAY 2 HOURS > TIMESTAMP '2024-01-30 07:59:59' + make_dt_interval(0, 0, 0, v)",
     "DATE '2024-01-31' + INTERVAL '1-1' YEAR TO MONTH > DATE '2024-01-01' + k",

@@ -52,6 +52,17 @@ class Computed:
     join: Callable[[Node, tuple[Expr, ...]], Node]
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions that may hold subqueries, over a plan of which the names in scope tell.
+
+    ``filtered``: the plan's rows for which one is true. ``as_columns``: one with its subqueries as columns, and these.
+    """
+
+    filtered: Callable[[Node, exp.Expr, Scope, Environment], Node]
+    as_columns: Callable[[exp.Expr, Scope, Environment], tuple[exp.Expr, list[Computed]]]
+
+
 def dependent(
     query: exp.Expr, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
 ) -> Dependent:

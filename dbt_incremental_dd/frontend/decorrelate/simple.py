@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import aggregation, find_aggregates, itself, key_columns
-from dbt_incremental_dd.frontend.block import Environment, Filtered, conjuncts
-from dbt_incremental_dd.frontend.decorrelate.dependent import Computed, Dependent, Tied
+from dbt_incremental_dd.frontend.block import Environment, conjuncts
+from dbt_incremental_dd.frontend.decorrelate.dependent import Computed, Conditions, Dependent, Tied
 from dbt_incremental_dd.frontend.order import is_limited, number
 from dbt_incremental_dd.frontend.resolve import Lookup, first_of, in_scope, resolve, resolved_column
 from dbt_incremental_dd.frontend.scope import Named, Scope
@@ -49,7 +49,7 @@ class SimpleSubqueries:
     look: Lookup
     environment: Environment
     from_: Callable[[exp.Select, Environment], tuple[Node, Scope]]
-    filtered: Filtered
+    conditions: Conditions
 
     def rows(self, query: exp.Expr) -> Dependent | None:
         """A query of which only the rows' being there counts."""
@@ -115,7 +115,7 @@ class SimpleSubqueries:
             both = first_of(in_scope(scope), self.look)
             for conjunct in conjuncts(where.this) if where is not None else ():
                 if conjunct.find(exp.Query, exp.Exists):
-                    node = self.filtered(node, conjunct, scope, inner)
+                    node = self.conditions.filtered(node, conjunct, scope, inner)
                     continue
                 predicate = Expr.of(resolve(conjunct, both, scope))
                 if predicate.refs <= set(node.columns):
