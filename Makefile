@@ -14,9 +14,10 @@ ICEBERG := .venv-4.1
 DUCKDB := .venv-duckdb
 # Releases of dbt-core, beside the one of .venv, that `make dbt-versions` runs dbt's tests with.
 DBT ?= 1.10
-# Tests start many short JVMs. One that maps Spark's classes from an archive starts in half the time, and the second
-# compiler costs it more than it gains.
-JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:disable -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
+# Tests start many short JVMs. One that maps Spark's classes from an archive starts in half the time; for the rest see
+# tests/short_lived.py.
+SHORT_LIVED = $(shell $(BIN)/python -c 'from tests.short_lived import SHORT_LIVED; print(SHORT_LIVED)')
+JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:disable $(SHORT_LIVED) -XX:ReservedCodeCacheSize=128m"
 # They start many Python processes too, which would each compile all that they import.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -22,6 +22,7 @@ from dbt_incremental_dd.runtime import costs
 from tests.connect import connect_server
 from tests.engines import IN_SPARK
 from tests.logical.cross_products import untied
+from tests.short_lived import SHORT_LIVED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,14 +55,13 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # A heap that suits two processes on a small machine.
     "spark.driver.memory": "3g",
-    # The second compiler took a third of the processor's time, and what it compiled was seldom run again. Without
-    # these sizes, full collections start while the heap is nearly empty.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:MetaspaceSize=400m -Xmn1g "
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    # Without these sizes, full collections start while the heap is nearly empty.
+    "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=400m -Xmn1g",
     # Each aggregation takes a page, of 64 MB with this heap.
     "spark.buffer.pageSize": "1m",
-    # There is nothing to adapt in a few rows, and nobody looks at what has been run.
+    # There is nothing to adapt in a few rows, and nobody looks at what has been run, nor at plans between rules.
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.ui.retainedExecutions": "5",
 }

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from traceback import extract_stack
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from dbt_incremental_dd.core.errors import StateError
 from dbt_incremental_dd.core.foreign import is_foreign, reason
@@ -27,7 +26,7 @@ from dbt_incremental_dd.runtime.publication import publish_due
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
 from dbt_incremental_dd.runtime.settings import REQUIRED, is_under_root, local_folder, own_metastore, session_settings
 from dbt_incremental_dd.runtime.user_spark import UserSpark, user_spark
-from dbt_incremental_dd.storage.uris import hadoop_settings, missing_package, spark_uri
+from dbt_incremental_dd.storage.uris import hadoop_settings, is_remote, missing_package, spark_uri
 from dbt_incremental_dd.trace.layout import open_storage
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def open_session(
     StateError if it cannot reach the state root.
     """
     spark = _open(root, settings, options or {}, keep)
-    if root not in _REACHED and urlsplit(root).scheme == "s3":
+    if root not in _REACHED and is_remote(root):
         _require_reached(spark, root)
         _REACHED.add(root)
     return spark

@@ -50,13 +50,14 @@ from tests.conftest import SETTINGS
 from tests.faults.feed import Feed, sources
 from tests.faults.models import HISTORIES, MODELS, OUTPUTS
 from tests.open_table.readers import READERS, plain
+from tests.short_lived import SHORT_LIVED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RETAINED = 2_000
 """Milliseconds of history."""
-SHORT_LIVED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+_SETTINGS = {"spark.driver.extraJavaOptions": SHORT_LIVED}
 """A process of half a minute spends most of it on compiling, otherwise."""
 _LATEST = 4
 """Times of each collection that are read again, besides the earliest one."""
@@ -238,7 +239,7 @@ def _digest(table: pa.Table) -> str:
 def main() -> int:
     """Does the acts in turn."""
     costs.QUICK_SECONDS = math.inf  # which points a run comes to does not depend on how long others took
-    worker = Worker(Path(sys.argv[1]), settings=SHORT_LIVED)
+    worker = Worker(Path(sys.argv[1]), settings=_SETTINGS)
     for act in sys.argv[2:]:
         told, _, noted_in = act.partition(">")
         name, _, stop_at = told.partition("@")

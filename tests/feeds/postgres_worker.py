@@ -10,6 +10,7 @@ from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.trace.layout import Storage
 from tests.conftest import SETTINGS
+from tests.short_lived import SHORT_LIVED
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
     meta = {"connector": "postgres", "options": {"url": url}}
     specs = [parse_source(f"public.{name}", f"`public`.`{name}`", meta, {}, "") for name in tables]
     settings = {**SETTINGS, "spark.master": "local[2]", "spark.driver.memory": "1g"}
-    spark = open_session(root, {**settings, "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"})
+    spark = open_session(root, {**settings, "spark.driver.extraJavaOptions": SHORT_LIVED})
     run = Run(LazySession.of(spark), Storage(root), "worker", None, print)
     run.scope.expect(lambda: specs)
     for spec in specs:

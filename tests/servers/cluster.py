@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.servers.jars import classpath, pyspark_home
+from tests.short_lived import SHORT_LIVED
 
 WORKERS = 2
-_DAEMON = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}
+_DAEMON = {"SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED}
 
 
 def hadoop_aws() -> str:
@@ -49,7 +50,7 @@ class Cluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.executor.memory": "900m",
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.executor.extraJavaOptions": SHORT_LIVED,
             # Two cores in all: jobs of more tasks would be waiting for each other.
             "spark.sql.shuffle.partitions": "2",
             # Code would be generated and compiled for a few rows each time.

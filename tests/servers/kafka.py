@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.servers.jars import classpath
+from tests.short_lived import SHORT_LIVED
 
 PACKAGE = "org.apache.kafka:kafka_2.13:4.1.1"
 _PROPERTIES = """\
@@ -116,7 +117,7 @@ class Broker:
 
     def _java(self, heap: str) -> Sequence[str]:
         quiet = f"-Dlog4j2.configurationFile={self._folder}/log4j2.yaml"
-        return ["java", f"-Xmx{heap}", "-XX:TieredStopAtLevel=1", quiet, "-cp", classpath(PACKAGE)]
+        return ["java", f"-Xmx{heap}", *SHORT_LIVED.split(), quiet, "-cp", classpath(PACKAGE)]
 
     def _answers(self) -> bool:
         from confluent_kafka import KafkaException

@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.servers.jars import fetched, resolve
 from tests.servers.kafka import free_ports
+from tests.short_lived import SHORT_LIVED
 
 NAME, VERSION = "apicurio-registry-app", "3.0.9"
 _SETTINGS = """\
@@ -80,7 +81,7 @@ class Registry:
 def registry(folder: Path) -> Iterator[Registry]:
     """A running one, ended at the end."""
     home, (port,) = _home(), free_ports(1)
-    where = [f"-Dquarkus.http.port={port}", "-Dquarkus.http.host=127.0.0.1", "-XX:TieredStopAtLevel=1", "-Xmx384m"]
+    where = [f"-Dquarkus.http.port={port}", "-Dquarkus.http.host=127.0.0.1", *SHORT_LIVED.split(), "-Xmx384m"]
     with (folder / "registry.log").open("wb") as log:
         command = ["java", *where, "-jar", f"{home}/{NAME}-{VERSION}-runner.jar"]
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
