@@ -22,7 +22,7 @@ JVM = SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$(CURDIR)/$(1)/spark.jsa -Xlog:di
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java environments demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres mysql lake cluster fuzz projects tpch tpcdi nexmark lint format image docs coverage bench clean
+.PHONY: help setup java environments demo live test suite airflow test-slow torture dbt-versions $(DBT:%=dbt-%) servers kafka postgres mysql lake cluster fuzz projects tpch tpcds tpcdi nexmark lint format image docs coverage bench clean
 
 help: ## lists the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -111,11 +111,11 @@ docs: $(VENV)/.docs ## builds the documentation as a site, in the folder site; a
 	$(BIN)/python -m uv pip install --quiet --python .venv-dbt-$*/bin/python -e '.[dev]' --override .venv-dbt-$*/dbt-core.txt
 	@touch $@
 
-# A release of DuckDB for which its extensions for Delta and Iceberg are published.
+# A release of DuckDB for which its extensions for Delta, Iceberg and TPC-DS are published.
 $(DUCKDB)/.installed: $(STAMP)
 	$(PYTHON) -m venv $(DUCKDB)
 	$(BIN)/python -m uv pip install --quiet --python $(DUCKDB)/bin/python duckdb==1.5.5 pytz \
-	  $(foreach name,avro delta iceberg,duckdb-extension-$(name)==1.5.5)
+	  $(foreach name,avro delta iceberg tpcds,duckdb-extension-$(name)==1.5.5)
 	@touch $@
 
 # An environment with another pyspark: .venv-4.1, .venv-4.2. ClickHouse and Polars read tables in tests alone.
@@ -152,6 +152,9 @@ projects: setup ## a dbt project with differential everywhere against its own ta
 
 tpch: setup ## runs TPC-H's queries as models, every round checked against Spark's batch answer
 	$(BIN)/python -m benchmarks.tpch.run
+
+tpcds: setup $(DUCKDB)/.installed ## runs TPC-DS's 99 queries as models, every round checked against Spark's batch answer
+	$(BIN)/python -m tests.tpcds.run $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
 
 tpcdi: setup ## runs TPC-DI's warehouse of 49 models for some days, each day checked against Spark's batch answer
 	$(BIN)/python -m benchmarks.tpcdi.run

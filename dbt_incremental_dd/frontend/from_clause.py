@@ -38,7 +38,8 @@ def lower_from(select: exp.Select, environment: Environment, lower_query: LowerQ
     clause = _From(environment, lower_query, conditions)
     part = clause.item(from_.this)
     for number, join in enumerate(select.args.get("joins") or ()):
-        part = clause.join(part, join, before=from_so_far(select, number))
+        before = from_so_far(select, number) if isinstance(join.this, exp.Lateral) else None
+        part = clause.join(part, join, before)
     return lateral_views(select, part, environment)
 
 
@@ -107,7 +108,7 @@ class _From:
         return _aliased(lowered(tree.this, self.environment, self.lower_query), tree)
 
     def join(self, left: Part, join: exp.Join, before: exp.Select | None = None) -> Part:
-        """The next item, joined to what stands before it: by itself, that is ``before``."""
+        """The next item, joined to what stands before it: ``before``, where that is a FROM of its own."""
         side, kind = _side_and_kind(join)
         if isinstance(join.this, exp.Lateral):
             if not isinstance(join.this.this, exp.Subquery):

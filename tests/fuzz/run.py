@@ -27,7 +27,7 @@ _TOGETHER = 20
 """Cases that share their data and changes."""
 
 _THREADS = 3
-_SETTINGS = {
+SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
@@ -50,7 +50,7 @@ def main() -> int:
     from dbt_incremental_dd.runtime.session import open_session
 
     with tempfile.TemporaryDirectory() as folder:
-        spark = open_session(folder, _SETTINGS)
+        spark = open_session(folder, SETTINGS)
         started, done, failures, unanswered = time.monotonic(), 0, 0, 0
         while done < options.cases:
             seed = options.seed + done
