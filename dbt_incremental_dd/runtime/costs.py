@@ -46,6 +46,8 @@ _WORTHWHILE = 1.0
 """Seconds; what takes less otherwise is not recomputed for it."""
 _PLANNED = 100_000
 """Updates that a query over all of them is through with while it is still being planned: of fewer it takes as long."""
+_PLANNING = 1.0
+"""Seconds that Spark takes at least to run a query for the first time; a build of few updates does without it."""
 _UNTRIED: Mapping[RunKind, int] = {"build": 2, "recompute": 4}
 """Then it is taken to be so many times as quick as the first build, which ran in a cold process."""
 
@@ -164,20 +166,22 @@ class Costs:
 
     def _choose_small(self, changed: int, total: int, opening: float) -> Literal["delta", "rebuild", "recompute"]:
         """Small deltas come again and again, so that what is done instead may leave the states behind."""
-        alike, otherwise = self._alike(changed), self._otherwise(changed, total)
+        alike, (kind, otherwise) = self._alike(changed), self._otherwise(changed, total)
         # A larger delta takes no less than a smaller one did.
         delta = self.delta(changed) if alike else self._quickest_delta()
         if delta is None or otherwise is None or delta < QUICK_SECONDS:
             return "delta"
         if delta <= opening + otherwise * (1 if len(alike) >= _TRIALS else _FAR):
             return "delta"
-        return "recompute" if self.may_recompute(changed, total) else "rebuild"
+        return kind
 
-    def _otherwise(self, changed: int, total: int) -> float | None:
-        """Seconds of what can be done instead of a delta."""
-        kind: RunKind = "recompute" if self.may_recompute(changed, total) else "build"
-        found = self._expected(kind, total)
-        return self.build(total) if found is None else found
+    def _otherwise(self, changed: int, total: int) -> tuple[Literal["rebuild", "recompute"], float | None]:
+        """What can be done instead of a delta, and its seconds. A build leaves states for the deltas that follow."""
+        build = self._expected("build", total) or self.build(total)
+        query = self._expected("recompute", total) if self.may_recompute(changed, total) else None
+        if query is not None and (build is None or _GAIN * query < build):
+            return "recompute", query
+        return "rebuild", build
 
     def _expected(self, kind: RunKind, total: int) -> float | None:
         """Seconds of a recompute or a build. What has not been tried, besides the first build, is taken to be quicker
@@ -186,7 +190,7 @@ class Costs:
         is_tried = tried is not None or (kind == "build" and len(self._of_kind("build")) > 1)
         if is_tried or build is None or total > _EXPLORED:
             return tried
-        return build / _UNTRIED[kind]
+        return max(build / _UNTRIED[kind], _PLANNING if kind == "recompute" else 0)
 
     def told(self, changed: int, total: int) -> str:
         """All estimates, in a line."""

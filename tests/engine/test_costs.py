@@ -71,6 +71,14 @@ def test_a_small_delta_that_takes_longer_than_a_build_is_not_kept() -> None:
     assert replace(costs, can_recompute=True).choose(100, 50_000) == "recompute"
 
 
+def test_a_quick_build_is_repeated_before_one_query_is_tried() -> None:
+    """The build may have run on the driver, without a session; what Spark takes to plan the query is not in it."""
+    assert small(("build", 1.7), ("delta", 2.0)).choose(100, 50_000) == "delta"
+    assert small(("build", 1.7), ("delta", 2.0), ("delta", 2.0)).choose(100, 50_000) == "rebuild"
+    assert small(("build", 1.7), ("build", 0.2), ("delta", 2.0), ("delta", 2.0)).choose(100, 50_000) == "rebuild"
+    assert small(("build", 1.7), ("build", 1.7), ("delta", 2.0), ("delta", 2.0)).choose(100, 50_000) == "recompute"
+
+
 def test_one_slow_delta_tells_little_and_a_quick_one_is_kept() -> None:
     assert small(("build", 8.0), ("delta", 4.0)).choose(100, 50_000) == "delta"
     assert small(("build", 8.0), ("delta", 9.0)).choose(100, 50_000) == "recompute"
