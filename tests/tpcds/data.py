@@ -23,7 +23,7 @@ _SOLD = {
 }
 """Facts by the item and the order. Of some items and of some orders all rows are taken, so that joins by either have
 rows."""
-_ITEMS, _ORDERS, _STOCK = 300, 600, 7000
+_ITEMS, _ORDERS, _STOCK = 100, 200, 3000
 """At scale 1, one of so many."""
 _NAMED = {
     "customer": ("c_customer_sk", "customer"),

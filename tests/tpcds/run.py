@@ -78,9 +78,10 @@ def as_model(sql: str, tables: Container[str]) -> str:
         query = query.this
     seen: set[str] = set()
     for number, item in enumerate(query.expressions):
-        if not item.is_star and (not item.alias_or_name or item.alias_or_name in seen):
+        name = item.alias_or_name or item.unnest().name
+        if not item.is_star and (not name or name in seen):
             item.replace(exp.alias_(item.unalias().copy(), f"column_{number}"))
-        seen.add(item.alias_or_name)
+        seen.add(name)
     return tree.sql("spark")
 
 
