@@ -18,6 +18,7 @@ from dbt_incremental_dd.frontend.block import (
     lowered,
 )
 from dbt_incremental_dd.frontend.decorrelate.dependent import Conditions, any_query
+from dbt_incremental_dd.frontend.decorrelate.negation import has_not_in
 from dbt_incremental_dd.frontend.generators import Part, from_so_far, has_generator, lateral_join, lateral_views
 from dbt_incremental_dd.frontend.pivot import pivoted
 from dbt_incremental_dd.frontend.reason import named
@@ -166,6 +167,10 @@ class _From:
                 return left, self._filtered(right, conjunct), ()
             except UnsupportedSQL:
                 pass  # it reads the left side
+        if has_not_in(
+            conjunct
+        ):  # a NULL in the list means nothing to Spark there, unless it can push the condition down
+            raise UnsupportedSQL("NOT IN over a subquery in ON of an outer join", "Write NOT EXISTS.")
         scope = left[1] + right[1]
         tree, computed = self.conditions.as_columns(conjunct, scope, self.environment)
         for one in computed:

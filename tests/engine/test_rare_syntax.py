@@ -50,3 +50,20 @@ def test_frames_of_intervals_and_table_queries(spark: SparkSession, tmp_path: Pa
         assert not failures, "\n\n".join([f"step {step}", *failures])
         world.delete("t", [rows[step]])
         world.insert("t", [(10 + step, step, 1, start + timedelta(hours=26 * step))])
+
+
+def test_not_in_in_on_of_an_outer_join_is_what_spark_makes_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    """A NULL in the list counts where Spark pushes the condition down, and nowhere else: so Spark answers the query."""
+    world = World(spark, tmp_path, {"a": Table("k INT"), "b": Table("k INT")})
+    for side in ("LEFT", "RIGHT", "FULL"):
+        for item in ("x", "y"):
+            on = f"x.k = y.k AND {item}.k NOT IN (SELECT k FROM {{b}})"
+            world.model(f"{side}_{item}".lower(), f"SELECT x.k, y.k AS other FROM {{a}} x {side} JOIN {{a}} y ON {on}")
+    world.insert("a", [(1,), (2,), (None,)])
+    world.insert("b", [(1,), (None,)])
+    world.step()
+    world.check()
+    world.delete("b", [(1,), (None,)])
+    world.insert("b", [(2,)])
+    world.step()
+    world.check()

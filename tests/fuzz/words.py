@@ -11,7 +11,6 @@ JOIN_CONDITIONS = [
 ]
 JOIN_SUBQUERIES = [
     "x.v > (SELECT min(v) FROM ({inner}))", "y.d < (SELECT max(d) FROM ({inner}))", "x.s IN (SELECT s FROM ({inner}))",
-    "y.k NOT IN (SELECT k FROM ({inner}))", "x.k NOT IN (SELECT k FROM ({inner}) WHERE k > 1)",
     "EXISTS (SELECT 1 FROM ({inner}) z WHERE z.k = x.k AND z.v > x.v)", "y.v = 1 OR x.v IN (SELECT v FROM ({inner}))",
     "NOT EXISTS (SELECT 1 FROM ({inner}) z WHERE z.s = y.s)", "x.v + y.v > (SELECT count(*) FROM ({inner}))",
 ]

@@ -38,3 +38,10 @@ def negations_pushed(tree: exp.Expr) -> exp.Expr:
         if made is not child:
             child.replace(made)
     return tree
+
+
+def has_not_in(tree: exp.Expr) -> bool:
+    """Whether NOT IN over a query stands anywhere in a condition, outside of its queries."""
+    pushed = negations_pushed(exp.Tuple(expressions=[tree.copy()]))
+    found = [one for one in pushed.find_all(exp.In) if is_in_query(one) and not one.find_ancestor(exp.Query)]
+    return any(isinstance(one.parent, exp.Not) for one in found)
