@@ -59,9 +59,8 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=400m -Xmn1g",
     # Each aggregation takes a page, of 64 MB with this heap.
     "spark.buffer.pageSize": "1m",
-    # There is nothing to adapt in a few rows, and nobody looks at what has been run, nor at plans between rules.
+    # There is nothing to adapt in a few rows, and nobody looks at what has been run.
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.ui.retainedExecutions": "5",
 }

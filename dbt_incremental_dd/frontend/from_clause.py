@@ -160,16 +160,14 @@ class _From:
     def _on_subquery(
         self, conjunct: exp.Expr, left: Part, right: Part, side: str
     ) -> tuple[Part, Part, tuple[Expr, ...]]:
-        """A subquery over the right side alone decides which right rows there are to match. Any other is a column of
-        the side that it reads."""
+        """In a left join, a condition on the right side alone decides which right rows there are to match. In any
+        other condition, each subquery becomes a column of the side that it reads."""
         if side == "LEFT":
             try:
                 return left, self._filtered(right, conjunct), ()
             except UnsupportedSQL:
                 pass  # it reads the left side
-        if has_not_in(
-            conjunct
-        ):  # a NULL in the list means nothing to Spark there, unless it can push the condition down
+        if has_not_in(conjunct):  # Spark minds a NULL in the list only where it pushes the condition down
             raise UnsupportedSQL("NOT IN over a subquery in ON of an outer join", "Write NOT EXISTS.")
         scope = left[1] + right[1]
         tree, computed = self.conditions.as_columns(conjunct, scope, self.environment)

@@ -46,7 +46,7 @@ def lateral_views(select: exp.Select, part: Part, environment: Environment) -> P
 
 
 def from_so_far(select: exp.Select, joins: int, laterals: int = 0) -> exp.Select:
-    """A SELECT of nothing yet, with FROM and the first of its joins and lateral views."""
+    """A SELECT with an empty list, and FROM with so many of its joins and lateral views."""
     query = exp.select()
     query.set("from_", select.args["from_"].copy())
     for clause, count in (("joins", joins), ("laterals", laterals)):
@@ -78,8 +78,8 @@ def _lateral(
 def lateral_join(part: Part, join: exp.Join, before: exp.Select | None, environment: Environment) -> Part:
     """``FROM t, LATERAL explode(t.x) AS e(y)``, also as LEFT JOIN, and with a condition.
 
-    ``before``: a SELECT with what stands before it in FROM, of which Spark is asked where columns have no names.
-    Without a condition, LEFT means nothing to Spark, which simplifies the join (OptimizeOneRowRelationSubquery).
+    ``before``: a SELECT with what stands before it in FROM; Spark is asked about it for columns without names. Without
+    a condition LEFT has no effect, since Spark simplifies the join (its rule OptimizeOneRowRelationSubquery).
     """
     on, side = join.args.get("on"), join.side
     if side not in ("", "LEFT"):

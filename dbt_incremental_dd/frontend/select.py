@@ -150,7 +150,7 @@ class _Projection:
         return names_in_select(self._written, at, others, self._environment)
 
     def _without_subqueries(self, tree: exp.Expr) -> exp.Expr:
-        """What is written as a group key is the same value, also where it has a subquery."""
+        """The tree with columns for its subqueries. A part that is written like a group key is that key."""
         holder = exp.Tuple(expressions=[tree.copy()])
         for key, value in self._known.items():
             for part in [part for part in holder.find_all(type(key)) if part == key]:

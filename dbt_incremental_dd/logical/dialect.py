@@ -142,11 +142,12 @@ class VerbatimSpark(Spark):
         def _parse_join(
             self, skip_join_token: bool = False, parse_bracket: bool = False, alias_tokens: Any = None
         ) -> exp.Join | None:
-            """LEFT JOIN LATERAL without a condition stays so: to Spark it is another join than one ON true."""
+            """LEFT JOIN LATERAL without a condition gets no ON true, which is another join to Spark."""
             join = super()._parse_join(skip_join_token, parse_bracket, alias_tokens)
             if join is not None and join.side == "LEFT" and isinstance(join.this, exp.Lateral):
-                on, was_written = join.args.get("on"), self._prev.token_type is TokenType.TRUE
-                join.set("on", None if isinstance(on, exp.Boolean) and not was_written else on)
+                was_written = self._prev.token_type is TokenType.TRUE
+                if join.args.get("on") == exp.true() and not was_written:
+                    join.set("on", None)
             return join
 
         def _parse_pivot_aggregation(self) -> exp.Expr | None:

@@ -47,7 +47,7 @@ _WORTHWHILE = 1.0
 _PLANNED = 100_000
 """Updates that a query over all of them is through with while it is still being planned: of fewer it takes as long."""
 _PLANNING = 1.0
-"""Seconds that Spark takes at least to run a query for the first time; a build of few updates does without it."""
+"""Seconds that Spark needs at least to run a query for the first time. A build of few updates does not need Spark."""
 _UNTRIED: Mapping[RunKind, int] = {"build": 2, "recompute": 4}
 """Then it is taken to be so many times as quick as the first build, which ran in a cold process."""
 

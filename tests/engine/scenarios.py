@@ -18,7 +18,7 @@ from tests.fixtures.scenario import Scenario, Step
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SCENARIOS = sorted(Path(fixtures.__file__).parent.glob("*.txt"))
 
@@ -51,23 +51,20 @@ def run(
         _change(spark, world, step)
         session = ListeningSession(spark) if number and not is_open else LazySession.of(spark)
 
-        def note(name: str, title: str = step.title, session: LazySession = session) -> None:
+        def check(name: str, title: str = step.title, session: LazySession = session) -> None:
             if isinstance(session, ListeningSession) and session.asked:
                 asking.add(queries[name].title)
                 session.asked.clear()
-            if name not in types:  # a query has the same types at every step
-                types[name] = world.batch(name).dtypes
-                assert world.found(name).dtypes == types[name], title
-            if update:
-                world.batch(name).createOrReplaceTempView(f"answer_{name}")
-                queries[name].rows[title] = _shown(spark, {f"answer_{name}": len(types[name])})[f"answer_{name}"]
+            found = world.found(name)
+            if name not in types or update:  # a query has the same types at every step
+                answer = world.batch(name)
+                types[name] = answer.dtypes
+                if update:
+                    queries[name].rows[title] = _shown(answer)
+            assert found.dtypes == types[name], title
+            assert _shown(found) == queries[name].rows.get(title), title
 
-        told = world.step_and_check_each(note, threads=3, session=session, fallback="error")
-        ran = types.keys() - {failure.split(":")[0] for failure in told}
-        shown = _shown(spark, {f"{world.schema}.{name}": len(types[name]) for name in ran})
-        rows = {name: shown[f"{world.schema}.{name}"] for name in sorted(ran)}
-        wrong = [name for name in rows if rows[name] != queries[name].rows.get(step.title)]
-        failures += told + [f"{name}: {step.title}: {rows[name]}" for name in wrong]
+        failures += world.step_and_check_each(check, threads=3, session=session, fallback="error")
     if update:
         scenario.write()
     assert not failures, "\n\n".join(f"{queries[f.split(':')[0]].title}: {f}" for f in failures)
@@ -89,15 +86,8 @@ def _values(spark: SparkSession, ddl: str, rows: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in spark.sql(f"SELECT {casts} FROM VALUES {rows} AS t({', '.join(names)})").collect()]
 
 
-def _shown(spark: SparkSession, relations: dict[str, int]) -> dict[str, list[str]]:
-    """Each relation's rows, given how many columns it has: a row as its columns' text, sorted; an empty string is two
-    quotes. One query for all: what a query costs is not in its rows."""
-    branches = []
-    for relation, width in relations.items():
-        columns = [f"c{i}" for i in range(width)]
-        row = ", ".join(f"coalesce(CAST({column} AS STRING), 'NULL')" for column in columns)
-        branches.append(f"SELECT '{relation}' AS name, array({row}) AS row FROM {relation} AS t({', '.join(columns)})")
-    shown: dict[str, list[str]] = {relation: [] for relation in relations}
-    for relation, row in spark.sql(" UNION ALL ".join(branches)).collect() if branches else ():
-        shown[relation].append(" | ".join(value or "''" for value in row))
-    return {relation: sorted(rows) for relation, rows in shown.items()}
+def _shown(frame: DataFrame) -> list[str]:
+    """Each row as its columns' text, sorted; an empty string is two quotes."""
+    columns = [f"c{i}" for i in range(len(frame.columns))]
+    texts = frame.toDF(*columns).selectExpr(*(f"coalesce(CAST({column} AS STRING), 'NULL')" for column in columns))
+    return sorted(" | ".join(value or "''" for value in row) for row in texts.collect())

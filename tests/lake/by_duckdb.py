@@ -5,12 +5,12 @@ Run as a program: it writes the rows of each table that its arguments name, pick
 
 from __future__ import annotations
 
-import importlib.util
 import pickle
 import sys
-from pathlib import Path
 
 import duckdb
+
+from tests.duckdb_extension import load
 
 _SCANS = {
     "delta": "delta_scan('{}')",
@@ -18,19 +18,11 @@ _SCANS = {
 }
 
 
-def _load(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    spec = importlib.util.find_spec(f"duckdb_extension_{name}")
-    assert spec is not None
-    assert spec.origin is not None
-    (file,) = Path(spec.origin).parent.glob(f"extensions/*/{name}.duckdb_extension")
-    connection.execute(f"LOAD '{file}'")
-
-
 def main(format: str, *uris: str) -> None:
     """Writes a list of rows for each table."""
     with duckdb.connect() as connection:
         for name in ("avro", format):
-            _load(connection, name)
+            load(connection, name)
         connection.execute("SET TimeZone = 'UTC'")
         found = [connection.execute(f"SELECT * FROM {_SCANS[format].format(uri)}").fetchall() for uri in uris]
     sys.stdout.buffer.write(pickle.dumps(found))

@@ -67,8 +67,8 @@ def by_duckdb(*uris: str) -> list[Rows]:
     """The rows of each table, by a DuckDB of an environment of its own."""
     if not _DUCKDB.exists():
         pytest.skip("there is no .venv-duckdb: `make lake` makes it")
-    program = [_DUCKDB, Path(__file__).with_name("by_duckdb.py"), _FORMAT, *uris]
-    done = subprocess.run(program, capture_output=True, timeout=120)
+    program = [_DUCKDB, "-m", "tests.lake.by_duckdb", _FORMAT, *uris]
+    done = subprocess.run(program, capture_output=True, timeout=120, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr.decode()
     return [Counter(tuple(map(plain, row)) for row in rows) for rows in pickle.loads(done.stdout)]
 

@@ -6,12 +6,13 @@ knows nothing of this project.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
 
 import duckdb
+
+from tests.duckdb_extension import load
 
 _SOLD = {
     "store_sales": ("ss_item_sk", "ss_ticket_number"),
@@ -42,11 +43,7 @@ taken, customers first, who refer to others."""
 def main(folder: Path, scale: float) -> None:
     """Writes ``<table>.parquet`` for 24 tables, and ``queries.json``: texts by number, in DuckDB's dialect."""
     with duckdb.connect() as connection:
-        spec = importlib.util.find_spec("duckdb_extension_tpcds")
-        assert spec is not None
-        assert spec.origin is not None
-        (file,) = Path(spec.origin).parent.glob("extensions/*/tpcds.duckdb_extension")
-        connection.execute(f"LOAD '{file}'")
+        load(connection, "tpcds")
         connection.execute(f"CALL dsdgen(sf = {scale})")
         items, orders, stock = (max(round(one_of * scale), 1) for one_of in (_ITEMS, _ORDERS, _STOCK))
         for table, (item, order) in _SOLD.items():

@@ -24,7 +24,7 @@ from tests.engines import engine
 from tests.fuzz.run import SETTINGS
 from tests.oracle import NoAnswer, Table, World
 
-DUCKDB = Path(__file__).parents[2] / ".venv-duckdb" / "bin" / "python"
+_DUCKDB = Path(__file__).parents[2] / ".venv-duckdb" / "bin" / "python"
 _HELD_BACK = 0.1
 """The share of each table's rows that is not there at first."""
 
@@ -57,7 +57,8 @@ def main() -> int:
 
 def data(folder: Path, scale: float) -> tuple[dict[str, tuple[str, list[tuple[Any, ...]]]], dict[str, str]]:
     """Each table's DDL and rows, and the queries by number."""
-    subprocess.run([DUCKDB, "-m", "tests.tpcds.data", folder, str(scale)], check=True)
+    program = [_DUCKDB, "-m", "tests.tpcds.data", folder, str(scale)]
+    subprocess.run(program, check=True, cwd=Path(__file__).parents[2])
     tables = {}
     for file in sorted(folder.glob("*.parquet")):
         found = pq.read_table(file)

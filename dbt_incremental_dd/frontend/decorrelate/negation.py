@@ -41,7 +41,7 @@ def negations_pushed(tree: exp.Expr) -> exp.Expr:
 
 
 def has_not_in(tree: exp.Expr) -> bool:
-    """Whether NOT IN over a query stands anywhere in a condition, outside of its queries."""
+    """Whether a condition has NOT IN over a query, besides those in its own subqueries."""
     pushed = negations_pushed(exp.Tuple(expressions=[tree.copy()]))
     found = [one for one in pushed.find_all(exp.In) if is_in_query(one) and not one.find_ancestor(exp.Query)]
     return any(isinstance(one.parent, exp.Not) for one in found)

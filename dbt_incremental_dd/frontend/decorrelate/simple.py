@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import aggregation, find_aggregates, itself, key_columns
-from dbt_incremental_dd.frontend.block import Environment, conjuncts
+from dbt_incremental_dd.frontend.block import Environment, conjuncts, has_subquery
 from dbt_incremental_dd.frontend.decorrelate.dependent import Computed, Conditions, Dependent, Tied
 from dbt_incremental_dd.frontend.order import is_limited, number
 from dbt_incremental_dd.frontend.resolve import Lookup, first_of, in_scope, resolve, resolved_column
@@ -114,7 +114,7 @@ class SimpleSubqueries:
             node, scope = self.from_(query, inner)
             both = first_of(in_scope(scope), self.look)
             for conjunct in conjuncts(where.this) if where is not None else ():
-                if conjunct.find(exp.Query, exp.Exists):
+                if has_subquery(conjunct):
                     node = self.conditions.filtered(node, conjunct, scope, inner)
                     continue
                 predicate = Expr.of(resolve(conjunct, both, scope))

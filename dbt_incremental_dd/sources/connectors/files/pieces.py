@@ -31,7 +31,7 @@ from dbt_incremental_dd.trace.write import ROWS_PER_FILE
 _ROWS_AT_ONCE = 1 << 17
 _BYTES_AT_ONCE = 1 << 28
 _UPDATES_PER_KEY = 2
-"""Stored ones: a row, and perhaps a former one that has not been compacted yet."""
+"""That are stored: those of a row, and perhaps of a former one that has not been compacted yet."""
 _PLACE = "dd_file_place"
 """INT: which of the files a record is from."""
 
@@ -49,8 +49,13 @@ def in_pieces(
         return None
     if not is_readable(columns) or not is_ordered(columns.select(tuple(key))):
         return None
-    footers = [_footer(filesystem, path, columns) for path in paths]
-    if None in footers or (key and not _are_found(request, sum(footer.num_rows for footer in footers if footer))):
+    records = 0
+    for path in paths:
+        footer = _footer(filesystem, path, columns)
+        if footer is None:
+            return None
+        records += footer.num_rows
+    if key and not _are_found(request, records):
         return None
     return Pieces(lambda: _pieces(request.workspace, filesystem, paths, columns, key))
 
@@ -60,8 +65,8 @@ def _sort_key(spec: FilesSpec) -> tuple[str, ...]:
 
 
 def _are_found(request: PollRequest[FilesSpec], records: int) -> bool:
-    """Whether the driver takes what is stored of a piece's keys, and the rows among which it is: those from its first
-    key to its last."""
+    """Whether the driver may hold the stored rows of a piece's keys, and may search for them among the rows from the
+    piece's first key to its last."""
     if request.log is None:
         return True
     most, pieces = request.workspace.thresholds, max(records / ROWS_PER_FILE, 1)
@@ -70,8 +75,8 @@ def _are_found(request: PollRequest[FilesSpec], records: int) -> bool:
 
 
 def _footer(filesystem: pafs.FileSystem, path: str, columns: Schema) -> pq.FileMetaData | None:
-    """The file's footer, if it has just these columns, and Spark sees the same values in them as Arrow, by their
-    bounds."""
+    """The file's footer. Returns None if it has other columns, or if their bounds do not say that Spark sees the same
+    values in them as Arrow."""
     with pq.ParquetFile(path, filesystem=filesystem) as file:
         found, footer = as_spark_writes(file.schema_arrow), file.metadata
     if [(field.name, field.type) for field in found] != [(c.name, arrow_type(c.type)) for c in columns]:
