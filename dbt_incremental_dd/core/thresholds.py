@@ -35,7 +35,7 @@ class Thresholds:
     """Maximum number of bytes of copies, on the driver's disk, of data files in object storage; 0: there are none."""
     found_rows: int = 4_000_000
     """Maximum number of rows that such a filter returns, and that are read of an output on the driver."""
-    built_rows: int = 8_000_000
+    built_rows: int = 32_000_000
     """Maximum number of a collection's rows that are read on the driver where something is built of all of them: a
     model's first contents or its new ones beside the stored ones, a state that is made later. They have to fit into a
     part of its memory, too."""

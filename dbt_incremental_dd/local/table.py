@@ -13,12 +13,16 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
 from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.duck.connections import error
 from dbt_incremental_dd.local.floats import canonical
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.trace.arrow import is_readable, typed
+from dbt_incremental_dd.trace.sums import sums
 
 Pair = tuple[pa.Array, ...]
 """Arrays of one type, a value of each for each row of one of two tables."""
+_MANY = 1_000_000
+"""Rows that DuckDB groups sooner than Arrow."""
 _MOST_CODES = 1 << 62
 """A LONG holds so many different ones, and the sum of two of them."""
 
@@ -161,7 +165,9 @@ def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
     data = [name for name in table.column_names if name not in diffs]
     table = normalized(table)
     types = {name: table.schema.field(name).type for name in diffs}
-    if data:
+    if data and table.num_rows >= _MANY and (found := _summed_by_duckdb(table, diffs)) is not None:
+        summed = found
+    elif data:
         summed = table.group_by(data, use_threads=False).aggregate([(name, "sum") for name in diffs])
         summed = summed.rename_columns([n.removesuffix("_sum") if n not in data else n for n in summed.column_names])
     else:
@@ -174,6 +180,14 @@ def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
         nonzero = pc.not_equal(summed[name], pa.scalar(0).cast(types[name]))
         kept = nonzero if kept is None else pc.or_(kept, nonzero)
     return summed if kept is None else summed.filter(kept)
+
+
+def _summed_by_duckdb(table: pa.Table, diffs: Sequence[str]) -> pa.Table | None:
+    """The sums, on all cores; None for what DuckDB does not take, such as text that is no UTF-8."""
+    try:
+        return sums(table, diffs)
+    except (error(), pa.ArrowException):
+        return None
 
 
 def normalized(table: pa.Table) -> pa.Table:

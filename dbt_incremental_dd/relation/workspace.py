@@ -16,6 +16,7 @@ from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.relation.room import FOR_PLANS
 from dbt_incremental_dd.relation.spark_engine import SparkEngine
 from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.found_rows import FoundRows
@@ -70,13 +71,19 @@ class Workspace:
         return max(self._at_least, amount if self.session.is_open else amount * _WITHOUT_SESSION)
 
     @contextmanager
-    def building(self) -> Iterator[None]:
-        """For what is computed once and kept: ``most`` is at least what the driver reads for that."""
-        before, self._at_least = self._at_least, self.thresholds.built_rows
-        try:
+    def reading_all(self, bytes: float) -> Iterator[None]:
+        """For a plan that reads so many bytes, where it reads everything: if the driver has room for them, ``most`` is
+        at least what it reads of one collection. Waits until other plans have left the room."""
+        most = self.thresholds.built_rows
+        if self._at_least or not most:
             yield
-        finally:
-            self._at_least = before
+            return
+        with FOR_PLANS.taking(bytes) as has_room:
+            self._at_least = most if has_room else 0
+            try:
+                yield
+            finally:
+                self._at_least = 0
 
     def frame(self, table: Table) -> DataFrame:
         """The table in Spark; made when it is first asked for."""

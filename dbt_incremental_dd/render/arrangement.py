@@ -20,7 +20,7 @@ from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.relation.relation import Relation, plus
-from dbt_incremental_dd.relation.stored import found_by_keys, in_interval, read, write
+from dbt_incremental_dd.relation.stored import found_by_keys, in_interval, most_of, read, write
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.damage import damage
@@ -126,8 +126,7 @@ class Arrangement:
         return log
 
     def _rows(self, files: Sequence[DataFile], schema: Schema, after: Time, up_to: Time) -> Relation:
-        most = self.workspace.thresholds.built_rows
-        rows = read(self.workspace, self.log.uri, files, schema, most=most)
+        rows = read(self.workspace, self.log.uri, files, schema, most=most_of(self.workspace, files, schema))
         return in_interval(rows, files, after, up_to)
 
     def _write(self, rows: Relation, schema: Schema) -> tuple[DataFile, ...]:

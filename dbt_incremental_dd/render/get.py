@@ -32,7 +32,8 @@ def delta(node: Get, run: OperatorRun) -> Relation | None:
     files = between(source.log.files, source.t0, source.t1)
     if not files:
         return None
-    return _changed(_read(node, run, files, source.t0, source.t1, most=run.context.thresholds.local_rows))
+    most = max(run.context.thresholds.local_rows, run.context.workspace.most(0))
+    return _changed(_read(node, run, files, source.t0, source.t1, most=most))
 
 
 def _changed(rows: Relation) -> Relation | None:
@@ -110,6 +111,12 @@ def whole_bytes(nodes: Iterable[Node], context: Context) -> float:
             source = context.inputs[node.collection]
             total += total_rows(source.log.summands(source.t1)) * row_bytes(_stored(node, source.schema))
     return total
+
+
+def changed_rows(nodes: Iterable[Node], context: Context) -> int:
+    """How many updates of the interval the nodes read."""
+    inputs = (context.inputs[node.collection] for node in nodes if isinstance(node, Get))
+    return sum(total_rows(between(one.log.files, one.t0, one.t1)) for one in inputs)
 
 
 def _stored(node: Get, schema: Schema) -> Schema:

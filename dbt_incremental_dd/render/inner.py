@@ -143,7 +143,7 @@ class InnerTrace:
         files = matching(files, keys.values) if keys else files
         if not files:
             return None
-        if total_rows(files) <= self._limit(keys) and is_readable(self._data):
+        if total_rows(files) <= self._limit(files, keys) and is_readable(self._data):
             return replace(self._locally(log, files, keys, new=new), positive=positive, consolidated=True)
         rows = read(self._workspace, log.uri, files, self._data, most=0, values=keys.values if keys else None)
         rows = rows if keys is None else keys.restricted(rows)
@@ -225,11 +225,12 @@ class InnerTrace:
         assert summed is not None
         return summed.consolidate(self._state.diffs)
 
-    def _limit(self, keys: Keys | None) -> int:
+    def _limit(self, files: Sequence[DataFile], keys: Keys | None) -> int:
         """How many stored rows are read on the driver: more where only some of them are kept."""
         most = self._workspace.thresholds
         if keys is None or not keys.values:
-            return max(most.local_rows, self._workspace.most(0))
+            has_room = total_rows(files) * row_bytes(self._data) <= room()
+            return max(most.local_rows, self._workspace.most(0) if has_room else 0)
         return most.probed_rows
 
     def _bounded(self, schema: Schema) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.logical.expr import Expr
@@ -15,6 +16,9 @@ from dbt_incremental_dd.render.join import probe_keys, that_may_match
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
+
+
+_COPIES = "dd_copies"
 
 
 def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
@@ -39,26 +43,72 @@ def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | No
     if changed.is_local and changed.is_empty:
         return []
     if matches.are_kept(node, run):
-        return _matches_changed(node, run, changed)
+        return _matches_changed(node, run, changed, matches.advance(node, run, changed))
+    if matches.are_by_keys(node):
+        return _matches_changed(node, run, changed, _moved(node, run, changed))
     left_keys, right_keys = _touched(node, changed)
     left = _old_left(node, run, left_keys)
     if left is None:
         return []
-    before = run.probes.arrangements.sought
     right = run.contents(node.right, new=True, keys=right_keys)
     if left.is_local and right is not None:
         right = right.localized(run.context.thresholds.found_rows)
+    if left.groups_locally(left.names) and changed.is_local and (right is None or right.is_local):
+        return _rows_changed(node, left, changed, right)
     new, old = _join(node, left, right), _join(node, left, _before(node, run, right, changed, right_keys))
-    out_of_order = run.probes.arrangements.sought - before
-    if out_of_order and run.event is None and matches.can_be_kept(node):
-        run.probes.arrangements.withdraw(out_of_order)
-        matches.build(node, run)
     return _summed([new, negated(old)])
 
 
-def _matches_changed(node: LeftLinearJoin, run: OperatorRun, changed: Relation) -> list[Relation | None]:
-    """The same by the counts of the right rows, without the rows."""
-    moved = matches.advance(node, run, changed)
+def _rows_changed(
+    node: LeftLinearJoin, left: Relation, changed: Relation, right: Relation | None
+) -> list[Relation | None]:
+    """What the change makes of old left rows where equal keys do not make a match: only of those that match a row of
+    the change their matches are counted. They are grouped by all of their columns, and count once in the groups."""
+    on = node.equalities, node.residual
+    rows = left.join(changed.once(), "semi", *on).consolidate().extend([(_COPIES, Expr(DIFF))]).once()
+    pairs = rows.join(changed, "inner", *on)
+    own = node.left.columns
+    counts = pairs.group_by((*own, _COPIES), [matches.COUNTED]).filter(Expr(f"{DIFF} <> 0L"))
+    found = None if right is None else counts.once().join(right, "inner", *on).group_by(own, [matches.COUNTED])
+    moved = matches.first_or_last(counts, found, own)
+    appeared = moved.map([(id, Expr.column(id)) for id in own], Expr(f"{DIFF} * {_COPIES}"))
+    if node.kind != "left":
+        return _parts(node, appeared)
+    return _parts(
+        node, appeared, pairs.map([(id, Expr.column(id)) for id in node.columns], Expr(f"{DIFF} * {_COPIES}"))
+    )
+
+
+def _parts(node: LeftLinearJoin, appeared: Relation, paired: Relation | None = None) -> list[Relation | None]:
+    """The join's change, by left rows that have their first match now or, negated, have lost their last one, and, of a
+    left join, by the new pairs without the former ones."""
+    if node.kind == "semi":
+        return _summed([appeared])
+    if node.kind == "anti":
+        return _summed([appeared.negate()])
+    return _summed([paired, _beside_nulls(node, appeared.negate())])
+
+
+def _moved(node: LeftLinearJoin, run: OperatorRun, changed: Relation) -> Relation:
+    """The keys that appeared and those that are gone, by the right rows of the touched keys. If finding them took a
+    scan, matches are counted from now on."""
+    _, keys = _touched(node, changed)
+    before = run.probes.arrangements.sought
+    right = run.contents(node.right, new=True, keys=keys)
+    if right is not None and changed.is_local:
+        right = right.localized(run.context.thresholds.found_rows)
+    moved = matches.moved(node, changed, right)
+    out_of_order = run.probes.arrangements.sought - before
+    if out_of_order and run.event is None:
+        run.probes.arrangements.withdraw(out_of_order)
+        matches.build(node, run)
+    return moved
+
+
+def _matches_changed(
+    node: LeftLinearJoin, run: OperatorRun, changed: Relation, moved: Relation
+) -> list[Relation | None]:
+    """What the change makes of old left rows, by the keys that appeared or are gone, without other right rows."""
     if node.kind != "left" and moved.is_local and moved.is_empty:
         return []
     left_keys, _ = _touched(node, changed if node.kind == "left" else moved)
@@ -66,12 +116,9 @@ def _matches_changed(node: LeftLinearJoin, run: OperatorRun, changed: Relation) 
     if left is None:
         return []
     appeared = left.join(moved, "inner", node.equalities).columns(node.left.columns)
-    if node.kind == "semi":
-        return _summed([appeared])
-    if node.kind == "anti":
-        return _summed([appeared.negate()])
-    paired = left.join(changed, "inner", node.equalities).columns(node.columns)
-    return _summed([paired, _beside_nulls(node, appeared.negate())])
+    if node.kind != "left":
+        return _parts(node, appeared)
+    return _parts(node, appeared, left.join(changed, "inner", node.equalities).columns(node.columns))
 
 
 def _old_left(node: LeftLinearJoin, run: OperatorRun, keys: Keys | None) -> Relation | None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -25,7 +25,6 @@ from dbt_incremental_dd.logical.nodes import Constant, Filter, FlatMap, Get, Map
 from dbt_incremental_dd.logical.recursion import Bound
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.relation.room import room
 from dbt_incremental_dd.render import (
     bound,
     constant,
@@ -81,16 +80,16 @@ class Renderer:
 
     def run(self) -> Relation | None:
         """The plan's delta. Every state is brought to ``t1``, also where an empty input made an answer without it."""
-        with self.context.workspace.building() if self._is_built_here else nullcontext():
+        with self._room():
             return self._run()
 
-    @property
-    def _is_built_here(self) -> bool:
-        """Whether the driver has room for all that the plan reads. A recursion goes through it many times."""
-        nodes = each_once(self._root)
-        if not self.context.from_nothing or any(isinstance(node, Iterate) for node in nodes):
-            return False
-        return get.whole_bytes(nodes, self.context) <= room()
+    def _room(self) -> AbstractContextManager[None]:
+        """For reading everything, where the run does so or much has changed. A recursion goes through it many times."""
+        context, nodes = self.context, each_once(self._root)
+        is_much = context.from_nothing or get.changed_rows(nodes, context) > context.thresholds.task_rows
+        if not is_much or any(isinstance(node, Iterate) for node in nodes):
+            return nullcontext()
+        return context.workspace.reading_all(get.whole_bytes(nodes, context))
 
     def _run(self) -> Relation | None:
         rows = self.delta(self._root)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 
 from dbt_incremental_dd.core.time import BEGINNING
@@ -19,7 +18,6 @@ from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.relation.room import room
 from dbt_incremental_dd.render import get
 from dbt_incremental_dd.render.context import Context
 from dbt_incremental_dd.render.renderer import Renderer
@@ -47,8 +45,7 @@ class _Building:
         context.report(f"{', '.join(names)}: built now, from the inputs' contents")
         self._depth += 1
         try:
-            has_room = get.whole_bytes(each_once(node), context) <= room()
-            with context.workspace.building() if has_room else nullcontext():
+            with context.workspace.reading_all(get.whole_bytes(each_once(node), context)):
                 inner = context.inner.from_nothing()
                 inputs = {name: replace(one, t0=BEGINNING, t1=one.t0) for name, one in context.inputs.items()}
                 at_start = replace(context, t0=BEGINNING, t1=context.t0, at=context.t0, inputs=inputs, inner=inner)

@@ -19,8 +19,9 @@ from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 
+_ROWS = 8_000_000
 _BYTES = 1 << 30
-"""Maximum size of the files that are read at once, which are compressed."""
+"""Maximum rows and size of the files that are read at once, which are compressed."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def ranges(
     it was written.
     """
     disjoint, loose = _split(files, column)
-    most = storage.thresholds.built_rows
+    most = min(storage.thresholds.built_rows, _ROWS)
     if len(disjoint) < 2 or total_rows(loose) > most or sum(file.bytes for file in loose) > _BYTES:
         return None
     if any(file_type(one.type) is None for one in schema):

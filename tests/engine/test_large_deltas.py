@@ -1,0 +1,54 @@
+"""Deltas of more rows than ``local_rows``: on the driver where it has room for all that a model reads, else in Spark."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.asked import ListeningSession
+from dbt_incremental_dd.core.thresholds import Thresholds
+from dbt_incremental_dd.relation import room
+from tests.oracle import Table, World
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODELS = {
+    "groups": "SELECT k % 5 AS g, sum(v) AS v, count(*) AS n FROM {t} GROUP BY 1",
+    "joined": "SELECT t.k, t.v, u.w FROM {t} t JOIN {u} u ON t.k = u.k",
+    "left": "SELECT t.k, u.w FROM {t} t LEFT JOIN {u} u ON t.k = u.k AND t.v < u.w",
+    "without": "SELECT * FROM {t} t WHERE NOT EXISTS (SELECT 1 FROM {u} u WHERE u.k = t.k)",
+    "most": "SELECT k, max(v) AS v FROM {t} GROUP BY k",
+    "different": "SELECT DISTINCT k, v % 2 AS v FROM {t}",
+}
+FEW = Thresholds(local_rows=10, task_rows=5, broadcast_rows=10)
+
+
+@pytest.mark.parametrize("shares", [None, 1 << 60], ids=["room", "no_room"])
+def test_they_are_exact(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: int | None
+) -> None:
+    if shares is not None:
+        monkeypatch.setattr(room, "_SHARE_OF_PLAN", shares)
+    world = World(spark, tmp_path, {"t": Table("k INT, v BIGINT"), "u": Table("k INT, w BIGINT")}, FEW)
+    for name, sql in MODELS.items():
+        world.model(name, sql)
+    rng = random.Random(3)
+    asked: dict[str, list[str]] = {}
+    for step in range(3):
+        for name, table in world.tables.items():
+            world.delete(name, rng.sample(table.rows, len(table.rows) // 3))
+            world.insert(name, [(rng.randint(0, 30), rng.randint(0, 9)) for _ in range(60)])
+        session = ListeningSession(spark)
+
+        def check(name: str, session: ListeningSession = session) -> None:
+            asked[name] = list(session.asked)
+            session.asked.clear()
+            world.check(name)
+
+        assert world.step_and_check_each(check, session=session if step else None, fallback="error") == []
+        if step:
+            assert set(map(bool, asked.values())) == {shares is not None}, asked
