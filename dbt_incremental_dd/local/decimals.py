@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,14 +20,18 @@ from dbt_incremental_dd.local.coercion import (
     rescaled,
     whole_digits,
 )
-from dbt_incremental_dd.local.units import by_units, half_up
+from dbt_incremental_dd.local.long_division import quotients
+from dbt_incremental_dd.local.units import by_units, half_up, words
 from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.local.vectors import column, rows_of
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _QUOTIENT_SCALE = 39
 """Digits after the point that Spark's division of decimals keeps before it rounds to its type."""
 EXACT = decimal.Context(prec=100)
 """For arithmetic of Python's decimals, which otherwise rounds to 28 digits."""
+_MANY = 500
+"""Rows that NumPy divides sooner than Python."""
 _NEGATED_DIGITS = 34
 """To which Spark rounds a decimal that it negates: those of Scala's BigDecimal."""
 
@@ -70,12 +76,27 @@ def divide(one: Value, other: Value) -> Value:
     a, b = as_decimal(one.type), as_decimal(other.type)
     digits = max(6, a.scale + b.precision + 1)
     type = adjusted(a.precision - a.scale + b.scale + digits, digits)
+    rows = rows_of(one, other)
+    if rows >= _MANY:
+        with contextlib.suppress(NotExact):
+            return _divided_at_once(one, other, rows, type)
     unit, last = 10 ** (_QUOTIENT_SCALE + b.scale - a.scale), 10 ** (_QUOTIENT_SCALE - type.scale)
 
     def quotient(x: int, y: int) -> int | None:
         return half_up(half_up(x * unit if y > 0 else -x * unit, abs(y)), last) if y else None
 
     return by_units(quotient, type, one, other)
+
+
+def _divided_at_once(one: Value, other: Value, rows: int, type: Decimal) -> Value:
+    """The same of many rows, in one rounding. A quotient that is no tie is further from one than the first of two
+    roundings moves it, unless the divisor is very large: then, and where parts of 64 bits do not do, raises
+    NotExact."""
+    (x, has_x), (y, has_y) = words(one, rows), words(other, rows)
+    digits = type.scale + as_decimal(other.type).scale - as_decimal(one.type).scale
+    if digits < 0 or int(np.abs(y).max()) * 10**type.scale >= 10**_QUOTIENT_SCALE:
+        raise NotExact
+    return column(quotients(x, np.where(has_x & has_y, y, 0), digits, type), type)
 
 
 def remainder(one: Value, other: Value) -> Value:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from dbt_incremental_dd.core.types import INTEGERS, Decimal
 from dbt_incremental_dd.local.coercion import rescaled
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import MOST_ROWS, column, flat, rows_of
+from dbt_incremental_dd.local.vectors import MOST_ROWS, Array, column, flat, rows_of
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _BYTES = 16
@@ -34,21 +34,46 @@ def half_up(number: int, unit: int) -> int:
     return quotient if number >= 0 else -quotient
 
 
-def _units(value: Value) -> list[int | None]:
-    """Of each row of a column; of a constant, one."""
+def words(value: Value, rows: int) -> tuple[Array, Array]:
+    """Of so many rows the units as 64-bit integers, and which of them are not NULL; those that are, are 0. Raises
+    NotExact for others."""
+    array = _array(value)
+    valid = np.asarray(array.is_valid())
+    if value.type in INTEGERS:
+        numbers = np.asarray(array.cast(pa.int64()).fill_null(0))
+    else:
+        low, high = _words(array)
+        if not np.array_equal((low >> 63)[valid], high[valid]):
+            raise NotExact
+        numbers = np.where(valid, low, 0)
+    return np.broadcast_to(numbers, rows), np.broadcast_to(valid, rows)
+
+
+def _array(value: Value) -> pa.Array:
+    """A column in one piece and in its type; of a constant, one row."""
     data = value.data
     array = pa.array([data.as_py()], data.type) if isinstance(data, pa.Scalar) else flat(data)
+    if isinstance(value.type, Decimal) and array.type != arrow_type(value.type):
+        array = flat(rescaled(Value(pa.chunked_array([array]), value.type), value.type))
+    return array
+
+
+def _words(array: pa.Array) -> tuple[Array, Array]:
+    """The lower and the upper half of each decimal's bytes."""
+    both = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array)]
+    return both[:, 0], both[:, 1]
+
+
+def _units(value: Value) -> list[int | None]:
+    """Of each row of a column; of a constant, one."""
+    array = _array(value)
     numbers: list[int | None]
     if value.type in INTEGERS:
         numbers = array.to_pylist()
         return numbers
     if not len(array):
         return []
-    assert isinstance(value.type, Decimal)
-    if array.type != arrow_type(value.type):
-        array = flat(rescaled(Value(pa.chunked_array([array]), value.type), value.type))
-    words = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array)]
-    low, high = words[:, 0], words[:, 1]
+    low, high = _words(array)
     if np.array_equal(low >> 63, high):
         numbers = low.tolist()
     else:

@@ -15,8 +15,8 @@ from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 Array = npt.NDArray[Any]
-MOST_ROWS = 100_000
-"""Of more, Spark is quicker."""
+MOST_ROWS = 400_000
+"""Of more, Spark is quicker, also if it has to be opened."""
 
 
 def rows_of(*values: Value) -> int:

@@ -6,6 +6,7 @@ import decimal
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -73,6 +74,46 @@ def test_an_operation_is_that_of_fractions(name: str) -> None:
         wanted = [None if a is None or b is None else OPERATIONS[name](a, b, scale) for a, b in rows]
         assert _fractions(found) == wanted, (one, other)
     assert computed > _ROUNDS / 20
+
+
+def test_many_quotients_at_once_are_those_of_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of numbers for which parts of 64 bits do; and all others are left to Python's integers."""
+    monkeypatch.setattr(decimals, "_MANY", 1)
+    at_once = 0
+
+    def counting(*given: Any, divided: Callable[..., Any] = decimals.quotients) -> Any:
+        nonlocal at_once
+        found = divided(*given)
+        at_once += 1
+        return found
+
+    monkeypatch.setattr(decimals, "quotients", counting)
+    rng = random.Random(2)
+    for _ in range(2 * _ROUNDS):
+        one, other = _value(rng, _type(rng)), _value(rng, _type(rng))
+        if one.type == LONG == other.type:
+            continue
+        other = Value(other.data[1], other.type) if rng.random() < 0.3 else other
+        try:
+            found = decimals.divide(one, other)
+        except (NotExact, pa.ArrowException):
+            continue
+        assert isinstance(found.type, Decimal)
+        scale, divisors = found.type.scale, [other.data.as_py()] * 3 if isinstance(other.data, pa.Scalar) else None
+        rows = zip(_fractions(one), _fractions(other) if divisors is None else divisors, strict=True)
+        wanted = [None if a is None or b is None else _divided(a, Fraction(b), scale) for a, b in rows]
+        assert _fractions(found) == wanted, (one, other)
+    assert at_once > _ROUNDS / 2
+
+
+def test_ties_are_rounded_away_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = [decimal.Decimal(n) / 8 for n in range(-40, 41)]
+    one = Value(pa.chunked_array([pa.array(numbers, pa.decimal128(18, 3))]), Decimal(18, 3))
+    other = Value(pa.scalar(decimal.Decimal(4), pa.decimal128(1, 0)), Decimal(1, 0))
+    monkeypatch.setattr(decimals, "_MANY", 1)
+    at_once = decimals.divide(one, other)
+    monkeypatch.setattr(decimals, "_MANY", 1_000)
+    assert at_once.data.to_pylist() == decimals.divide(one, other).data.to_pylist()
 
 
 def test_a_cast_rounds_half_up() -> None:
