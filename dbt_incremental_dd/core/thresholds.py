@@ -38,7 +38,7 @@ class Thresholds:
     built_rows: int = 32_000_000
     """Maximum number of a collection's rows that are read on the driver where something is built of all of them: a
     model's first contents or its new ones beside the stored ones, a state that is made later. They have to fit into a
-    part of its memory, too."""
+    part of its memory, too: then large deltas are read there as well."""
     joined_rows: int = 16_000_000
     """Maximum number of rows of a join on the driver."""
     crossed_rows: int = 2_000_000

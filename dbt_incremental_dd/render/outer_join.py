@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _COPIES = "dd_copies"
+_FEW = 10_000
 
 
 def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
@@ -53,10 +54,16 @@ def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | No
     right = run.contents(node.right, new=True, keys=right_keys)
     if left.is_local and right is not None:
         right = right.localized(run.context.thresholds.found_rows)
-    if left.groups_locally(left.names) and changed.is_local and (right is None or right.is_local):
+    if _are_many(left, changed, right):
         return _rows_changed(node, left, changed, right)
     new, old = _join(node, left, right), _join(node, left, _before(node, run, right, changed, right_keys))
     return _summed([new, negated(old)])
+
+
+def _are_many(left: Relation, changed: Relation, right: Relation | None) -> bool:
+    """Whether single left rows are told apart on the driver, and sooner than all of them are joined twice."""
+    are_local = left.groups_locally(left.names) and changed.is_local and (right is None or right.is_local)
+    return are_local and left.estimate + (0 if right is None else right.estimate) > _FEW
 
 
 def _rows_changed(
