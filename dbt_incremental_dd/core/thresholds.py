@@ -36,9 +36,9 @@ class Thresholds:
     found_rows: int = 4_000_000
     """Maximum number of rows that such a filter returns, and that are read of an output on the driver."""
     built_rows: int = 32_000_000
-    """Maximum number of a collection's rows that are read on the driver where something is built of all of them: a
-    model's first contents or its new ones beside the stored ones, a state that is made later. They have to fit into a
-    part of its memory, too: then large deltas are read there as well."""
+    """Maximum number of a collection's rows that are read on the driver, if all that a model reads fits into a part of
+    its memory: for a model's first contents, its new ones beside the stored ones, a state that is made later, and
+    deltas of more than ``local_rows``."""
     joined_rows: int = 16_000_000
     """Maximum number of rows of a join on the driver."""
     crossed_rows: int = 2_000_000

@@ -89,9 +89,9 @@ def divide(one: Value, other: Value) -> Value:
 
 
 def _divided_at_once(one: Value, other: Value, rows: int, type: Decimal) -> Value:
-    """The same of many rows, in one rounding. A quotient that is no tie is further from one than the first of two
-    roundings moves it, unless the divisor is very large: then, and where parts of 64 bits do not do, raises
-    NotExact."""
+    """The same for many rows. One rounding does here: a quotient between two ties is at least 1 / 2y of its last digit
+    away from both, and Spark's first rounding moves it less, if y is not very large. Raises NotExact where it is, and
+    for numbers that do not fit into 64 bits."""
     (x, has_x), (y, has_y) = words(one, rows), words(other, rows)
     digits = type.scale + as_decimal(other.type).scale - as_decimal(one.type).scale
     if digits < 0 or int(np.abs(y).max()) * 10**type.scale >= 10**_QUOTIENT_SCALE:

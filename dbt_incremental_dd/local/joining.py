@@ -144,7 +144,7 @@ def _of_unique(ours: Any, theirs: Any) -> tuple[pa.Array, pa.Array] | None:
 
 
 def _is_unique(values: Any) -> bool:
-    """NULL aside. Numbers and dates are sorted, which takes a fraction of what hashing them does."""
+    """Whether no value but NULL comes twice. Sorting whole numbers and dates takes a fraction of hashing them."""
     if pa.types.is_integer(values.type) or pa.types.is_temporal(values.type):
         ordered = np.sort(_as_array(values.drop_null()).to_numpy(zero_copy_only=False))
         return not (ordered[1:] == ordered[:-1]).any()

@@ -1,8 +1,8 @@
-"""Quotients of many decimals at once: long division whose parts fit into 64 bits, by NumPy.
+"""Quotients of many decimals at once, by long division in NumPy's 64-bit integers.
 
-Of x / y with so many more digits, the whole part comes first, and then a few digits at a time: what they are is the
-rest, times a power of ten, divided by y. The quotient is put together in four limbs of 32 bits, which are the bytes of
-Arrow's decimals (Knuth, The Art of Computer Programming 2, 4.3.1).
+The whole part of x / y comes first, and then a few more digits at a time: the remainder times a power of ten, divided
+by y. The quotient is a number of four 32-bit limbs, which are the bytes of Arrow's decimals (Knuth, The Art of Computer
+Programming 2, 4.3.1).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dbt_incremental_dd.local.vectors import Array
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _MOST = 1 << 62
-"""Less than this are numbers, so that twice as much fits."""
+"""All numbers are less than this, so that twice as much fits into 64 bits."""
 _LIMB = np.uint64(0xFFFFFFFF)
 _LIMB_BITS = np.uint64(32)
-_DIGITS = (9, 8, 7, 6, 5, 4, 3, 2, 1)
-"""At a time; a limb has room for a power of ten of so many."""
+_MOST_DIGITS = 9
+"""At a time: a limb has room for so many."""
 
 
 def quotients(x: Array, y: Array, digits: int, type: Decimal) -> pa.Array:
@@ -35,15 +35,15 @@ def quotients(x: Array, y: Array, digits: int, type: Decimal) -> pa.Array:
         raise NotExact
     divided, divisor = np.abs(x).astype(np.uint64), np.abs(y).astype(np.uint64)
     largest = int(divisor.max())
-    at_once = next((some for some in _DIGITS if largest * 10**some < _MOST), None)
-    if at_once is None and digits:
+    at_once = next((some for some in range(_MOST_DIGITS, 0, -1) if largest * 10**some < _MOST), 0)
+    if digits and not at_once:
         raise NotExact
     is_defined = divisor != 0
     divisor = np.where(is_defined, divisor, np.uint64(1))
     part, rest = np.divmod(divided, divisor)
     limbs = [part & _LIMB, part >> _LIMB_BITS, np.zeros_like(part), np.zeros_like(part)]
     while digits:
-        some = min(digits, at_once or digits)
+        some = min(digits, at_once)
         part, rest = np.divmod(rest * np.uint64(10**some), divisor)
         limbs = _appended(limbs, 10**some, part)
         digits -= some
@@ -52,7 +52,8 @@ def quotients(x: Array, y: Array, digits: int, type: Decimal) -> pa.Array:
 
 
 def _appended(limbs: list[Array], factor: int, part: Array) -> list[Array]:
-    """The limbs' number, times the factor, plus the part, which is less than the factor or at most 1."""
+    """The limbs' number times the factor, plus the part, which is at most the factor. Raises NotExact where the four
+    limbs do not hold it."""
     carry, found = part, []
     for limb in limbs:
         product = limb * np.uint64(factor) + carry
@@ -64,6 +65,7 @@ def _appended(limbs: list[Array], factor: int, part: Array) -> list[Array]:
 
 
 def _signed(limbs: list[Array], is_negative: Array, is_defined: Array, type: Decimal) -> pa.Array:
+    """The limbs' numbers with their signs. Raises NotExact where the type has too few digits."""
     if (limbs[-1] >> np.uint64(31)).any():
         raise NotExact
     data = np.stack([limb.astype(np.uint32) for limb in limbs], axis=1)

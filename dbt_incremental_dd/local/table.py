@@ -22,7 +22,7 @@ from dbt_incremental_dd.trace.sums import sums
 Pair = tuple[pa.Array, ...]
 """Arrays of one type, a value of each for each row of one of two tables."""
 _MANY = 1_000_000
-"""Rows that DuckDB groups sooner than Arrow."""
+"""Number of rows from which on DuckDB groups them more quickly than Arrow."""
 _MOST_CODES = 1 << 62
 """A LONG holds so many different ones, and the sum of two of them."""
 
@@ -183,7 +183,7 @@ def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
 
 
 def _summed_by_duckdb(table: pa.Table, diffs: Sequence[str]) -> pa.Table | None:
-    """The sums, on all cores; None for what DuckDB does not take, such as text that is no UTF-8."""
+    """The sums, computed on all cores; None for what DuckDB does not take, such as text that is not UTF-8."""
     try:
         return sums(table, diffs)
     except (error(), pa.ArrowException):

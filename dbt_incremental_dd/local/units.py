@@ -35,8 +35,8 @@ def half_up(number: int, unit: int) -> int:
 
 
 def words(value: Value, rows: int) -> tuple[Array, Array]:
-    """Of so many rows the units as 64-bit integers, and which of them are not NULL; those that are, are 0. Raises
-    NotExact for others."""
+    """For each of so many rows its units as a 64-bit integer (0 for NULL), and whether it is not NULL. Raises NotExact
+    where the units need more than 64 bits."""
     array = _array(value)
     valid = np.asarray(array.is_valid())
     if value.type in INTEGERS:

@@ -16,7 +16,7 @@ from dbt_incremental_dd.trace.arrow import arrow_type
 
 Array = npt.NDArray[Any]
 MOST_ROWS = 400_000
-"""Of more, Spark is quicker, also if it has to be opened."""
+"""Maximum number of rows: of more, Spark may be quicker, even where its session is not open yet."""
 
 
 def rows_of(*values: Value) -> int:

@@ -14,9 +14,10 @@ from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.untrusted.limits import machine_memory
 
 _SHARE = 16
-"""Of the machine's memory, for one read."""
+"""The part of the machine's memory that one read may take: a sixteenth."""
 _SHARE_OF_PLAN, _SHARE_OF_PLANS = 8, 4
-"""Of the machine's memory, for one and for all at once: joins and groups take more than half as much again."""
+"""The parts that all reads of one plan may take, and those of all plans at once: an eighth and a quarter. Joins and
+groups take more than half as much again."""
 _TEXT_BYTES = 32
 """Of a text, as far as is known."""
 
@@ -27,7 +28,7 @@ def room() -> float:
 
 
 class _Room:
-    """For plans that read everything, in all threads of the process together."""
+    """Memory that the plans of a process share, in whatever threads they run."""
 
     def __init__(self) -> None:
         self._taken = 0.0
@@ -35,8 +36,8 @@ class _Room:
 
     @contextmanager
     def taking(self, amount: float) -> Iterator[bool]:
-        """Whether one plan may read so many bytes; then they are taken until the end, once others have left enough.
-        Who has taken some takes no more, nor waits for others in any other way."""
+        """Whether one plan may read so many bytes. If so, waits until they are free, and holds them until the end.
+        A plan takes room once, and waits for no other plan while it holds some: so none waits forever."""
         memory = machine_memory()
         if amount > memory / _SHARE_OF_PLAN:
             yield False
@@ -53,6 +54,7 @@ class _Room:
 
 
 FOR_PLANS = _Room()
+"""The room of this process."""
 
 
 def row_bytes(schema: Schema) -> float:

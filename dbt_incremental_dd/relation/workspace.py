@@ -71,14 +71,14 @@ class Workspace:
         return max(self._at_least, amount if self.session.is_open else amount * _WITHOUT_SESSION)
 
     @contextmanager
-    def reading_all(self, bytes: float) -> Iterator[None]:
-        """For a plan that reads so many bytes, where it reads everything: if the driver has room for them, ``most`` is
-        at least what it reads of one collection. Waits until other plans have left the room."""
+    def reading_all(self, size: float) -> Iterator[None]:
+        """For a plan that reads at most ``size`` bytes. If the driver has room for them, ``most`` is at least
+        ``built_rows`` meanwhile. Waits for room that other plans have taken."""
         most = self.thresholds.built_rows
         if self._at_least or not most:
             yield
             return
-        with FOR_PLANS.taking(bytes) as has_room:
+        with FOR_PLANS.taking(size) as has_room:
             self._at_least = most if has_room else 0
             try:
                 yield

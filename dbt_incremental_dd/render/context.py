@@ -14,8 +14,9 @@ from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.relation.keys import KeyCache
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.render.inner import InnerTraces
+from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.log import Log, total_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +30,11 @@ class InputInterval:
     schema: Schema
     t0: Time
     t1: Time
+
+    @property
+    def changed(self) -> int:
+        """The number of new updates."""
+        return total_rows(between(self.log.files, self.t0, self.t1))
 
 
 @dataclass

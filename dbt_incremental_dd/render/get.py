@@ -113,12 +113,6 @@ def whole_bytes(nodes: Iterable[Node], context: Context) -> float:
     return total
 
 
-def changed_rows(nodes: Iterable[Node], context: Context) -> int:
-    """How many updates of the interval the nodes read."""
-    inputs = (context.inputs[node.collection] for node in nodes if isinstance(node, Get))
-    return sum(total_rows(between(one.log.files, one.t0, one.t1)) for one in inputs)
-
-
 def _stored(node: Get, schema: Schema) -> Schema:
     """What is read of the files: only the columns that the plan needs."""
     by_name = {column.name: column for column in schema}

@@ -37,7 +37,7 @@ _COUNT = "dd_count"
 _FOUND = f"coalesce({_COUNT}, 0L)"
 _PREFIX = "matches."
 COUNTED = Measure(DIFF, "sum", Expr(DIFF), "BIGINT")
-"""The sum of the diffs."""
+"""The number of a group's rows, as a measure: the sum of their diffs."""
 
 
 def are_kept(node: Node, run: OperatorRun) -> bool:
@@ -76,14 +76,17 @@ def advance(node: LeftLinearJoin, run: OperatorRun, changed: Relation) -> Relati
 
 
 def moved(node: LeftLinearJoin, changed: Relation, right: Relation | None) -> Relation:
-    """The same without a state: ``right`` has at least the new right rows of the keys that changed."""
+    """The keys that appeared and those that are gone, without a state: ``right`` has at least the new right rows of the
+    keys that changed."""
     after = None if right is None else _counted(node, right)
     return first_or_last(_counted(node, changed).localized(), after, _columns(node)).localized()
 
 
 def first_or_last(counts: Relation, after: Relation | None, columns: Sequence[Id]) -> Relation:
-    """Of what has these columns, by how its number of matches changed, and by that number now: what has its first
-    match, with a diff of 1, and what has lost its last one, with -1."""
+    """What has its first match now, with a diff of 1, and what has lost its last one, with -1.
+
+    ``counts``: by how many each number of matches changed, with these columns and others; ``after``: the numbers now.
+    """
     return _moved(counts, after, columns, was=f"{_FOUND} - {DIFF}", now=_FOUND)
 
 

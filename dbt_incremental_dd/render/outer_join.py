@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _COPIES = "dd_copies"
 _FEW = 10_000
+"""Number of left and right rows that are joined twice more quickly than their matches are counted."""
 
 
 def delta(node: LeftLinearJoin, run: OperatorRun) -> Relation | None:
@@ -54,29 +55,28 @@ def _right_changed(node: LeftLinearJoin, run: OperatorRun) -> list[Relation | No
     right = run.contents(node.right, new=True, keys=right_keys)
     if left.is_local and right is not None:
         right = right.localized(run.context.thresholds.found_rows)
-    if _are_many(left, changed, right):
+    if right is not None and _is_counted(left, changed, right):
         return _rows_changed(node, left, changed, right)
     new, old = _join(node, left, right), _join(node, left, _before(node, run, right, changed, right_keys))
     return _summed([new, negated(old)])
 
 
-def _are_many(left: Relation, changed: Relation, right: Relation | None) -> bool:
-    """Whether single left rows are told apart on the driver, and sooner than all of them are joined twice."""
-    are_local = left.groups_locally(left.names) and changed.is_local and (right is None or right.is_local)
-    return are_local and left.estimate + (0 if right is None else right.estimate) > _FEW
+def _is_counted(left: Relation, changed: Relation, right: Relation) -> bool:
+    """Whether to count the matches of single left rows: many rows, all on the driver, of types that it groups."""
+    are_local = left.groups_locally(left.names) and changed.is_local and right.is_local
+    return are_local and left.estimate + right.estimate > _FEW
 
 
-def _rows_changed(
-    node: LeftLinearJoin, left: Relation, changed: Relation, right: Relation | None
-) -> list[Relation | None]:
-    """What the change makes of old left rows where equal keys do not make a match: only of those that match a row of
-    the change their matches are counted. They are grouped by all of their columns, and count once in the groups."""
+def _rows_changed(node: LeftLinearJoin, left: Relation, changed: Relation, right: Relation) -> list[Relation | None]:
+    """What the change makes of old left rows where equal keys alone do not make a match. Only left rows that match a
+    row of the change can have their first match now, or lose their last one: theirs are counted. Each different left
+    row counts once, and its copies multiply the result."""
     on = node.equalities, node.residual
     rows = left.join(changed.once(), "semi", *on).consolidate().extend([(_COPIES, Expr(DIFF))]).once()
     pairs = rows.join(changed, "inner", *on)
     own = node.left.columns
     counts = pairs.group_by((*own, _COPIES), [matches.COUNTED]).filter(Expr(f"{DIFF} <> 0L"))
-    found = None if right is None else counts.once().join(right, "inner", *on).group_by(own, [matches.COUNTED])
+    found = counts.once().join(right, "inner", *on).group_by(own, [matches.COUNTED])
     moved = matches.first_or_last(counts, found, own)
     appeared = moved.map([(id, Expr.column(id)) for id in own], Expr(f"{DIFF} * {_COPIES}"))
     if node.kind != "left":

@@ -12,8 +12,6 @@ from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.render.clock import OperatorClock
 from dbt_incremental_dd.render.context import InputInterval
-from dbt_incremental_dd.trace.files import between
-from dbt_incremental_dd.trace.log import total_rows
 
 Deltas = Mapping[int, Relation | None]
 _DETAILS: dict[int, tuple[weakref.ref[Node], tuple[str, ...]]] = {}
@@ -76,8 +74,7 @@ def _rows_out(node: Node, deltas: Deltas) -> int | None:
 
 def _rows_in(node: Node, deltas: Deltas, inputs: Mapping[str, InputInterval]) -> int | None:
     if isinstance(node, Get):
-        source = inputs[node.collection]
-        return total_rows(between(source.log.files, source.t0, source.t1))
+        return inputs[node.collection].changed
     found = [_rows_out(child, deltas) for child in node.inputs]
     known = [rows for rows in found if rows is not None]
     return sum(known) if len(known) == len(found) else None

@@ -86,7 +86,8 @@ class Renderer:
     def _room(self) -> AbstractContextManager[None]:
         """For reading everything, where the run does so or much has changed. A recursion goes through it many times."""
         context, nodes = self.context, each_once(self._root)
-        is_much = context.from_nothing or get.changed_rows(nodes, context) > context.thresholds.task_rows
+        changed = sum(source.changed for source in context.inputs.values())
+        is_much = context.from_nothing or changed > context.thresholds.task_rows
         if not is_much or any(isinstance(node, Iterate) for node in nodes):
             return nullcontext()
         return context.workspace.reading_all(get.whole_bytes(nodes, context))

@@ -22,10 +22,16 @@ ROWS = 200
 def test_nothing_brings_more_rows_to_the_driver_than_the_bounds(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = (
-        *("local_rows", "task_rows", "taken_rows", "probed_rows", "found_rows", "built_rows", "joined_rows"),
+    names = [
+        "local_rows",
+        "task_rows",
+        "taken_rows",
+        "probed_rows",
+        "found_rows",
+        "built_rows",
+        "joined_rows",
         "broadcast_rows",
-    )
+    ]
     tables = {"t": Table("k INT, v INT"), "u": Table("k INT, n STRING")}
     world = World(spark, tmp_path, tables, Thresholds.of(dict.fromkeys(names, BOUND)))
     world.model("sums", "SELECT k, sum(v) AS v, count(*) AS n FROM {t} GROUP BY k")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import random
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from dbt_incremental_dd.local import table as on_driver
 from dbt_incremental_dd.local.table import consolidate_arrow, group_numbers, lookup, member_mask, places
+from dbt_incremental_dd.trace.sums import sums
 
 
 def table(*chunks: list[tuple[int | None, str | None]]) -> pa.Table:
@@ -76,3 +80,53 @@ def test_rows_are_found_by_several_columns(columns: list[str], rows: int) -> Non
     assert member_mask(made(here), made(there), columns).to_pylist() == [key in known for key in here]
     first = {key: number for number, key in enumerate(dict.fromkeys(here))}
     assert group_numbers(made(here), columns).to_pylist() == [first[key] for key in here]
+
+
+MOMENT = datetime.datetime(2024, 2, 28, 1, 2, 3, 4)
+KINDS = {
+    **NUMBERS,
+    "double": (pa.float64(), [None, 0.0, -0.0, float("nan"), 1.5]),
+    "float": (pa.float32(), [None, 0.0, -0.0, float("nan"), 1.5]),
+    "decimal": (pa.decimal128(38, 2), [None, Decimal(10) ** 35, Decimal("-0.01"), Decimal(0)]),
+    "binary": (pa.binary(), [None, b"", b"\xff\x00"]),
+    "moment": (pa.timestamp("us", "UTC"), [None, MOMENT, MOMENT.replace(year=1)]),
+    "clock": (pa.timestamp("us"), [None, MOMENT, MOMENT.replace(year=9999)]),
+    "letters": (pa.string(), [None, "\u00fc", "u\u0308"]),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_many_rows_are_summed_as_few_are(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """By DuckDB, whatever their types."""
+    rng = random.Random(name)
+    kind, values = KINDS[name]
+    totals = [Decimal("1.5"), Decimal("-1.5")]
+    rows = pa.table(
+        {
+            "v": pa.array([rng.choice(values) for _ in range(300)], kind),
+            "dd_diff": pa.array([rng.choice([1, -1]) for _ in range(300)]),
+            "total": pa.array([rng.choice(totals) for _ in range(300)], pa.decimal128(38, 1)),
+        }
+    )
+    few = consolidate_arrow(rows, ["dd_diff", "total"])
+    summed: list[pa.Table] = []
+
+    def noted(*given: Any) -> pa.Table:
+        summed.append(sums(*given))
+        return summed[-1]
+
+    monkeypatch.setattr(on_driver, "sums", noted)
+    monkeypatch.setattr(on_driver, "_MANY", 1)
+    many = consolidate_arrow(rows, ["dd_diff", "total"])
+    assert summed and many.schema == few.schema
+    assert sorted(map(repr, many.to_pylist())) == sorted(map(repr, few.to_pylist()))
+
+
+def test_text_that_is_not_utf_8_is_summed_by_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_driver, "_MANY", 1)
+    texts = pa.array([b"\xff", b"a", b"\xff"]).view(pa.string())
+    found = consolidate_arrow(pa.table({"v": texts, "dd_diff": [1, 1, 1]}), ["dd_diff"])
+    assert sorted(zip(found["v"].cast(pa.binary()).to_pylist(), found["dd_diff"].to_pylist(), strict=True)) == [
+        (b"a", 1),
+        (b"\xff", 2),
+    ]

@@ -106,14 +106,18 @@ def test_many_quotients_at_once_are_those_of_fractions(monkeypatch: pytest.Monke
     assert at_once > _ROUNDS / 2
 
 
-def test_ties_are_rounded_away_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = [decimal.Decimal(n) / 8 for n in range(-40, 41)]
-    one = Value(pa.chunked_array([pa.array(numbers, pa.decimal128(18, 3))]), Decimal(18, 3))
-    other = Value(pa.scalar(decimal.Decimal(4), pa.decimal128(1, 0)), Decimal(1, 0))
-    monkeypatch.setattr(decimals, "_MANY", 1)
-    at_once = decimals.divide(one, other)
-    monkeypatch.setattr(decimals, "_MANY", 1_000)
-    assert at_once.data.to_pylist() == decimals.divide(one, other).data.to_pylist()
+@pytest.mark.parametrize("many", [1, 1_000])
+def test_ties_are_rounded_away_from_zero(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """An odd number of 128ths has seven digits after the point, the last of them a 5; the type has six."""
+    monkeypatch.setattr(decimals, "_MANY", many)
+    numbers = [Fraction(n, 8) for n in range(-41, 42, 2)]
+    one = [decimal.Decimal(n.numerator) / n.denominator for n in numbers]
+    other = Value(pa.scalar(decimal.Decimal(16), pa.decimal128(2, 0)), Decimal(2, 0))
+    found = decimals.divide(Value(pa.chunked_array([pa.array(one, pa.decimal128(18, 3))]), Decimal(18, 3)), other)
+    assert isinstance(found.type, Decimal) and found.type.scale == 6
+    wanted = [Fraction(_half_up(n / 16 * 10**6), 10**6) for n in numbers]
+    assert all(abs(n / 16 - rounded) == Fraction(5, 10**7) for n, rounded in zip(numbers, wanted, strict=True))
+    assert _fractions(found) == wanted
 
 
 def test_a_cast_rounds_half_up() -> None:
