@@ -13,11 +13,9 @@ from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.relation.room import row_bytes
 from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.trace.arrow import is_plain, is_readable
 from dbt_incremental_dd.trace.files import between, inserts_only, matching
-from dbt_incremental_dd.trace.log import total_rows
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context
@@ -74,7 +72,9 @@ def _read(
     """The files' updates in an interval, under the plan's ids."""
     source, names = run.context.inputs[node.collection], dict(node.outputs)
     values = {names[id]: found for id, found in keys.values.items()} if keys else None
-    rows = read(run.context.workspace, source.log.uri, files, _stored(node, source.schema), most=most, values=values)
+    rows = read(
+        run.context.workspace, source.log.uri, files, stored_columns(node, source.schema), most=most, values=values
+    )
     rows = in_interval(rows, files, after, up_to).select(node.outputs)
     return replace(rows, positive=inserts_only(files))
 
@@ -82,7 +82,7 @@ def _read(
 def _probed(node: Get, run: OperatorRun, t: Time, keys: Keys) -> Relation | None:
     """The few rows of the keys, found on the driver; None where that would be too much for it."""
     source, names = run.context.inputs[node.collection], dict(node.outputs)
-    wanted = _stored(node, source.schema)
+    wanted = stored_columns(node, source.schema)
     if not is_readable(wanted):
         return None
     found = run.probes.rows(source.log, wanted, {names[id]: values for id, values in keys.values.items()}, t)
@@ -96,24 +96,15 @@ def needed(nodes: Iterable[Node], context: Context) -> dict[str, Schema]:
     """For each collection all that the nodes read of it, as far as Arrow reads it."""
     found: dict[str, Schema] = {}
     for node in nodes:
-        if isinstance(node, Get) and is_readable(stored := _stored(node, context.inputs[node.collection].schema)):
+        if isinstance(node, Get) and is_readable(
+            stored := stored_columns(node, context.inputs[node.collection].schema)
+        ):
             others = (column for column in found.get(node.collection, ()) if stored.find(column.name) is None)
             found[node.collection] = Schema((*others, *stored.columns))
     return found
 
 
-def whole_bytes(nodes: Iterable[Node], context: Context) -> float:
-    """About how much memory all that the nodes read takes as Arrow's tables, at the end of the run; infinite where
-    Arrow does not read it."""
-    total = 0.0
-    for node in nodes:
-        if isinstance(node, Get):
-            source = context.inputs[node.collection]
-            total += total_rows(source.log.summands(source.t1)) * row_bytes(_stored(node, source.schema))
-    return total
-
-
-def _stored(node: Get, schema: Schema) -> Schema:
+def stored_columns(node: Get, schema: Schema) -> Schema:
     """What is read of the files: only the columns that the plan needs."""
     by_name = {column.name: column for column in schema}
     wanted = dict.fromkeys(name for _, name in node.outputs)

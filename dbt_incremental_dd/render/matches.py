@@ -23,12 +23,11 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.differential.outer_join import LeftLinearJoin
 from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.relation.engine import Measure
 from dbt_incremental_dd.relation.keys import Keys, keys_of
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.render import get
+from dbt_incremental_dd.render.reads import whole_bytes
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.operator import OperatorRun
@@ -56,7 +55,7 @@ def are_by_keys(node: LeftLinearJoin) -> bool:
 def build(node: LeftLinearJoin, run: OperatorRun) -> None:
     """Counts all right rows as of the run's end. The time does not count as the delta's."""
     started = time.monotonic()
-    with run.context.workspace.reading_all(get.whole_bytes(each_once(node.right), run.context)):
+    with run.context.workspace.reading_all(whole_bytes(node.right, run.context)):
         rows = run.contents(node.right, new=True, keys=None)
     if rows is not None:
         run.context.report(f"a join's matches are counted, for its keys are looked for among {rows.estimate:,} rows")

@@ -46,6 +46,7 @@ from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.profiles import profiles
+from dbt_incremental_dd.render.reads import read_bytes
 from dbt_incremental_dd.render.statistics import LogStatistics
 
 
@@ -85,12 +86,12 @@ class Renderer:
 
     def _room(self) -> AbstractContextManager[None]:
         """For reading everything, where the run does so or much has changed. A recursion goes through it many times."""
-        context, nodes = self.context, each_once(self._root)
+        context = self.context
         changed = sum(source.changed for source in context.inputs.values())
         is_much = context.from_nothing or changed > context.thresholds.task_rows
-        if not is_much or any(isinstance(node, Iterate) for node in nodes):
+        if not is_much or any(isinstance(node, Iterate) for node in each_once(self._root)):
             return nullcontext()
-        return context.workspace.reading_all(get.whole_bytes(nodes, context))
+        return context.workspace.reading_all(read_bytes(self._root, context))
 
     def _run(self) -> Relation | None:
         rows = self.delta(self._root)

@@ -18,8 +18,8 @@ from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.render import get
 from dbt_incremental_dd.render.context import Context
+from dbt_incremental_dd.render.reads import whole_bytes
 from dbt_incremental_dd.render.renderer import Renderer
 
 
@@ -45,7 +45,7 @@ class _Building:
         context.report(f"{', '.join(names)}: built now, from the inputs' contents")
         self._depth += 1
         try:
-            with context.workspace.reading_all(get.whole_bytes(each_once(node), context)):
+            with context.workspace.reading_all(whole_bytes(node, context)):
                 inner = context.inner.from_nothing()
                 inputs = {name: replace(one, t0=BEGINNING, t1=one.t0) for name, one in context.inputs.items()}
                 at_start = replace(context, t0=BEGINNING, t1=context.t0, at=context.t0, inputs=inputs, inner=inner)

@@ -52,3 +52,40 @@ def test_they_are_exact(
         assert world.step_and_check_each(check, session=session if step else None, fallback="error") == []
         if step:
             assert set(map(bool, asked.values())) == {shares is not None}, asked
+
+
+def test_what_no_operator_asks_for_takes_no_room(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums and projections of a change need room for the change alone; a join needs it for all that it may look up."""
+    models = {
+        "groups": (MODELS["groups"], False),
+        "of_groups": (
+            "SELECT g, v + 1 AS v FROM (SELECT k % 5 AS g, sum(v) AS v FROM {t} GROUP BY 1) WHERE v > 3",
+            False,
+        ),
+        "rows": ("SELECT k, v * 2 AS v FROM {t} WHERE k > 3 UNION ALL SELECT k, w FROM {u}", False),
+        "most": (MODELS["most"], True),
+        "joined": (MODELS["joined"], True),
+        "of_join": ("SELECT k, sum(w) AS w FROM (SELECT t.k, u.w FROM {t} t JOIN {u} u ON t.k = u.k) GROUP BY k", True),
+        "beside": ("SELECT k FROM {t} UNION ALL SELECT u.k FROM {u} u LEFT JOIN {t} t ON t.k = u.k", True),
+    }
+    world = World(spark, tmp_path, {"t": Table("k INT, v BIGINT"), "u": Table("k INT, w BIGINT")}, FEW)
+    rng = random.Random(4)
+    for name, (sql, _) in models.items():
+        world.model(name, sql)
+    for step, rows in enumerate((2_000, 30, 30)):
+        for name in world.tables:
+            world.insert(name, [(rng.randint(0, 400), rng.randint(0, 9)) for _ in range(rows)])
+        session = ListeningSession(spark)
+        asked: dict[str, bool] = {}
+
+        def check(name: str, session: ListeningSession = session, asked: dict[str, bool] = asked) -> None:
+            asked[name] = bool(session.asked)
+            session.asked.clear()
+            world.check(name)
+
+        if step == 2:  # the states are there
+            monkeypatch.setattr(room, "machine_memory", lambda: 8 * 20_000)
+        assert world.step_and_check_each(check, session=session if step else None, fallback="error") == []
+    assert asked == {name: in_spark for name, (_, in_spark) in models.items()}

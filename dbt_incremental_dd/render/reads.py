@@ -1,0 +1,72 @@
+"""How much of its inputs the run of a plan may read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.core.data_file import DataFile
+from dbt_incremental_dd.differential.reduce import Accumulate
+from dbt_incremental_dd.differential.state import stores
+from dbt_incremental_dd.differential.temporal import is_temporal
+from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Get
+from dbt_incremental_dd.relation.room import row_bytes
+from dbt_incremental_dd.render.get import stored_columns
+from dbt_incremental_dd.render.linear import Linear
+from dbt_incremental_dd.trace.files import between
+from dbt_incremental_dd.trace.log import total_rows
+
+if TYPE_CHECKING:
+    from dbt_incremental_dd.render.context import Context
+
+
+def whole_bytes(root: Node, context: Context) -> float:
+    """About how much memory all that the plan reads takes as Arrow's tables, at the end of the run; infinite where
+    Arrow does not read it."""
+    return sum(_bytes(node, _whole(node, context), context) for node in _gets(root))
+
+
+def read_bytes(root: Node, context: Context) -> float:
+    """The same for a run over the interval: of a collection whose contents no operator asks for, its updates alone."""
+    asked = _asked_for_contents(root, context)
+    total = 0.0
+    for node in _gets(root):
+        files: Iterable[DataFile] = _whole(node, context)
+        if id(node) not in asked:
+            source = context.inputs[node.collection]
+            files = between(source.log.files, source.t0, source.t1)
+        total += _bytes(node, files, context)
+    return total
+
+
+def _asked_for_contents(root: Node, context: Context) -> set[int]:
+    """Identities of the operators whose contents the run may ask for, and of all below them."""
+    found: set[int] = set()
+    for node in reversed(each_once(root)):  # those that read it come before it
+        if id(node) in found or not _needs_deltas_alone(node, context):
+            found.update(map(id, node.inputs))
+    return found
+
+
+def _needs_deltas_alone(node: Node, context: Context) -> bool:
+    """Whether the operator's delta is one of its inputs' deltas, and of what it has stored."""
+    if context.from_nothing or is_temporal(node):
+        return False
+    if isinstance(node, Accumulate):
+        return not node.extremes and not any(state.name in context.inner.unbuilt for state in stores(node))
+    return isinstance(node, Linear)
+
+
+def _gets(root: Node) -> list[Get]:
+    return [node for node in each_once(root) if isinstance(node, Get)]
+
+
+def _whole(node: Get, context: Context) -> Iterable[DataFile]:
+    source = context.inputs[node.collection]
+    return source.log.summands(source.t1)
+
+
+def _bytes(node: Get, files: Iterable[DataFile], context: Context) -> float:
+    return total_rows(files) * row_bytes(stored_columns(node, context.inputs[node.collection].schema))
