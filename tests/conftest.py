@@ -50,6 +50,8 @@ time.tzset()
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
+    # Delta's VACUUM makes so many tasks, of a few files: 10,000.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     # Code would be generated and compiled for a few rows each time.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -95,8 +97,19 @@ LONGEST = (
 """Files that take a minute and more, the longest first: what begins last is what one process is left alone with."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files are begun by their length."""
+_THIRD = os.environ.get("DD_THIRD")
+"""Which third of the long tests is to run, 0 to 2; all of them where it is not said."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files are begun by their length. Of the long tests those of other thirds are left out, and told as deselected."""
+    long = [item for item in items if item.get_closest_marker("long")] if _THIRD else []
+    # It begins elsewhere for each number of them: of one or two, the first would always be in the first third.
+    other = [item for number, item in enumerate(long, start=len(long)) if number % 3 != int(_THIRD or 0)]
+    if other:
+        config.hook.pytest_deselected(items=other)
+        items[:] = [item for item in items if item not in set(other)]
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get("/".join(item.path.parts[-2:]), len(LONGEST)))
 

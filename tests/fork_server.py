@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-COMMANDS = ("dbt.cli.main", "dbt.adapters.differential", "dbt_incremental_dd.cli")
-"""Modules of ``dbt`` and ``dbt-dd``."""
+COMMANDS = ("dbt.cli.main", "dbt.adapters.differential", "dbt_incremental_dd.cli", "tests.dbt.commands")
+"""Modules of ``dbt`` and ``dbt-dd``, and of several commands of dbt."""
 
 
 class ForkServer:
@@ -50,7 +50,7 @@ class ForkServer:
 
 @cache
 def fork_server(*modules: str) -> ForkServer:
-    """The one server of this process for ``dbt`` and ``dbt-dd``, or for these modules."""
+    """The one server of this process for ``COMMANDS``, or for these modules."""
     server = ForkServer(modules or COMMANDS)
     atexit.register(server.end)
     return server

@@ -85,7 +85,7 @@ def _call(folder: Path, *command: str) -> None:
 
 @contextmanager
 def examples_running(folder: Path) -> Iterator[Running]:
-    """The first 300 days of flights are there, and the payments' first state."""
+    """The flights of the first 302 days are there, and the payments' first state."""
     examples = folder / "example_project"
     made = ("data", "state", "target", "logs", ".dbt_incremental_dd", "__pycache__")
     shutil.copytree(REPOSITORY / "example_project", examples, ignore=shutil.ignore_patterns(*made))
@@ -95,7 +95,8 @@ def examples_running(folder: Path) -> Iterator[Running]:
         states = ",".join(str(examples / name / "state" / "prod") for name in ("flights", "payments"))
         settings = {"SPARK_REMOTE": remote, "AIRFLOW__DIFFERENTIAL__STATE_ROOTS": states, **database, **FEED}
         found = Running(Airflow(folder / "home", examples / "dags", settings), examples)
-        found.feed("flights", "--until", "2013-10-27")
+        _begin_later(examples / "dags")
+        found.feed("flights", "--until", "2013-10-29")
         found.feed("payments")
         _break(examples)
         for name in ("payments", "flights"):
@@ -120,6 +121,18 @@ def _database() -> Iterator[dict[str, str]]:
         yield {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": url}
     finally:
         server.stop()
+
+
+def _begin_later(dags: Path) -> None:
+    """The example's days without the first two, each of which is a dozen processes; and compaction after two days."""
+    begin = "start_date=datetime(2013, 10, {}, tzinfo=UTC)"
+    for file, before, now in (
+        ("flights.py", begin.format(28), begin.format(30)),
+        ("compaction.py", "files=4", "files=2"),
+    ):
+        text = (dags / file).read_text()
+        assert before in text
+        (dags / file).write_text(text.replace(before, now))
 
 
 def _break(examples: Path) -> None:

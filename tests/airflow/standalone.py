@@ -193,7 +193,7 @@ def until(holds: Callable[[], bool], seconds: float, what: str, more: Callable[[
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}\n{more()}"
-        time.sleep(0.5)
+        time.sleep(1.5)  # an answer of Airflow's takes it some 0.1 s
 
 
 def _free_port() -> int:

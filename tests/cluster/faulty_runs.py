@@ -15,7 +15,7 @@ from dbt_incremental_dd.runtime.session import open_session
 from dbt_incremental_dd.storage.uris import hadoop_settings
 from dbt_incremental_dd.trace.layout import Storage
 from tests.oracle import Table, World
-from tests.servers.cluster import on_class_path
+from tests.servers.cluster import mapped_classes, on_class_path
 from tests.servers.slow_proxy import SlowProxy, slowed
 
 SHARE = 0.03
@@ -34,7 +34,9 @@ def main(root: str, options: dict[str, str], endpoint: str, runs: int) -> None:
     with slowed(endpoint) as proxy:
         found = {**options, "AWS_ENDPOINT_URL": proxy.endpoint}
         hadoop = {f"spark.hadoop.{name}": value for name, value in hadoop_settings(root, found).items()}
-        spark = open_session(root, {**on_class_path(), **hadoop, "spark.sql.shuffle.partitions": "2"})
+        spark = open_session(
+            root, {**on_class_path(), **mapped_classes(), **hadoop, "spark.sql.shuffle.partitions": "2"}
+        )
         sales = Table("k INT, v DECIMAL(9,2)", [(n % 7, Decimal(n)) for n in range(50)])
         names = Table("k INT, name STRING", [(n, f"name {n % 3}") for n in range(6)])
         world = World(spark, Storage(root, found), {"sales": sales, "names": names})

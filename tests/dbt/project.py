@@ -52,7 +52,9 @@ class Project:
     def dbt(self, *arguments: str, fails: bool = False) -> dict[str, Any]:
         """Results by node name. With ``fails`` it must not succeed, and messages are given instead."""
         from dbt.cli.main import dbtRunner
+        from dbt_common.tests import enable_test_caching
 
+        enable_test_caching()  # dbt's own: the macros of all projects are parsed once
         folder = str(self.folder)
         self.warnings, self.told = [], []
         runner = dbtRunner(callbacks=[self._note])

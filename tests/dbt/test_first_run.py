@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,15 +40,14 @@ def shop(tmp_path: Path) -> Shop:
     return made
 
 
-def _rows(shop: Shop, *names: str) -> list[int]:
-    """How many rows each relation shows: as many as its updates add up to."""
+def _rows(shop: Shop, *names: str, after: Sequence[list[str]] = ()) -> list[int]:
+    """How many rows each relation shows: as many as its updates add up to. ``after``: these commands of dbt."""
     each = [f"{shop.project.schema}.{name}" for name in names]
     counts = [
         f"select (select count(*) from {r}) as rows, (select sum(dd_diff) from {r}__changes) as sum" for r in each
     ]
-    shown = shop.dbt(
-        "show", "--inline", " union all ".join(counts), "--limit", "9", "--output", "json", "--quiet", java=True
-    )
+    show = ["show", "--inline", " union all ".join(counts), "--limit", "9", "--output", "json", "--quiet"]
+    shown = shop.in_one_process(*(["--quiet", *command] for command in after), show)
     found = json.loads(shown[shown.index("{") :])["show"]
     assert len(found) == len(names) and all(row["rows"] == row["sum"] for row in found)
     return [row["rows"] for row in found]
@@ -73,6 +73,7 @@ def test_no_java(spark: SparkSession, shop: Shop) -> None:
     shop.verify(spark)
 
 
+@pytest.mark.long
 def test_of_one_command(shop: Shop) -> None:
     """Models that were built before a test, or a model that only Spark computes, has opened the session."""
     shop.project.write("models/tests.yml", TEST)
@@ -87,18 +88,19 @@ def test_of_one_command(shop: Shop) -> None:
     shop.dbt("run", "--exclude", "zz", java=False)
 
 
+@pytest.mark.long
 def test_a_model_that_becomes_a_table(shop: Shop) -> None:
     shop.dbt("run", java=False)
     shop.project.write("models/large.sql", f"{{{{ config(materialized='table') }}}} {MODELS['large']}")
-    shop.dbt("run", java=True)
     schema = shop.project.schema
     queries = (f"select 'rows', count(*) from {schema}.large", f"show tables in {schema} like 'large*'")
     asked = "".join(f'{{{{ print(run_query("{sql}").columns[1].values()) }}}}' for sql in queries)
     shop.project.write("macros/look.sql", f"{{% macro look() %}}{asked}{{% endmacro %}}")
-    told = shop.dbt("run-operation", "look", java=True)
+    told = shop.in_one_process(["run"], ["run-operation", "look"])
     assert "(9,)\n('large',)\n" in told
 
 
+@pytest.mark.long
 def test_a_query_that_spark_refuses(shop: Shop) -> None:
     """Nobody but Spark says why; nothing is stored of the model."""
     shop.project.write("models/wrong.sql", "select customer, sum(amuont) as total from {{ ref('large') }} group by 1")
@@ -108,6 +110,7 @@ def test_a_query_that_spark_refuses(shop: Shop) -> None:
     assert _rows(shop, "large") == [9]
 
 
+@pytest.mark.long
 def test_the_catalog_is_lost(shop: Shop) -> None:
     """The next run, which has nothing to do, has the relations made again."""
     import shutil
@@ -116,5 +119,4 @@ def test_the_catalog_is_lost(shop: Shop) -> None:
     assert _rows(shop, "large") == [9]
     for path in (shop.folder / ".dbt_incremental_dd").glob("metastore_db*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    shop.dbt("run", java=True)
-    assert _rows(shop, "large") == [9]
+    assert _rows(shop, "large", after=[["run"]]) == [9]

@@ -121,6 +121,11 @@ class Shop:
         """Its output. Without Java, whoever asks for a session ends the run."""
         return self._output("dbt", *arguments, "--profiles-dir", str(self.folder), java=java)
 
+    def in_one_process(self, *commands: list[str]) -> str:
+        """The output of several commands of dbt that share a process and its session."""
+        command = ["tests.dbt.commands", str(self.folder), json.dumps(commands)]
+        return fork_server().run(command, _environment(java=True), self.folder)
+
     def imported(self) -> set[str]:
         """The packages that a run in which nothing has changed imports."""
         call = [
@@ -196,17 +201,16 @@ def test_what_dbt_dd_leaves_is_known(shop: Shop) -> None:
         shop.dbt("run", java=False)
 
 
+@pytest.mark.long
 def test_a_relation_that_somebody_dropped_is_made_again(shop: Shop) -> None:
     schema = shop.project.schema
     shop.project.write(
         "macros/drop.sql", f"{{% macro drop() %}}{{% do run_query('drop view {schema}.paid') %}}{{% endmacro %}}"
     )
-    shop.dbt("run-operation", "drop", java=True)
-    shop.dbt("run", "--select", "large", java=True)  # which does not look at the other
+    shop.in_one_process(["run-operation", "drop"], ["run", "--select", "large"])  # which does not look at the other
     shop.arrive()
-    shop.dbt("run", java=True)
-    shown = shop.dbt("show", "--inline", f"select count(*) as n from {schema}.paid", "--output", "json", java=True)
-    assert '"n"' in shown
+    count = f"select count(*) as n from {schema}.paid"
+    assert '"n"' in shop.in_one_process(["run"], ["show", "--inline", count, "--output", "json"])
     shop.dbt("run", java=False)
 
 
@@ -231,8 +235,8 @@ def test_a_seed_that_is_loaded_already_is_left_alone(spark: SparkSession, shop: 
     each = "{% for sql in statements %}{% do run_query(sql) %}{% endfor %}"
     shop.project.write("macros/touch.sql", f"{{% macro touch(statements) %}}{each}{{% endmacro %}}")
     touches = [f"insert into {schema}.regions values (4, 'Far')", f"drop table {schema}.colours"]
-    shop.dbt("run-operation", "touch", "--args", json.dumps({"statements": touches}), java=True)
-    assert shop.dbt("seed", java=True).count(loaded) == 2
+    touch = ["run-operation", "touch", "--args", json.dumps({"statements": touches})]
+    assert shop.in_one_process(touch, ["seed"]).count(loaded) == 2
     assert shop.dbt("seed", java=False).count(same) == 2
     other.unlink()
     types = "seeds: [{name: regions, config: {column_types: {title: string}}}]"
@@ -256,6 +260,7 @@ assert dbtRunner().invoke(["run", *folders]).success
 """
 
 
+@pytest.mark.long
 def test_a_seed_is_known_by_its_file_as_it_is_now(spark: SparkSession, shop: Shop) -> None:
     """A file may be so large that dbt takes no checksum of it. Whoever calls dbt with a manifest of before has the
     checksum of before."""
@@ -271,6 +276,7 @@ def test_a_seed_is_known_by_its_file_as_it_is_now(spark: SparkSession, shop: Sho
     shop.verify(spark)
 
 
+@pytest.mark.long
 def test_a_table_beside_them_opens_the_session(shop: Shop) -> None:
     shop.project.write(
         "models/plain.sql", "{{ config(materialized='table') }} select count(*) as n from {{ ref('paid') }}"
