@@ -104,10 +104,10 @@ class Workspace:
         self._scratch.append(uri)
         write_folder(self.storage, frame, uri)
         files = describe_folder(self.storage, uri)
-        found = no_rows(self.spark, frame.schema)
-        if files:
-            found = self.spark.read.schema(frame.schema).parquet(*(spark_uri(f"{uri}/{file.path}") for file in files))
-        return found, sum(file.rows for file in files)
+        if not files:
+            return no_rows(self.spark, frame.schema), 0
+        paths = (spark_uri(f"{uri}/{file.path}") for file in files)
+        return self.spark.read.schema(frame.schema).parquet(*paths), sum(file.rows for file in files)
 
     def close(self) -> None:
         """Removes views and scratch files."""

@@ -28,7 +28,7 @@ def whole_bytes(root: Node, context: Context) -> float:
     return sum(_bytes(node, _whole(node, context), context) for node in _gets(root))
 
 
-def read_bytes(root: Node, context: Context) -> float:
+def interval_bytes(root: Node, context: Context) -> float:
     """The same for a run over the interval: of a collection whose contents no operator asks for, its updates alone."""
     asked = _asked_for_contents(root, context)
     total = 0.0

@@ -46,7 +46,7 @@ from dbt_incremental_dd.render.loop import Loop
 from dbt_incremental_dd.render.operator import Event, Operator
 from dbt_incremental_dd.render.probes import Probes
 from dbt_incremental_dd.render.profiles import profiles
-from dbt_incremental_dd.render.reads import read_bytes
+from dbt_incremental_dd.render.reads import interval_bytes
 from dbt_incremental_dd.render.statistics import LogStatistics
 
 
@@ -91,7 +91,7 @@ class Renderer:
         is_much = context.from_nothing or changed > context.thresholds.task_rows
         if not is_much or any(isinstance(node, Iterate) for node in each_once(self._root)):
             return nullcontext()
-        return context.workspace.reading_all(read_bytes(self._root, context))
+        return context.workspace.reading_all(interval_bytes(self._root, context))
 
     def _run(self) -> Relation | None:
         rows = self.delta(self._root)
