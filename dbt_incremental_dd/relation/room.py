@@ -37,9 +37,10 @@ class _Room:
     @contextmanager
     def taking(self, amount: float) -> Iterator[bool]:
         """Whether one plan may read so many bytes. If so, waits until they are free, and holds them until the end.
-        A plan takes room once, and waits for no other plan while it holds some: so none waits forever."""
+        A plan takes room once, and waits for no other plan while it holds some: so none waits forever. What is no
+        number gets none."""
         memory = machine_memory()
-        if amount > memory / _SHARE_OF_PLAN:
+        if not amount <= memory / _SHARE_OF_PLAN:
             yield False
             return
         with self._changed:
@@ -57,9 +58,10 @@ FOR_PLANS = _Room()
 """The room of this process."""
 
 
-def row_bytes(schema: Schema) -> float:
-    """About how much memory a row takes in Arrow's tables; infinite where Arrow does not read it."""
-    return sum(map(_width, schema))
+def table_bytes(rows: int, schema: Schema) -> float:
+    """About how much memory so many rows take in Arrow's tables; infinite where Arrow does not read them. No rows take
+    none, of whatever types."""
+    return rows * sum(map(_width, schema)) if rows else 0.0
 
 
 def _width(column: Column) -> float:

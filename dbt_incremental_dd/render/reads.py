@@ -12,7 +12,7 @@ from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import Get
-from dbt_incremental_dd.relation.room import row_bytes
+from dbt_incremental_dd.relation.room import table_bytes
 from dbt_incremental_dd.render.get import stored_columns
 from dbt_incremental_dd.render.linear import Linear
 from dbt_incremental_dd.trace.files import between
@@ -69,4 +69,4 @@ def _whole(node: Get, context: Context) -> Iterable[DataFile]:
 
 
 def _bytes(node: Get, files: Iterable[DataFile], context: Context) -> float:
-    return total_rows(files) * row_bytes(stored_columns(node, context.inputs[node.collection].schema))
+    return table_bytes(total_rows(files), stored_columns(node, context.inputs[node.collection].schema))

@@ -89,3 +89,20 @@ def test_what_no_operator_asks_for_takes_no_room(
             monkeypatch.setattr(room, "machine_memory", lambda: 8 * 20_000)
         assert world.step_and_check_each(check, session=session if step else None, fallback="error") == []
     assert asked == {name: in_spark for name, (_, in_spark) in models.items()}
+
+
+@pytest.mark.timeout(120)
+def test_first_runs_over_empty_inputs_of_any_type(spark: SparkSession, tmp_path: Path) -> None:
+    """Also of those whose rows Arrow does not read: of none of them there are none to wait for."""
+    kinds = ("ARRAY<STRING>", "MAP<STRING, INT>", "STRUCT<a: INT, b: ARRAY<INT>>", "BINARY", "DECIMAL(38,4)", "DOUBLE")
+    columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(kinds))
+    world = World(spark, tmp_path, {"t": Table(f"k INT, {columns}"), "u": Table(f"k INT, {columns}")})
+    world.model("all_of_it", "SELECT * FROM {t}")
+    world.model("joined", "SELECT t.k, t.c0, u.c1, u.c2 FROM {t} t LEFT JOIN {u} u ON t.k = u.k")
+    world.model("counted", "SELECT k, count(c0) AS n, max(c4) AS most FROM {t} GROUP BY k")
+    rows = [(n, ["x"], {"a": n}, (n, [n]), b"b", None, 0.5) for n in range(3)]
+    for step in range(4):
+        if step in (1, 2):
+            world.insert("tu"[step - 1], rows)
+        world.step()
+        world.check()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import pytest
 
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import INTEGER, VARIANT
 from dbt_incremental_dd.relation import room
-from dbt_incremental_dd.relation.room import FOR_PLANS
+from dbt_incremental_dd.relation.room import FOR_PLANS, table_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +24,19 @@ def test_a_plan_that_reads_too_much_gets_none() -> None:
         assert not has_room
     with FOR_PLANS.taking(100) as has_room:
         assert has_room
+
+
+def test_what_is_no_number_gets_none() -> None:
+    """Nobody would ever have room for it."""
+    with FOR_PLANS.taking(math.nan) as has_room:
+        assert not has_room
+
+
+def test_no_rows_take_no_room() -> None:
+    nested = Schema((Column("tags", VARIANT),))
+    assert table_bytes(0, nested) == 0
+    assert table_bytes(1, nested) == math.inf
+    assert table_bytes(3, Schema((Column("id", INTEGER),))) == 12
 
 
 def test_one_waits_until_others_have_left() -> None:

@@ -22,7 +22,7 @@ from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.relation.room import room, row_bytes
+from dbt_incremental_dd.relation.room import room, table_bytes
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
 from dbt_incremental_dd.sources.partitions import value_of
@@ -91,7 +91,7 @@ def compared_parts(
     """The rows that came and those that went, which will be compared: most are the same where files were written anew.
     On the driver if it has room for both, since that takes a fraction of the time of a Spark job."""
     rows = sum(part.count for part in (*came, *went))
-    has_room = bool(went) and rows <= workspace.thresholds.found_rows and rows * row_bytes(schema) <= room()
+    has_room = bool(went) and rows <= workspace.thresholds.found_rows and table_bytes(rows, schema) <= room()
     most = rows if has_room else 0
     removed = read_parts(workspace, schema, went, most=most) if went else None
     return read_parts(workspace, schema, came, most=most), removed
