@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.manifest import UsedArrangement
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
@@ -32,9 +33,14 @@ class InputInterval:
     t1: Time
 
     @property
+    def new_files(self) -> tuple[DataFile, ...]:
+        """Those that may hold new updates."""
+        return between(self.log.files, self.t0, self.t1)
+
+    @property
     def changed(self) -> int:
         """The number of new updates."""
-        return total_rows(between(self.log.files, self.t0, self.t1))
+        return total_rows(self.new_files)
 
 
 @dataclass

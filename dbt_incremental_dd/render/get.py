@@ -15,7 +15,7 @@ from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import in_interval, read
 from dbt_incremental_dd.trace.arrow import is_plain, is_readable
-from dbt_incremental_dd.trace.files import between, inserts_only, matching
+from dbt_incremental_dd.trace.files import inserts_only, matching
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context
@@ -27,7 +27,7 @@ def delta(node: Get, run: OperatorRun) -> Relation | None:
     if run.context.from_nothing:
         return contents(node, run, new=True, keys=None)
     source = run.context.inputs[node.collection]
-    files = between(source.log.files, source.t0, source.t1)
+    files = source.new_files
     if not files:
         return None
     most = max(run.context.thresholds.local_rows, run.context.workspace.most(0))

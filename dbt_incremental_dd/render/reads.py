@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.state import stores
 from dbt_incremental_dd.differential.temporal import is_temporal
@@ -15,7 +13,6 @@ from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.relation.room import table_bytes
 from dbt_incremental_dd.render.get import stored_columns
 from dbt_incremental_dd.render.linear import Linear
-from dbt_incremental_dd.trace.files import between
 from dbt_incremental_dd.trace.log import total_rows
 
 if TYPE_CHECKING:
@@ -25,20 +22,13 @@ if TYPE_CHECKING:
 def whole_bytes(root: Node, context: Context) -> float:
     """About how much memory all that the plan reads takes as Arrow's tables, at the end of the run; infinite where
     Arrow does not read it."""
-    return sum(_bytes(node, _whole(node, context), context) for node in _gets(root))
+    return sum(_bytes(node, context, whole=True) for node in _gets(root))
 
 
 def interval_bytes(root: Node, context: Context) -> float:
     """The same for a run over the interval: of a collection whose contents no operator asks for, its updates alone."""
     asked = _asked_for_contents(root, context)
-    total = 0.0
-    for node in _gets(root):
-        files: Iterable[DataFile] = _whole(node, context)
-        if id(node) not in asked:
-            source = context.inputs[node.collection]
-            files = between(source.log.files, source.t0, source.t1)
-        total += _bytes(node, files, context)
-    return total
+    return sum(_bytes(node, context, whole=id(node) in asked) for node in _gets(root))
 
 
 def _asked_for_contents(root: Node, context: Context) -> set[int]:
@@ -51,7 +41,7 @@ def _asked_for_contents(root: Node, context: Context) -> set[int]:
 
 
 def _needs_deltas_alone(node: Node, context: Context) -> bool:
-    """Whether the operator's delta is one of its inputs' deltas, and of what it has stored."""
+    """Whether the operator's delta follows from its inputs' deltas and from what it has stored."""
     if context.from_nothing or is_temporal(node):
         return False
     if isinstance(node, Accumulate):
@@ -63,10 +53,7 @@ def _gets(root: Node) -> list[Get]:
     return [node for node in each_once(root) if isinstance(node, Get)]
 
 
-def _whole(node: Get, context: Context) -> Iterable[DataFile]:
+def _bytes(node: Get, context: Context, *, whole: bool) -> float:
     source = context.inputs[node.collection]
-    return source.log.summands(source.t1)
-
-
-def _bytes(node: Get, files: Iterable[DataFile], context: Context) -> float:
-    return table_bytes(total_rows(files), stored_columns(node, context.inputs[node.collection].schema))
+    files = source.log.summands(source.t1) if whole else source.new_files
+    return table_bytes(total_rows(files), stored_columns(node, source.schema))

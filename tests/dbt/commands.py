@@ -1,4 +1,4 @@
-"""Commands of dbt one after another in one process, which have one session. A JVM takes as long as several commands."""
+"""Several commands of dbt in one process, one after another: they share its session, and so its JVM."""
 
 from __future__ import annotations
 

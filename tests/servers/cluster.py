@@ -41,7 +41,7 @@ def on_class_path() -> dict[str, str]:
 def mapped_classes() -> dict[str, str]:
     """Settings with which a session that has these packages on its class path maps the classes that it loads (JEP 350):
     until its first answer it takes two thirds of the processor's time."""
-    jars(hadoop_aws())  # they are fetched before: by one process at a time
+    jars(hadoop_aws())  # before: one fetch must not wait for another within it
     jars(s3.S3PROXY)
     folder = fetched(f"{re.sub('[^A-Za-z0-9.-]+', '_', hadoop_aws())}-classes", _archive_classes)
     options = f"{SHORT_LIVED} -XX:SharedArchiveFile={folder}/spark.jsa -Xlog:disable"
