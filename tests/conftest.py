@@ -104,12 +104,12 @@ _THIRD = os.environ.get("DD_THIRD")
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files are begun by their length. Of the long tests those of other thirds are left out, and told as deselected."""
-    long = [item for item in items if item.get_closest_marker("long")] if _THIRD else []
-    # It begins elsewhere for each number of them: of one or two, the first would always be in the first third.
-    other = [item for number, item in enumerate(long, start=len(long)) if number % 3 != int(_THIRD or 0)]
-    if other:
-        config.hook.pytest_deselected(items=other)
-        items[:] = [item for item in items if item not in set(other)]
+    if _THIRD:
+        long = [item for item in items if item.get_closest_marker("long")]
+        # Counted from their number on: of one or two tests, the first would always be in the first third.
+        others = {item for number, item in enumerate(long, start=len(long)) if number % 3 != int(_THIRD)}
+        config.hook.pytest_deselected(items=list(others))
+        items[:] = [item for item in items if item not in others]
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get("/".join(item.path.parts[-2:]), len(LONGEST)))
 
