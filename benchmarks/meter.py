@@ -59,14 +59,20 @@ class Meter:
 
     def take(self) -> Work:
         """The work since the last call. Jobs are complete in the log as soon as they have ended."""
+        return sum(map(_work, self._events()), self._driver.take())
+
+    def _events(self) -> list[dict[str, object]]:
+        """What the log says since the last call. There is none before the session is open."""
         files = [path for path in self._folder.iterdir() if not path.name.endswith(".crc")]
-        if len(files) != 1:
+        if len(files) > 1:
             raise ValueError(f"{self._folder} should hold one event log and has {len(files)}; remove them first")
+        if not files:
+            return []
         with files[0].open("rb") as log:
             log.seek(self._position)
-            lines = log.read().split(b"\n")
-        self._position += sum(len(line) + 1 for line in lines[:-1])
-        return sum((_work(json.loads(line)) for line in lines[:-1]), self._driver.take())
+            lines = log.read().split(b"\n")[:-1]
+        self._position += sum(len(line) + 1 for line in lines)
+        return [json.loads(line) for line in lines]
 
 
 class _Driver(logging.Handler):

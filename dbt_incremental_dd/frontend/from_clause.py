@@ -18,7 +18,7 @@ from dbt_incremental_dd.frontend.block import (
     lowered,
 )
 from dbt_incremental_dd.frontend.decorrelate.dependent import Conditions, any_query
-from dbt_incremental_dd.frontend.decorrelate.negation import has_not_in
+from dbt_incremental_dd.frontend.decorrelate.negation import has_not_in, is_in_query, without_not
 from dbt_incremental_dd.frontend.generators import Part, from_so_far, has_generator, lateral_join, lateral_views
 from dbt_incremental_dd.frontend.pivot import pivoted
 from dbt_incremental_dd.frontend.reason import named
@@ -133,10 +133,34 @@ class _From:
             )
         inner = not side and kind in ("", "INNER", "CROSS")
         if inner and join.args.get("on") is not None and has_subquery(join.args["on"]):
-            both = _joined(left, right, side, kind, ties)
-            return self._filtered(both, join.args["on"])
+            return self._inner(left, right, ties, join.args["on"])
         left, right, on = self._on(join, left, right, side)
         return _joined(left, right, side, kind, (*ties, *on))
+
+    def _inner(self, left: Part, right: Part, ties: tuple[Expr, ...], on: exp.Expr) -> Part:
+        """An inner join whose condition holds subqueries: a filter over it, but for what Spark pushes down."""
+        kept = []
+        for conjunct in sorted(conjuncts(on), key=has_subquery):
+            if is_in_query(without_not(conjunct)[0]) or not has_not_in(conjunct):
+                kept.append(conjunct)
+            else:
+                left, right = self._pushed_down(left, right, conjunct)
+        part = _joined(left, right, "", "", ties)
+        for conjunct in kept:
+            part = self._filtered(part, conjunct)
+        return part
+
+    def _pushed_down(self, left: Part, right: Part, conjunct: exp.Expr) -> tuple[Part, Part]:
+        """Both sides, the one filtered that alone is read. In a join's own condition, Spark's NOT IN ignores NULLs."""
+        try:
+            return self._filtered(left, conjunct), right
+        except UnsupportedSQL:
+            pass
+        try:
+            return left, self._filtered(right, conjunct)
+        except UnsupportedSQL as error:
+            problem = "NOT IN over a subquery, beside columns of both sides, in ON"
+            raise UnsupportedSQL(problem, "Move it to WHERE.") from error
 
     def _on(self, join: exp.Join, left: Part, right: Part, side: str) -> tuple[Part, Part, tuple[Expr, ...]]:
         """The condition; names of the outside are found in what the left side carries of it."""

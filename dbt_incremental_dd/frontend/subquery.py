@@ -101,6 +101,8 @@ class Subqueries:
 
     def _matches(self, tree: exp.In, *, negated: bool) -> _Matches:
         """For ``x IN (...)`` the rows that match. For NOT IN also those for which a NULL makes the answer unknown."""
+        if _is_null(tree.this):  # NULL even if the list is empty, in sessions that are not in ANSI mode
+            raise UnsupportedSQL("NULL IN a subquery")
         sides = tree.this.expressions if isinstance(tree.this, exp.Tuple) else [tree.this]
         values = tuple(resolve(side, self._look, self._scope) for side in sides)
         query = unwrapped(tree.args["query"])
@@ -256,6 +258,13 @@ def _one(columns: tuple[Named, ...]) -> Id:
     if len(columns) != 1:
         raise UnsupportedSQL("a scalar subquery of several columns")
     return columns[0].id
+
+
+def _is_null(tree: exp.Expr) -> bool:
+    """Whether it is NULL, in parentheses or of some type."""
+    while isinstance(tree, exp.Paren | exp.Cast):
+        tree = tree.this
+    return isinstance(tree, exp.Null)
 
 
 def _is_list(tree: exp.Subquery) -> bool:

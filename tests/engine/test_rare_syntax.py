@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,18 +53,48 @@ def test_frames_of_intervals_and_table_queries(spark: SparkSession, tmp_path: Pa
         world.insert("t", [(10 + step, step, 1, start + timedelta(hours=26 * step))])
 
 
-def test_not_in_in_on_of_an_outer_join_is_what_spark_makes_of_it(spark: SparkSession, tmp_path: Path) -> None:
-    """A NULL in the list counts where Spark pushes the condition down, and nowhere else: so Spark answers the query."""
-    world = World(spark, tmp_path, {"a": Table("k INT"), "b": Table("k INT")})
-    for side in ("LEFT", "RIGHT", "FULL"):
-        for item in ("x", "y"):
-            on = f"x.k = y.k AND {item}.k NOT IN (SELECT k FROM {{b}})"
-            world.model(f"{side}_{item}".lower(), f"SELECT x.k, y.k AS other FROM {{a}} x {side} JOIN {{a}} y ON {on}")
-    world.insert("a", [(1,), (2,), (None,)])
+ON = (
+    "x.k = y.k AND {item}.k NOT IN (SELECT k FROM {{b}})",
+    "x.v = y.v OR {item}.k NOT IN (SELECT k FROM {{b}})",
+    "NOT (x.v = y.v AND {item}.k IN (SELECT k FROM {{b}}))",
+    "x.v = y.v AND ({item}.v > 1 OR {item}.k NOT IN (SELECT k FROM {{b}}))",
+)
+"""Conditions of a join of x and y: conjuncts that Spark pushes down, and others."""
+
+
+def not_in_world(spark: SparkSession, folder: Path) -> World:
+    """Both columns of ``a`` have NULLs; so has ``b`` at first."""
+    world = World(spark, folder, {"a": Table("k INT, v INT"), "b": Table("k INT")})
+    world.insert("a", [(1, 1), (2, 1), (None, 2), (3, None), (None, None)])
     world.insert("b", [(1,), (None,)])
+    return world
+
+
+def check_not_in(world: World) -> None:
+    """After a first load, without NULLs in the list, and with an empty list."""
     world.step()
     world.check()
     world.delete("b", [(1,), (None,)])
     world.insert("b", [(2,)])
     world.step()
     world.check()
+    world.delete("b", [(2,)])
+    world.step()
+    world.check()
+
+
+def test_not_in_in_on_is_what_spark_makes_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    """A NULL in the list counts where Spark pushes the condition down, and nowhere else."""
+    world = not_in_world(spark, tmp_path)
+    inner, outer = product(["INNER"], "xy", ON), product(["LEFT", "RIGHT", "FULL"], "xy", ON[:1])
+    for number, (side, item, on) in enumerate((*inner, *outer)):
+        join = f"{{a}} x {side} JOIN {{a}} y ON {on.format(item=item)}"
+        world.model(f"m{number}", f"SELECT x.k, x.v, y.k AS other, y.v AS more FROM {join}")
+    check_not_in(world)
+
+
+def test_null_in_a_query_is_null_even_if_the_list_is_empty(spark: SparkSession, tmp_path: Path) -> None:
+    world = not_in_world(spark, tmp_path)
+    world.model("value", "SELECT k, NULL IN (SELECT k FROM {b}) AS i, (NULL) NOT IN (SELECT k FROM {b}) AS n FROM {a}")
+    world.model("typed", "SELECT k FROM {a} WHERE CAST(NULL AS INT) NOT IN (SELECT b.k FROM {b} b WHERE b.k = v)")
+    check_not_in(world)
