@@ -47,6 +47,8 @@ def keys_of(tree: exp.Expr, values: Sequence[exp.Expr], look: Lookup) -> list[Ke
         if isinstance(target, exp.Literal) and target.is_int:
             found.append((item, values[int(target.this) - 1].copy()))
         elif isinstance(target, exp.Var) and target.name.lower() == "all":
+            if look(("all",)) is not None:
+                raise UnsupportedSQL("ORDER BY ALL beside a column called all", "Give the column another name.")
             found += [(item, value.copy()) for value in values]
         else:
             found.append((item, resolve(target, look)))

@@ -99,12 +99,12 @@ def _rename_lambda_variables(tree: exp.Expr) -> None:
 
 
 def _expand_stars(tree: exp.Expr, scope: Scope | None) -> None:
-    """``f(*)`` and ``f(t.*)`` are calls with all columns; only ``count(*)`` is not."""
+    """``f(*)``, ``f(t.*)`` and ``x IN (*)`` are of all columns; only ``count(*)`` is not."""
     for star in list(tree.find_all(exp.Star)):
         item = star.parent if isinstance(star.parent, exp.Column) else star
         call = item.parent
-        if not isinstance(call, exp.Anonymous | exp.Distinct):
-            continue
+        if not isinstance(call, exp.Anonymous | exp.Distinct | exp.In):
+            raise UnsupportedSQL(f"{item.sql()} in an expression")
         if item is star and isinstance(call, exp.Anonymous) and str(call.this).lower() == "count":
             continue
         qualifier = tuple(part.name for part in item.parts[:-1]) if isinstance(item, exp.Column) else ()

@@ -93,15 +93,18 @@ class SelectList:
         qualifier = tuple(part.name for part in tree.parts[:-1]) if isinstance(tree, exp.Column) else ()
         columns = self._scope.star(qualifier)
         if columns is None:
-            return self._fields(qualifier)
-        left_out = star.args.get("except_") or ()
-        if any(not isinstance(item, exp.Column | exp.Identifier) for item in left_out):
+            return _but(star, self._fields(qualifier))
+        left_out = {self._left_out(item) for item in star.args.get("except_") or ()}
+        return [Item(c.name, resolved_column(c.id)) for c in columns if c.id not in left_out]
+
+    def _left_out(self, item: exp.Expr) -> Id:
+        """The column that stands behind EXCEPT."""
+        found = self._scope.find(_parts(item))
+        if found is None:
+            raise UnsupportedSQL(f"* EXCEPT ({'.'.join(_parts(item))}), which is no column", "Correct its spelling.")
+        if found[1]:
             raise UnsupportedSQL("* EXCEPT of a field")
-        names = {item.name.lower() for item in left_out}
-        unknown = names - {c.name.lower() for c in columns}
-        if unknown:
-            raise UnsupportedSQL(f"* EXCEPT ({min(unknown)}), which is no column", "Correct its spelling.")
-        return [Item(c.name, resolved_column(c.id)) for c in columns if c.name.lower() not in names]
+        return found[0]
 
     def _fields(self, name: tuple[str, ...]) -> list[Item]:
         """The fields of a struct, as ``s.*`` has them."""
@@ -112,6 +115,22 @@ class SelectList:
         fields = [field.name for field in struct.fields]
         column = resolved_column(found[0])
         return [Item(f, exp.Dot(this=column.copy(), expression=exp.to_identifier(f, quoted=True))) for f in fields]
+
+
+def _but(star: exp.Star, fields: list[Item]) -> list[Item]:
+    """The fields of ``s.* EXCEPT (...)``."""
+    left_out = [_parts(item) for item in star.args.get("except_") or ()]
+    if any(len(parts) > 1 for parts in left_out):
+        raise UnsupportedSQL("* EXCEPT of a field's field")
+    names = {parts[0].lower() for parts in left_out}
+    return [item for item in fields if item.name.lower() not in names]
+
+
+def _parts(item: exp.Expr) -> tuple[str, ...]:
+    """The parts of a dotted name."""
+    if not isinstance(item, exp.Column | exp.Identifier):
+        raise UnsupportedSQL("* EXCEPT of a field")
+    return tuple(part.name for part in item.parts) if isinstance(item, exp.Column) else (item.name,)
 
 
 def _is_alias(tree: exp.Expr) -> bool:

@@ -233,6 +233,8 @@ _REFUSED = re.compile(r"\[[A-Z][A-Z0-9_.]+\] [^\n]+")
 
 def _as_relation(name: str, schema: Schema) -> Schema:
     """The schema, if a relation can have it."""
+    if not schema.names:
+        raise UnsupportedSQL(f"{name} has no column", "Select one at least.")
     lowered = [column.name.lower() for column in schema]
     twice = sorted({column for column in lowered if lowered.count(column) > 1})
     if twice:

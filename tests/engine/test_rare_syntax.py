@@ -98,3 +98,50 @@ def test_null_in_a_query_is_null_even_if_the_list_is_empty(spark: SparkSession, 
     world.model("value", "SELECT k, NULL IN (SELECT k FROM {b}) AS i, (NULL) NOT IN (SELECT k FROM {b}) AS n FROM {a}")
     world.model("typed", "SELECT k FROM {a} WHERE CAST(NULL AS INT) NOT IN (SELECT b.k FROM {b} b WHERE b.k = v)")
     check_not_in(world)
+
+
+STARS = (
+    "SELECT * EXCEPT (data.f) FROM {t} t",
+    "SELECT * EXCEPT (t.f, id) FROM {t} t",
+    "SELECT t.* EXCEPT (data.s.g) FROM {t} t",
+    "SELECT data.* EXCEPT (s) FROM {t} t",
+    "SELECT t.data.* EXCEPT (s.g) FROM {t} t",
+    "SELECT id, data.s.* FROM {t}",
+    "SELECT * EXCEPT (x.k, y.v) FROM {a} x JOIN {a} y ON x.k = y.v",
+    "SELECT k, 2 IN (*) AS i, 2 NOT IN (1, a.*) AS n FROM {a} a",
+    "SELECT k FROM {a} WHERE 2 IN (*)",
+    "SELECT k, CASE WHEN v IN (*, 3) THEN coalesce(*) END AS c, array(* EXCEPT (k)) AS r, hash(*) AS h FROM {a}",
+    "SELECT count(*) AS n, count(DISTINCT *) AS d FROM {a}",
+    "SELECT k, count(*) OVER (PARTITION BY v) AS n, struct(*) AS s FROM {a}",
+)
+
+
+def test_stars_and_what_they_leave_out(spark: SparkSession, tmp_path: Path) -> None:
+    """``f`` is a column, and a field of another one."""
+    tables = {"t": Table("id INT, f INT, data STRUCT<f: INT, s: STRUCT<g: INT, h: INT>>"), "a": Table("k INT, v INT")}
+    world = World(spark, tmp_path, tables)
+    for number, sql in enumerate(STARS):
+        world.model(f"m{number}", sql)
+    world.insert("t", [(1, 2, (3, (4, 5))), (2, None, (3, (None, 5))), (3, 3, None)])
+    world.insert("a", [(1, 2), (2, 3), (None, 2)])
+    world.step()
+    world.check()
+    world.delete("t", [(1, 2, (3, (4, 5)))])
+    world.delete("a", [(1, 2)])
+    world.insert("a", [(2, None), (1, 3)])
+    world.step()
+    world.check()
+
+
+def test_a_column_called_all(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark takes GROUP BY ALL and ORDER BY ALL for this column."""
+    world = World(spark, tmp_path, {"t": Table("k INT, v INT, `all` INT")})
+    world.model("grouped", "SELECT max(k) AS m, count(*) AS n FROM {t} GROUP BY ALL")
+    world.model("ordered", "SELECT k, `all` FROM {t} ORDER BY ALL LIMIT 2")
+    world.insert("t", [(1, 2, 9), (2, 1, 5), (3, 1, 5), (4, 4, 7)])
+    world.step()
+    world.check()
+    world.delete("t", [(2, 1, 5)])
+    world.insert("t", [(5, 1, None), (6, 1, 9)])
+    world.step()
+    world.check()

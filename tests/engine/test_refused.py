@@ -54,6 +54,7 @@ REFUSED = {
     "SELECT k, `s FROM t": ("the quote ` is not closed (line 1, column 11)", "Close it"),
     "SELECT k /* all FROM t": ("the comment is not closed (line 1, column 10)", "Close it"),
     "SELECT identifier('abs')(k) AS x FROM t": ("Spark knows this syntax", "another way"),
+    "SELECT * EXCEPT (k, v, s, ts) FROM t": ("has no column", "one at least"),
     "SELECT k, v AS K FROM t": ("more than one column called k", "alias"),
     "SELECT v AS dd_diff FROM t": ("a column called dd_diff, which is reserved", "alias"),
     "SELECT k, try_parse_json(s) AS j FROM t": ("column j has a VARIANT", "to_json(j)"),
