@@ -29,10 +29,10 @@ _LOG = logging.getLogger(__name__)
 """Logs each read at DEBUG, with the files' ``paths``, the ``columns`` and the ``wanted`` keys."""
 
 
-_LITTLE, _LITTLE_BYTES = 10_000, 1 << 20
-"""So few rows and bytes are read by Arrow as a whole, and then filtered, which takes no longer; small files beside
-large ones, too."""
-_IMPORT = 20
+_LITTLE, _LITTLE_BYTES = 400_000, 2 << 20
+"""So few values, of the columns that are wanted, and bytes are read by Arrow as a whole, and then filtered, which takes
+no longer; small files beside large ones, too."""
+_IMPORT = 10
 """In the time that importing DuckDB takes, 0.1 s, Arrow reads so many times as many."""
 _FEW_FILES = 64
 """Of which each takes a part of a millisecond."""
@@ -56,7 +56,7 @@ def read_files(
     columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
     tables, others = _by_pages(storage, uri, files, columns, keys) if keys else ([], files)
     filesystem, root = data_folder(storage, uri, others)
-    small, large = _by_size({f"{root}/{file.path}": file for file in others})
+    small, large = _by_size({f"{root}/{file.path}": file for file in others}, len(columns))
     given = keys or {}
     read = [
         _read(filesystem, paths, columns, given, together, is_little=paths is small)
@@ -78,11 +78,12 @@ def _by_pages(
     return tables, [by_path[path] for path in others]
 
 
-def _by_size(files: Mapping[str, DataFile]) -> tuple[list[str], list[str]]:
-    """The paths of the files that Arrow reads as a whole, and of the others."""
-    if _is_little(list(files.values())):
+def _by_size(files: Mapping[str, DataFile], columns: int) -> tuple[list[str], list[str]]:
+    """The paths of the files that Arrow reads as a whole, so many columns of them, and of the others."""
+    if _is_little(list(files.values()), columns):
         return list(files), []
-    small = [path for path, file in files.items() if file.rows <= _LITTLE and file.bytes <= _LITTLE_BYTES]
+    most = _LITTLE // max(columns, 1)
+    small = [path for path, file in files.items() if file.rows <= most and file.bytes <= _LITTLE_BYTES]
     small = small if len(small) <= _FEW_FILES else []
     return small, [path for path in files if path not in set(small)]
 
@@ -108,9 +109,9 @@ def _read(
     return parquet_dataset(paths, filesystem, columns).to_table(filter=_filters(keys))
 
 
-def _is_little(files: Sequence[DataFile]) -> bool:
+def _is_little(files: Sequence[DataFile], columns: int) -> bool:
     most = 1 if is_imported() else _IMPORT
-    return total_rows(files) <= most * _LITTLE and sum(file.bytes for file in files) <= most * _LITTLE_BYTES
+    return total_rows(files) * columns <= most * _LITTLE and sum(file.bytes for file in files) <= most * _LITTLE_BYTES
 
 
 def _cached(filesystem: fs.FileSystem, paths: Sequence[str], columns: pa.Schema) -> pa.Table | None:

@@ -122,7 +122,7 @@ def test_a_first_look_into_little_imports_no_duckdb(tmp_path: Path) -> None:
         from dbt_incremental_dd.trace.driver_reader import read_files
         from dbt_incremental_dd.trace.layout import Storage
         schema = Schema.from_json({schema_of(["i", "l"]).to_json()!r})
-        for rows in (200_000, 200_001):
+        for rows in (2_000_000, 2_000_001):
             file = DataFile({file.path!r}, rows, {file.bytes}, 0, 0, 1, 1)
             table = read_files(Storage({storage.root!r}), {storage.root!r}, [file], schema, {{"i": [1]}})
             print(table.num_rows > 0, "duckdb" in sys.modules)
