@@ -29,6 +29,9 @@ _UNSTORABLE = re.compile(
 )
 """Matches Spark's JSON of a field."""
 
+_NAMED = {"dd_named": True}
+"""Metadata of a column whose name may have been Spark's own choice."""
+
 _ONE_TASK = 4 << 20
 """Maximum number of bytes of files that one task reads, so that what follows needs no exchange."""
 
@@ -120,3 +123,14 @@ def quote_name(name: str) -> str:
 def quoted(name: str) -> Column:
     """The column of exactly that name, dots included."""
     return F.col(quote_name(name))
+
+
+def with_own_names(frame: DataFrame) -> DataFrame:
+    """The same rows. Spark notes of a column such as ``count(1)`` that its name is made up, stores that in files, and
+    then allows no view of it. An alias does not end this, but metadata in its place do, if they are not empty."""
+    if not any(field.metadata for field in frame.schema):
+        return frame
+    columns = ((quoted(field.name), field) for field in frame.schema)
+    return frame.select(
+        *(column.alias(field.name, metadata=_NAMED) if field.metadata else column for column, field in columns)
+    )

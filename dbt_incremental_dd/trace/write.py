@@ -170,9 +170,12 @@ def write_spark(
 
     ``is_arranged``: its partitions are sorted by the key of later probes. ``folder``: below ``uri``.
     """
+    from dbt_incremental_dd.trace.spark_reader import with_own_names
+
     folder = f"{folder}/{uuid.uuid4().hex}"
     reached("files: before")
-    write_folder(storage, frame, f"{uri}/{folder}", {**_SPARK, **(_SPARK_PAGED if is_arranged else {})})
+    options = {**_SPARK, **(_SPARK_PAGED if is_arranged else {})}
+    write_folder(storage, with_own_names(frame), f"{uri}/{folder}", options)
     if storage.is_local:
         _name_by_checksum(f"{uri}/{folder}")
     reached("files: written")
