@@ -16,7 +16,8 @@ from sqlglot.parsers.spark import SparkParser
 
 from dbt_incremental_dd.logical.literals import OPAQUE, Verbatim, with_whole_literals
 from dbt_incremental_dd.logical.names import with_names
-from dbt_incremental_dd.logical.precedence import WRITTEN, Plus, Precedence, UnsignedRightShift
+from dbt_incremental_dd.logical.pipes import Pipes
+from dbt_incremental_dd.logical.precedence import WRITTEN, Plus, UnsignedRightShift
 
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNITS = ("DATEADD", "DATE_ADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPADD", "TIMESTAMPDIFF")
@@ -78,7 +79,7 @@ class VerbatimSpark(Spark):
         # A doubled quote stands for itself, as a backslash before it does.
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
-    class Parser(Precedence):
+    class Parser(Pipes):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         STRING_PARSERS: ClassVar[dict[Any, Any]] = {**SparkParser.STRING_PARSERS, OPAQUE: _literal}
         PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {**SparkParser.PRIMARY_PARSERS, OPAQUE: _literal}

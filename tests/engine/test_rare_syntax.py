@@ -163,3 +163,32 @@ def test_columns_that_spark_names(spark: SparkSession, tmp_path: Path, output: s
     world.insert("t", [(3, 3)])
     world.step()
     world.check()
+
+
+PIPES = (
+    "FROM {t} |> WHERE v > 1 |> EXTEND v + 1 AS w |> SET v = w * 2, k = (SELECT max(k) FROM {u}) |> DROP w",
+    "FROM {t} |> AGGREGATE sum(v) AS s, count(*) AS n GROUP BY k AS key, v % 2 AS odd |> WHERE n > 0",
+    "FROM {t} |> AGGREGATE GROUP BY k |> EXTEND k + 1 AS next",
+    "TABLE {t} |> UNION ALL TABLE {u} |> EXCEPT ALL (SELECT * FROM {u} WHERE v = 1)",
+    "FROM {t} |> AS x |> LEFT JOIN {u} y ON x.k = y.k |> SELECT DISTINCT x.k, y.v AS other",
+    "FROM {t} |> SELECT k, sum(v) OVER w AS s WINDOW w AS (PARTITION BY k) |> ORDER BY k, s |> LIMIT 3 |> OFFSET 1",
+    "WITH c AS (FROM {t} |> WHERE k > 1) SELECT c.k, (FROM {u} |> AGGREGATE max(v)) AS m FROM c",
+    "VALUES (1, 9), (7, 7) AS n(k, v) |> INTERSECT TABLE {t}",
+    "FROM {t} |> PIVOT (sum(v) AS s FOR k IN (1, 2)) |> EXTEND 1 AS one",
+)
+
+
+def test_pipes(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark computes them anew."""
+    world = World(spark, tmp_path, {"t": Table("k INT, v INT"), "u": Table("k INT, v INT")})
+    for number, sql in enumerate(PIPES):
+        world.model(f"m{number}", sql)
+    world.insert("t", [(1, 2), (1, 9), (2, None), (3, 4)])
+    world.insert("u", [(1, 1), (2, 5)])
+    world.step()
+    world.check()
+    world.delete("t", [(1, 2)])
+    world.insert("t", [(7, 7), (None, 3)])
+    world.insert("u", [(7, 7), (3, 1)])
+    world.step()
+    world.check()

@@ -21,7 +21,13 @@ def test_the_detail_of_an_unforeseen_failure_is_logged(caplog: pytest.LogCapture
     assert caplog.records[0].exc_info is not None
 
 
-@pytest.mark.parametrize("sql", ["TABLE t |> UNION ALL TABLE t", "SELECT * FROM t |> ORDER BY x |> LIMIT 1"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH identifier('v')(x) AS (VALUES (1)) SELECT x FROM v",
+        "SELECT rank() OVER IDENTIFIER('w') FROM t WINDOW w AS (ORDER BY k)",
+    ],
+)
 def test_what_the_parser_stumbles_over_is_not_parsed(sql: str) -> None:
     with pytest.raises(NotParsed, match="cannot be parsed"):
         _ = parsed(sql).tree
