@@ -179,8 +179,8 @@ def _wide(found: dict[str, Any], folder: Path, name: str = "wide", title: str = 
             f"{found['rows']:,} rows (one of a hundredth), seconds of a whole `dbt run`, parsing included, of the same "
             "project in several materializations; `incremental` is written by hand over Delta tables.\n",
             table(("dbt run", *projects), rows),
-            "Spark jobs of the differential project: {} in its first run, {} where nothing changed. Who asks Spark "
-            "first opens the session, in which all other runs take part.\n".format(*found["jobs"]["differential"][:2]),
+            "Spark jobs of the differential project: {} in its first run, {} where nothing changed. The first run that "
+            "needs Spark opens the session, which all later runs share.\n".format(*found["jobs"]["differential"][:2]),
             f"![Seconds of a dbt run](benchmarks/{name}.svg)\n",
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -143,24 +144,26 @@ class _From:
         for conjunct in sorted(conjuncts(on), key=has_subquery):
             if is_in_query(without_not(conjunct)[0]) or not has_not_in(conjunct):
                 kept.append(conjunct)
-            else:
-                left, right = self._pushed_down(left, right, conjunct)
+                continue
+            pushed = self._pushed_down(conjunct, left, right, "")
+            if pushed is None:  # in a join's own condition, Spark's NOT IN ignores NULLs
+                raise UnsupportedSQL("NOT IN over a subquery, beside columns of both sides, in ON", "Move it to WHERE.")
+            left, right = pushed
         part = _joined(left, right, "", "", ties)
         for conjunct in kept:
             part = self._filtered(part, conjunct)
         return part
 
-    def _pushed_down(self, left: Part, right: Part, conjunct: exp.Expr) -> tuple[Part, Part]:
-        """Both sides, the one filtered that alone is read. In a join's own condition, Spark's NOT IN ignores NULLs."""
-        try:
-            return self._filtered(left, conjunct), right
-        except UnsupportedSQL:
-            pass
-        try:
-            return left, self._filtered(right, conjunct)
-        except UnsupportedSQL as error:
-            problem = "NOT IN over a subquery, beside columns of both sides, in ON"
-            raise UnsupportedSQL(problem, "Move it to WHERE.") from error
+    def _pushed_down(self, conjunct: exp.Expr, left: Part, right: Part, side: str) -> tuple[Part, Part] | None:
+        """Both sides of an inner, left or right join, the one filtered that alone is read. None where both are read, or
+        the one of which all rows are kept."""
+        if side != "LEFT":
+            with suppress(UnsupportedSQL):
+                return self._filtered(left, conjunct), right
+        if side != "RIGHT":
+            with suppress(UnsupportedSQL):
+                return left, self._filtered(right, conjunct)
+        return None
 
     def _on(self, join: exp.Join, left: Part, right: Part, side: str) -> tuple[Part, Part, tuple[Expr, ...]]:
         """The condition; names of the outside are found in what the left side carries of it."""
@@ -184,13 +187,11 @@ class _From:
     def _on_subquery(
         self, conjunct: exp.Expr, left: Part, right: Part, side: str
     ) -> tuple[Part, Part, tuple[Expr, ...]]:
-        """In a left join, a condition on the right side alone decides which right rows there are to match. In any
-        other condition, each subquery becomes a column of the side that it reads."""
-        if side == "LEFT":
-            try:
-                return left, self._filtered(right, conjunct), ()
-            except UnsupportedSQL:
-                pass  # it reads the left side
+        """A condition on the optional side alone decides which of its rows there are to match. In any other condition,
+        each subquery becomes a column of the side that it reads."""
+        pushed = self._pushed_down(conjunct, left, right, side) if side in ("LEFT", "RIGHT") else None
+        if pushed is not None:
+            return *pushed, ()
         if has_not_in(conjunct):  # Spark minds a NULL in the list only where it pushes the condition down
             raise UnsupportedSQL("NOT IN over a subquery in ON of an outer join", "Write NOT EXISTS.")
         scope = left[1] + right[1]

@@ -51,9 +51,9 @@ class Grouping:
     def _read(self, group: exp.Group) -> None:
         if group.args.get("totals"):
             raise UnsupportedSQL("GROUP BY WITH TOTALS")
-        if self.all and self._look(("all",)) is not None:
-            raise UnsupportedSQL("GROUP BY ALL beside a column called all", "Give the column another name.")
         if self.all:
+            if self._look(("all",)) is not None:
+                raise UnsupportedSQL("GROUP BY ALL beside a column called all", "Give the column another name.")
             self.keys = tuple(value for _, value in self._items if not find_aggregates([value]))
             return
         parts = list(group.expressions)

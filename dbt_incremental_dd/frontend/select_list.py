@@ -93,7 +93,7 @@ class SelectList:
         qualifier = tuple(part.name for part in tree.parts[:-1]) if isinstance(tree, exp.Column) else ()
         columns = self._scope.star(qualifier)
         if columns is None:
-            return _but(star, self._fields(qualifier))
+            return _without(star, self._fields(qualifier))
         left_out = {self._left_out(item) for item in star.args.get("except_") or ()}
         return [Item(c.name, resolved_column(c.id)) for c in columns if c.id not in left_out]
 
@@ -117,8 +117,8 @@ class SelectList:
         return [Item(f, exp.Dot(this=column.copy(), expression=exp.to_identifier(f, quoted=True))) for f in fields]
 
 
-def _but(star: exp.Star, fields: list[Item]) -> list[Item]:
-    """The fields of ``s.* EXCEPT (...)``."""
+def _without(star: exp.Star, fields: list[Item]) -> list[Item]:
+    """The fields but for those that stand behind EXCEPT."""
     left_out = [_parts(item) for item in star.args.get("except_") or ()]
     if any(len(parts) > 1 for parts in left_out):
         raise UnsupportedSQL("* EXCEPT of a field's field")

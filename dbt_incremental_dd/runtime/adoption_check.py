@@ -31,7 +31,7 @@ from dbt_incremental_dd.runtime.recompute import recomputed
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.spark_multiset import multiset
-from dbt_incremental_dd.trace.spark_reader import quoted
+from dbt_incremental_dd.trace.spark_reader import quoted, to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -142,7 +142,7 @@ class _Comparison:
         assert difference is not None
         frame = difference.consolidate().frame
         few = if_few(frame, _FEW)
-        found = few.arrow if few is not None else frame.limit(_FEW).toArrow()
+        found = few.arrow if few is not None else to_arrow(frame.limit(_FEW))
         if found.num_rows:
             told = "; ".join(_shown(found.to_pylist(), list(plan.names)))
             count = f"{found.num_rows:,}" if few is not None else f"more than {_FEW:,}"
@@ -162,7 +162,7 @@ def _named(schema: Schema, name: str) -> Any:
 def _drawn_from(frame: DataFrame, rows: int) -> Any:
     """About ``_VALUES`` random rows, all if there are not many more, as an Arrow table."""
     share = 2 * _VALUES / max(rows, 1)
-    return (frame if share >= 1 else frame.sample(share / 2)).toArrow()
+    return to_arrow(frame if share >= 1 else frame.sample(share / 2))
 
 
 def _among(column: str, values: frozenset[Any]) -> Column:

@@ -18,6 +18,7 @@ from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.storage.uris import spark_uri
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
@@ -29,9 +30,6 @@ _UNSTORABLE = re.compile(
 )
 """Matches Spark's JSON of a field."""
 
-_NAMED = {"dd_named": True}
-"""Metadata of a column whose name may have been Spark's own choice."""
-
 _ONE_TASK = 4 << 20
 """Maximum number of bytes of files that one task reads, so that what follows needs no exchange."""
 
@@ -39,6 +37,15 @@ _ONE_TASK = 4 << 20
 def struct(schema: Schema) -> StructType:
     """A schema as a Spark struct, all columns nullable."""
     return StructType.fromJson(json.loads(schema.to_json()))
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """The frame's rows on the driver, with nullable types at all levels of nesting: PySpark does not bring a NULL
+    struct with fields that are not nullable."""
+    wanted = struct(Schema.from_json(frame.schema.json()))
+    pairs = zip(frame.schema, wanted, strict=True)
+    cast = {want.name: quoted(want.name).cast(want.dataType) for have, want in pairs if have.dataType != want.dataType}
+    return (frame.withColumns(cast) if cast else frame).toArrow()
 
 
 def schema_of(dtype: StructType) -> Schema:
@@ -123,14 +130,3 @@ def quote_name(name: str) -> str:
 def quoted(name: str) -> Column:
     """The column of exactly that name, dots included."""
     return F.col(quote_name(name))
-
-
-def with_own_names(frame: DataFrame) -> DataFrame:
-    """The same rows. Spark notes of a column such as ``count(1)`` that its name is made up, stores that in files, and
-    then allows no view of it. An alias does not end this, but metadata in its place do, if they are not empty."""
-    if not any(field.metadata for field in frame.schema):
-        return frame
-    columns = ((quoted(field.name), field) for field in frame.schema)
-    return frame.select(
-        *(column.alias(field.name, metadata=_NAMED) if field.metadata else column for column, field in columns)
-    )

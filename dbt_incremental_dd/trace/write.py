@@ -170,7 +170,7 @@ def write_spark(
 
     ``is_arranged``: its partitions are sorted by the key of later probes. ``folder``: below ``uri``.
     """
-    from dbt_incremental_dd.trace.spark_reader import with_own_names
+    from dbt_incremental_dd.trace.spark_names import with_own_names
 
     folder = f"{folder}/{uuid.uuid4().hex}"
     reached("files: before")

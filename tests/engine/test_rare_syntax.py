@@ -56,6 +56,12 @@ def test_frames_of_intervals_and_table_queries(spark: SparkSession, tmp_path: Pa
         world.insert("t", [(10 + step, step, 1, start + timedelta(hours=26 * step))])
 
 
+def exact(world: World) -> None:
+    """One run, and each model compared."""
+    world.step()
+    world.check()
+
+
 ON = (
     "x.k = y.k AND {item}.k NOT IN (SELECT k FROM {{b}})",
     "x.v = y.v OR {item}.k NOT IN (SELECT k FROM {{b}})",
@@ -75,15 +81,12 @@ def not_in_world(spark: SparkSession, folder: Path) -> World:
 
 def check_not_in(world: World) -> None:
     """After a first load, without NULLs in the list, and with an empty list."""
-    world.step()
-    world.check()
+    exact(world)
     world.delete("b", [(1,), (None,)])
     world.insert("b", [(2,)])
-    world.step()
-    world.check()
+    exact(world)
     world.delete("b", [(2,)])
-    world.step()
-    world.check()
+    exact(world)
 
 
 def test_not_in_in_on_is_what_spark_makes_of_it(spark: SparkSession, tmp_path: Path) -> None:
@@ -127,13 +130,11 @@ def test_stars_and_what_they_leave_out(spark: SparkSession, tmp_path: Path) -> N
         world.model(f"m{number}", sql)
     world.insert("t", [(1, 2, (3, (4, 5))), (2, None, (3, (None, 5))), (3, 3, None)])
     world.insert("a", [(1, 2), (2, 3), (None, 2)])
-    world.step()
-    world.check()
+    exact(world)
     world.delete("t", [(1, 2, (3, (4, 5)))])
     world.delete("a", [(1, 2)])
     world.insert("a", [(2, None), (1, 3)])
-    world.step()
-    world.check()
+    exact(world)
 
 
 def test_a_column_called_all(spark: SparkSession, tmp_path: Path) -> None:
@@ -142,12 +143,10 @@ def test_a_column_called_all(spark: SparkSession, tmp_path: Path) -> None:
     world.model("grouped", "SELECT max(k) AS m, count(*) AS n FROM {t} GROUP BY ALL")
     world.model("ordered", "SELECT k, `all` FROM {t} ORDER BY ALL LIMIT 2")
     world.insert("t", [(1, 2, 9), (2, 1, 5), (3, 1, 5), (4, 4, 7)])
-    world.step()
-    world.check()
+    exact(world)
     world.delete("t", [(2, 1, 5)])
     world.insert("t", [(5, 1, None), (6, 1, 9)])
-    world.step()
-    world.check()
+    exact(world)
 
 
 @pytest.mark.parametrize("output", ["", "delta"])
@@ -157,12 +156,10 @@ def test_columns_that_spark_names(spark: SparkSession, tmp_path: Path, output: s
     world.model("sets", "SELECT k, v, sum(v) FROM {t} GROUP BY k, v GROUPING SETS (k)", output=output)
     world.model("renamed", "WITH n AS (FROM {t} |> SELECT k, v + 1) SELECT k, `(v + 1)` AS w FROM n", output=output)
     world.insert("t", [(1, 2), (1, 3), (2, None)])
-    world.step()
-    world.check()
+    exact(world)
     world.delete("t", [(1, 2)])
     world.insert("t", [(3, 3)])
-    world.step()
-    world.check()
+    exact(world)
 
 
 PIPES = (
@@ -185,10 +182,8 @@ def test_pipes(spark: SparkSession, tmp_path: Path) -> None:
         world.model(f"m{number}", sql)
     world.insert("t", [(1, 2), (1, 9), (2, None), (3, 4)])
     world.insert("u", [(1, 1), (2, 5)])
-    world.step()
-    world.check()
+    exact(world)
     world.delete("t", [(1, 2)])
     world.insert("t", [(7, 7), (None, 3)])
     world.insert("u", [(7, 7), (3, 1)])
-    world.step()
-    world.check()
+    exact(world)
