@@ -10,6 +10,7 @@ from dbt_incremental_dd.differential.groups import Recompute
 from dbt_incremental_dd.differential.lowering import Rule
 from dbt_incremental_dd.differential.state import Names, OutputState, Types
 from dbt_incremental_dd.differential.temporal import is_temporal
+from dbt_incremental_dd.differential.void_keys import with_typed_keys
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.node import Node
@@ -75,6 +76,9 @@ class _Lowering:
         return self._lowered[id(node)]
 
     def _lower(self, node: Node) -> Node:
+        typed = with_typed_keys(node, self.types)
+        if typed is not node:
+            return self.lower(typed)
         rule = _RULES.get(type(node))
         if rule is None:
             return node.with_inputs(tuple(self.lower(child) for child in node.inputs))

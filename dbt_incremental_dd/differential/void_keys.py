@@ -1,0 +1,79 @@
+"""Keys of type VOID, such as those of ``SELECT NULL AS n``, become keys of a type that has an equality.
+
+    Reduce(x, by n, [...])    ->    Map(Reduce(Map(x, [*, m: CAST(NULL AS BOOLEAN)]), by m, [...]), [n: NULL, ...])
+
+All their values are NULL, and so equal. But rows are looked up by ``<=>``, and Spark's join by columns of type VOID finds
+no row: it compares the type's default value, which is NULL itself, by ``=``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import VOID, Type
+from dbt_incremental_dd.differential.state import Types
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.node import Id, Node
+from dbt_incremental_dd.logical.nodes import Distinct, Join, Map, OuterJoin, Reduce, SemiJoin, Threshold, TopK, Window
+
+_NULL = Expr("NULL")
+_TYPED = Expr("CAST(NULL AS BOOLEAN)")
+
+
+def with_typed_keys(node: Node, types: Types) -> Node:
+    """The same rows, without keys of type VOID in the operator itself; ``node`` where it has none."""
+    match node:
+        case Reduce() | Window() | TopK():
+            return _keyed(node, _void(types, node.input) & set(node.keys)) if node.keys else node
+        case Distinct() | Threshold():
+            return _whole_rows(node, _void(types, node.input))
+        case Join() | OuterJoin() | SemiJoin():
+            return _tied(node, types)
+    return node
+
+
+def _void(types: Types, *nodes: Node) -> frozenset[Id]:
+    return frozenset(column.name for node in nodes for column in types.of(node) if column.type == VOID)
+
+
+def _keyed(node: Reduce | Window | TopK, void: frozenset[Id]) -> Node:
+    if not void:
+        return node
+    named = {id: f"{id}_void" for id in node.keys if id in void}
+    source = Map(node.input, (*_itself(node.input), *((id, _TYPED) for id in named.values())))
+    typed = replace(node, input=source, keys=tuple(named.get(key, key) for key in node.keys))
+    return Map(typed, tuple((id, _NULL if id in named else Expr.column(id)) for id in node.columns))
+
+
+def _whole_rows(node: Distinct | Threshold, void: frozenset[Id]) -> Node:
+    if not void:
+        return node
+    source = Map(node.input, tuple((id, _TYPED if id in void else Expr.column(id)) for id in node.columns))
+    typed = Distinct(source) if isinstance(node, Distinct) else Threshold(source)
+    return Map(typed, tuple((id, _NULL if id in void else Expr.column(id)) for id in node.columns))
+
+
+def _tied(node: Join | OuterJoin | SemiJoin, types: Types) -> Node:
+    """``a <=> b`` of two such values is true."""
+    conjuncts = [conjunct for predicate in node.on for conjunct in predicate.conjuncts()]
+    if not any(map(_null_safe, conjuncts)):
+        return node
+    schema = Schema(tuple(column for child in node.inputs for column in types.of(child)))
+    known = {column.name: column.type for column in schema}
+
+    def type_of(side: Expr) -> Type:
+        return known[side.as_column] if side.as_column else types.of_expression(side, schema)
+
+    kept = tuple(c for c in conjuncts if {VOID} != {type_of(side) for side in _null_safe(c)})
+    return node if len(kept) == len(conjuncts) else replace(node, on=kept)
+
+
+def _null_safe(conjunct: Expr) -> tuple[Expr, ...]:
+    """Both sides of ``a <=> b``; none of another condition."""
+    sides = conjunct.equality_sides()
+    return sides[:2] if sides is not None and sides[2] else ()
+
+
+def _itself(node: Node) -> tuple[tuple[Id, Expr], ...]:
+    return tuple((id, Expr.column(id)) for id in node.columns)
