@@ -2,8 +2,8 @@
 
     Reduce(x, by n, [...])    ->    Map(Reduce(Map(x, [*, m: CAST(NULL AS BOOLEAN)]), by m, [...]), [n: NULL, ...])
 
-All their values are NULL, and so equal. But rows are looked up by ``<=>``, and Spark's join by columns of type VOID finds
-no row: it compares the type's default value, which is NULL itself, by ``=``.
+All their values are NULL, and so equal. But rows are looked up by ``<=>``, and Spark's joins find no row by columns of
+type VOID: they compare the type's default value, which is NULL itself, by ``=``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def with_typed_keys(node: Node, types: Types) -> Node:
     """The same rows, without keys of type VOID in the operator itself; ``node`` where it has none."""
     match node:
         case Reduce() | Window() | TopK():
-            return _keyed(node, _void(types, node.input) & set(node.keys)) if node.keys else node
+            return _keyed(node, _void(types, node.input)) if node.keys else node
         case Distinct() | Threshold():
             return _whole_rows(node, _void(types, node.input))
         case Join() | OuterJoin() | SemiJoin():
@@ -33,25 +33,30 @@ def with_typed_keys(node: Node, types: Types) -> Node:
     return node
 
 
-def _void(types: Types, *nodes: Node) -> frozenset[Id]:
-    return frozenset(column.name for node in nodes for column in types.of(node) if column.type == VOID)
+def _void(types: Types, node: Node) -> frozenset[Id]:
+    return frozenset(column.name for column in types.of(node) if column.type == VOID)
 
 
 def _keyed(node: Reduce | Window | TopK, void: frozenset[Id]) -> Node:
-    if not void:
+    typed = {id: f"{id}_void" for id in node.keys if id in void}
+    if not typed:
         return node
-    named = {id: f"{id}_void" for id in node.keys if id in void}
-    source = Map(node.input, (*_itself(node.input), *((id, _TYPED) for id in named.values())))
-    typed = replace(node, input=source, keys=tuple(named.get(key, key) for key in node.keys))
-    return Map(typed, tuple((id, _NULL if id in named else Expr.column(id)) for id in node.columns))
+    itself = ((id, Expr.column(id)) for id in node.input.columns)
+    source = Map(node.input, (*itself, *((id, _TYPED) for id in typed.values())))
+    keys = tuple(typed.get(key, key) for key in node.keys)
+    return _with(_NULL, void, replace(node, input=source, keys=keys), node.columns)
 
 
 def _whole_rows(node: Distinct | Threshold, void: frozenset[Id]) -> Node:
     if not void:
         return node
-    source = Map(node.input, tuple((id, _TYPED if id in void else Expr.column(id)) for id in node.columns))
-    typed = Distinct(source) if isinstance(node, Distinct) else Threshold(source)
-    return Map(typed, tuple((id, _NULL if id in void else Expr.column(id)) for id in node.columns))
+    source = _with(_TYPED, void, node.input, node.columns)
+    return _with(_NULL, void, replace(node, input=source), node.columns)
+
+
+def _with(value: Expr, void: frozenset[Id], node: Node, columns: tuple[Id, ...]) -> Map:
+    """These columns of the node's, with ``value`` for those of type VOID."""
+    return Map(node, tuple((id, value if id in void else Expr.column(id)) for id in columns))
 
 
 def _tied(node: Join | OuterJoin | SemiJoin, types: Types) -> Node:
@@ -73,7 +78,3 @@ def _null_safe(conjunct: Expr) -> tuple[Expr, ...]:
     """Both sides of ``a <=> b``; none of another condition."""
     sides = conjunct.equality_sides()
     return sides[:2] if sides is not None and sides[2] else ()
-
-
-def _itself(node: Node) -> tuple[tuple[Id, Expr], ...]:
-    return tuple((id, Expr.column(id)) for id in node.columns)

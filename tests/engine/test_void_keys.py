@@ -34,6 +34,8 @@ SELECT k, count(DISTINCT v) AS a, sum(v) AS s FROM {_T} GROUP BY k, n
 SELECT a.id, b.id AS o FROM {_T} a LEFT JOIN {_T} b ON a.n = b.n
 SELECT a.id, b.id AS o FROM {_T} a LEFT JOIN {_T} b ON a.n <=> b.n AND a.id = b.k
 SELECT a.id FROM {_T} a LEFT SEMI JOIN {_T} b ON struct(a.n).n <=> struct(b.n).n AND a.id = b.k
+SELECT a.id, b.id AS o FROM {_T} a FULL JOIN {_T} b ON a.n <=> b.n
+SELECT a.id FROM {_T} a LEFT ANTI JOIN (SELECT * FROM {_T} WHERE v > 6) b ON a.n <=> b.n
 SELECT n, k FROM {_T} INTERSECT ALL SELECT NULL, k FROM {{t}}
 SELECT n, k FROM {_T} UNION SELECT 1, k FROM {{t}}
 SELECT n, k, grouping(n) AS g, count(*) AS c FROM {_T} GROUP BY ROLLUP (n, k)

@@ -111,6 +111,8 @@ class Grammar:
                 self._comma_joined,
                 self._literal,
                 self._having,
+                self._packed,
+                self._untyped,
             ]
         )(depth)
 
@@ -317,6 +319,41 @@ class Grammar:
         """HAVING of what is no boolean."""
         chosen = f"k, sum(v) AS v, max(d) AS d, min(s) AS s FROM ({self.relation(depth - 1)})"
         return f"SELECT {chosen} GROUP BY k HAVING {self._rng.choice(NUMBERS)}"
+
+    def _packed(self, depth: int) -> str:
+        """A struct as one value, which may be NULL."""
+        inner, other = (
+            f"SELECT k, struct(v, d, s) AS st FROM ({self.relation(below)})" for below in (depth - 1, depth - 2)
+        )
+        through = self._rng.choice(
+            [
+                f"SELECT x.k, y.st FROM ({inner}) x {self._join_word()} ({other}) y ON x.k = y.k AND x.st.v > 0",
+                f"SELECT x.k, (SELECT max(y.st) FROM ({other}) y WHERE y.k = x.k) AS st FROM ({inner}) x",
+                f"({inner}) EXCEPT ALL ({other})",
+                f"SELECT k, max(CASE WHEN k > 1 THEN st END) AS st FROM ({inner}) GROUP BY k",
+                f"SELECT CAST(count(*) AS INT) AS k, st FROM ({inner}) GROUP BY st",
+                f"SELECT k, lag(st) OVER (PARTITION BY k ORDER BY st) AS st FROM ({inner})",
+                f"SELECT DISTINCT k, st FROM ({inner})",
+            ]
+        )
+        return f"SELECT k, st.v AS v, st.d AS d, st.s AS s FROM ({through})"
+
+    def _untyped(self, depth: int) -> str:
+        """A column that is always NULL, and has no type."""
+        inner, other = (
+            f"SELECT {COLUMNS}, NULL AS n FROM ({self.relation(below)})" for below in (depth - 1, depth - 2)
+        )
+        through = self._rng.choice(
+            [
+                f"SELECT x.*, y.n AS m FROM ({inner}) x {self._join_word()} ({other}) y ON x.n <=> y.n AND x.k = y.k",
+                f"({inner}) EXCEPT ({other})",
+                f"SELECT k, n, sum(v) AS v, max(d) AS d, min(s) AS s FROM ({inner}) GROUP BY k, n",
+                f"SELECT max(k) AS k, n, sum(v) AS v, max(d) AS d, min(s) AS s FROM ({inner}) GROUP BY n",
+                f"SELECT k, n, sum(v) OVER (PARTITION BY n ORDER BY {COLUMNS}) AS v, d, s FROM ({inner})",
+                f"SELECT DISTINCT * FROM ({inner})",
+            ]
+        )
+        return f"SELECT coalesce(n, k) AS k, v, d, s FROM ({through})"
 
     def _condition(self) -> str:
         return self._rng.choice(CONDITIONS)
