@@ -1,9 +1,9 @@
-"""Keys of type VOID, such as those of ``SELECT NULL AS n``, become keys of a type that has an equality.
+"""Keys of type VOID, such as those of ``SELECT NULL AS n``, become keys of a type that joins can compare.
 
     Reduce(x, by n, [...])    ->    Map(Reduce(Map(x, [*, m: CAST(NULL AS BOOLEAN)]), by m, [...]), [n: NULL, ...])
 
-All their values are NULL, and so equal. But rows are looked up by ``<=>``, and Spark's joins find no row by columns of
-type VOID: they compare the type's default value, which is NULL itself, by ``=``.
+All their values are NULL, and so equal. But rows are looked up by ``<=>``, and a Spark join by columns of type VOID
+finds no row: it replaces NULL by the type's default value, which is NULL again, and compares by ``=``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _TYPED = Expr("CAST(NULL AS BOOLEAN)")
 
 
 def with_typed_keys(node: Node, types: Types) -> Node:
-    """The same rows, without keys of type VOID in the operator itself; ``node`` where it has none."""
+    """A plan of the same rows whose operator has no keys of type VOID; ``node`` itself where it has none. Raises what
+    ``types`` raises."""
     match node:
         case Reduce() | Window() | TopK():
             return _keyed(node, _void(types, node.input)) if node.keys else node

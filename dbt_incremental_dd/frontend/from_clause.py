@@ -155,8 +155,8 @@ class _From:
         return part
 
     def _pushed_down(self, conjunct: exp.Expr, left: Part, right: Part, side: str) -> tuple[Part, Part] | None:
-        """Both sides of an inner, left or right join, the one filtered that alone is read. None where both are read, or
-        the one of which all rows are kept."""
+        """Both sides of an inner (""), LEFT or RIGHT join, with the condition applied to the only one that it reads.
+        None where it reads both, or the side whose rows are all kept."""
         if side != "LEFT":
             with suppress(UnsupportedSQL):
                 return self._filtered(left, conjunct), right

@@ -118,7 +118,7 @@ class SelectList:
 
 
 def _without(star: exp.Star, fields: list[Item]) -> list[Item]:
-    """The fields but for those that stand behind EXCEPT."""
+    """The fields without those that EXCEPT names."""
     left_out = [_parts(item) for item in star.args.get("except_") or ()]
     if any(len(parts) > 1 for parts in left_out):
         raise UnsupportedSQL("* EXCEPT of a field's field")

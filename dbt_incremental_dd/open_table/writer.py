@@ -17,7 +17,8 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.open_table.table import POSITION, POSITION_COLUMN
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES
-from dbt_incremental_dd.trace.spark_reader import quoted, to_arrow
+from dbt_incremental_dd.trace.spark_reader import quoted
+from dbt_incremental_dd.trace.spark_to_arrow import to_arrow
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE, write_arrow, write_spark
 
 if TYPE_CHECKING:
@@ -108,6 +109,6 @@ def sort_column(rows: Relation) -> tuple[str, ...]:
     if rows.table is not None:
         sample = rows.table.arrow.slice(0, _SAMPLE)
     else:
-        sample = to_arrow(rows.frame.select(*map(quoted, names)).limit(_SAMPLE))
+        sample = to_arrow(rows.frame.select(*map(quoted, names)), _SAMPLE)
     counts = {name: pc.count_distinct(sample[name]).as_py() for name in names}
     return (next(name for name in names if counts[name] * _AS_FEW >= max(counts.values())),)

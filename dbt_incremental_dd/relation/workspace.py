@@ -22,7 +22,8 @@ from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.found_rows import FoundRows
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_folder import write_folder
-from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct, to_arrow
+from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct
+from dbt_incremental_dd.trace.spark_to_arrow import to_arrow
 from dbt_incremental_dd.trace.write import describe_folder
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def if_few(frame: DataFrame, limit: int) -> Table | None:
     """The frame's rows, computed and brought to the driver; None where there are more than ``limit``, or more bytes
     than the session lets a driver have."""
     try:
-        found = to_arrow(frame.limit(limit + 1))
+        found = to_arrow(frame, limit + 1)
     except Exception as error:
         if "maxResultSize" in str(error):
             return None

@@ -31,7 +31,8 @@ from dbt_incremental_dd.runtime.recompute import recomputed
 from dbt_incremental_dd.trace.layout import CollectionStore
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.spark_multiset import multiset
-from dbt_incremental_dd.trace.spark_reader import quoted, to_arrow
+from dbt_incremental_dd.trace.spark_reader import quoted
+from dbt_incremental_dd.trace.spark_to_arrow import to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -142,7 +143,7 @@ class _Comparison:
         assert difference is not None
         frame = difference.consolidate().frame
         few = if_few(frame, _FEW)
-        found = few.arrow if few is not None else to_arrow(frame.limit(_FEW))
+        found = few.arrow if few is not None else to_arrow(frame, _FEW)
         if found.num_rows:
             told = "; ".join(_shown(found.to_pylist(), list(plan.names)))
             count = f"{found.num_rows:,}" if few is not None else f"more than {_FEW:,}"

@@ -18,7 +18,6 @@ from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.storage.uris import spark_uri
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
@@ -37,15 +36,6 @@ _ONE_TASK = 4 << 20
 def struct(schema: Schema) -> StructType:
     """A schema as a Spark struct, all columns nullable."""
     return StructType.fromJson(json.loads(schema.to_json()))
-
-
-def to_arrow(frame: DataFrame) -> pa.Table:
-    """The frame's rows on the driver, with nullable types at all levels of nesting: PySpark does not bring a NULL
-    struct with fields that are not nullable."""
-    wanted = struct(Schema.from_json(frame.schema.json()))
-    pairs = zip(frame.schema, wanted, strict=True)
-    cast = {want.name: quoted(want.name).cast(want.dataType) for have, want in pairs if have.dataType != want.dataType}
-    return (frame.withColumns(cast) if cast else frame).toArrow()
 
 
 def schema_of(dtype: StructType) -> Schema:

@@ -320,11 +320,14 @@ class Grammar:
         chosen = f"k, sum(v) AS v, max(d) AS d, min(s) AS s FROM ({self.relation(depth - 1)})"
         return f"SELECT {chosen} GROUP BY k HAVING {self._rng.choice(NUMBERS)}"
 
+    def _two(self, columns: str, depth: int) -> tuple[str, str]:
+        """Two queries of these columns."""
+        inner, other = self.relation(depth - 1), self.relation(depth - 2)
+        return f"SELECT {columns} FROM ({inner})", f"SELECT {columns} FROM ({other})"
+
     def _packed(self, depth: int) -> str:
         """A struct as one value, which may be NULL."""
-        inner, other = (
-            f"SELECT k, struct(v, d, s) AS st FROM ({self.relation(below)})" for below in (depth - 1, depth - 2)
-        )
+        inner, other = self._two("k, struct(v, d, s) AS st", depth)
         through = self._rng.choice(
             [
                 f"SELECT x.k, y.st FROM ({inner}) x {self._join_word()} ({other}) y ON x.k = y.k AND x.st.v > 0",
@@ -340,9 +343,7 @@ class Grammar:
 
     def _untyped(self, depth: int) -> str:
         """A column that is always NULL, and has no type."""
-        inner, other = (
-            f"SELECT {COLUMNS}, NULL AS n FROM ({self.relation(below)})" for below in (depth - 1, depth - 2)
-        )
+        inner, other = self._two(f"{COLUMNS}, NULL AS n", depth)
         through = self._rng.choice(
             [
                 f"SELECT x.*, y.n AS m FROM ({inner}) x {self._join_word()} ({other}) y ON x.n <=> y.n AND x.k = y.k",
