@@ -36,9 +36,9 @@ class Tally:
 def main() -> int:
     """0 when every model of every project was exact after every round."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--projects", nargs="*", default=list(PROJECTS), choices=PROJECTS)
-    parser.add_argument("--days", type=int, default=300, help="days of flights in the first state")
+    parser.add_argument("--days", type=int, default=150, help="days of flights in the first state")
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     started = time.monotonic()

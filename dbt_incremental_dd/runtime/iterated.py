@@ -61,12 +61,15 @@ def _iterate(
         columns = struct(step.schema)
         cast = (F.col(f"dd_{i}").cast(c.dataType).alias(c.name) for i, c in enumerate(columns))
         found = found.toDF(*(f"dd_{i}" for i in range(len(columns)))).select(*cast).localCheckpoint()
-        changed |= _differ(held[step.key], found)
+        changed = changed or _differ(held[step.key], found)
         held[step.key] = found
         found.createOrReplaceTempView(names[step.key])
     return changed
 
 
 def _differ(one: DataFrame, other: DataFrame) -> bool:
+    """By their counts first, which need no shuffle; both have been computed."""
+    if one.count() != other.count():
+        return True
     both = one.withColumn(DIFF, F.lit(1).cast("bigint")).union(other.withColumn(DIFF, F.lit(-1).cast("bigint")))
     return bool(consolidate(both).limit(1).collect())

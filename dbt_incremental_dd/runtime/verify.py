@@ -5,10 +5,8 @@ The batch answer knows nothing of the plan: it is the SQL text over the inputs' 
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -29,6 +27,7 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.comparison import Verification, compared
 from dbt_incremental_dd.runtime.iterated import iterated
 from dbt_incremental_dd.runtime.kept_history import stored_history
+from dbt_incremental_dd.runtime.recursion_limits import unlimited
 from dbt_incremental_dd.runtime.stored_sql import require_safe
 from dbt_incremental_dd.runtime.verified_history import verified_history
 from dbt_incremental_dd.trace.columns import require
@@ -40,11 +39,6 @@ from dbt_incremental_dd.trace.spark_multiset import multiset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-_RECURSION = {"spark.sql.cteRecursionLevelLimit": "1000000", "spark.sql.cteRecursionRowLimit": "-1"}
-"""Spark ends its own recursions after 100 iterations, or a million rows; what is stored did come to its end."""
-_RECURSING = threading.Lock()
 
 
 def verify(spark: SparkSession, storage: Storage, models: list[str] | None = None) -> list[Verification]:
@@ -70,7 +64,7 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
     t = log.frontiers.last
     views: list[str] = []
     try:
-        with _unlimited(spark) if is_recursive(parsed(manifest.sql).tree) else nullcontext():
+        with unlimited(spark) if is_recursive(parsed(manifest.sql).tree) else nullcontext():
             started = time.monotonic()
             answer = batch_answer(spark, storage.collection(name), manifest, position(log, manifest), views)
             query = schema if history is None else history.query_columns(schema)
@@ -85,23 +79,6 @@ def verify_model(spark: SparkSession, storage: Storage, name: str) -> Verificati
             spark.catalog.dropTempView(view)
 
 
-@contextmanager
-def _unlimited(spark: SparkSession) -> Iterator[None]:
-    """Recursions come to their end meanwhile: one thread's, since settings are the session's."""
-    with _RECURSING:
-        before = {key: spark.conf.get(key, None) for key in _RECURSION}
-        for key, value in _RECURSION.items():
-            spark.conf.set(key, value)
-        try:
-            yield
-        finally:
-            for key, former in before.items():
-                if former is None:
-                    spark.conf.unset(key)
-                else:
-                    spark.conf.set(key, former)
-
-
 def batch_answer(
     spark: SparkSession, place: CollectionStore, manifest: ModelManifest, read: Position, views: list[str]
 ) -> DataFrame:
@@ -111,13 +88,15 @@ def batch_answer(
     inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
     written = parsed(manifest.sql)
     require_safe(LazySession.of(spark), place, written, inputs, manifest.history)
+    query = with_run_time(written, inputs)
+    read_often = is_recursive(query.tree)
     names = {}
     for key, (log, schema) in given.items():
         log.frontiers.require(read.inputs[log.name], log.name)
         names[key] = f"dd_verify_{uuid4().hex}"
-        contents(spark, log, schema, read.inputs[log.name]).createOrReplaceTempView(names[key])
+        rows = contents(spark, log, schema, read.inputs[log.name])
+        (rows.localCheckpoint() if read_often else rows).createOrReplaceTempView(names[key])
         views.append(names[key])
-    query = with_run_time(written, inputs)
     text, keys = template(query, inputs)
     try:
         answer = spark.sql(bind_now(text, read.as_of).format(*(names[key] for key in keys)))
