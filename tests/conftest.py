@@ -23,6 +23,7 @@ from tests.connect import connect_server
 from tests.engines import IN_SPARK
 from tests.logical.cross_products import untied
 from tests.short_lived import SHORT_LIVED
+from tests.turns import TURN, in_turn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,17 +98,14 @@ LONGEST = (
 """Files that take a minute and more, the longest first: what begins last is what one process is left alone with."""
 
 
-_THIRD = os.environ.get("DD_THIRD")
-"""Which third of the long tests is to run, 0 to 2; all of them where it is not said."""
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files are begun by their length. Of the long tests those of other thirds are left out, and told as deselected."""
-    if _THIRD:
+    """Files are begun by their length. In a turn of CI, long tests of other thirds are left out, and told as
+    deselected."""
+    if TURN:
         long = [item for item in items if item.get_closest_marker("long")]
         # Counted from their number on: of one or two tests, the first would always be in the first third.
-        others = {item for number, item in enumerate(long, start=len(long)) if number % 3 != int(_THIRD)}
+        others = {item for number, item in enumerate(long, start=len(long)) if number % 3 != in_turn(3)}
         config.hook.pytest_deselected(items=list(others))
         items[:] = [item for item in items if item not in others]
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
