@@ -7,6 +7,7 @@ The law (bilinearity): the delta of ``R1 x ... x Rk`` is the sum over i of
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbt_incremental_dd.differential.fanout import Statistics, fanout, size
@@ -66,10 +67,29 @@ def paths(node: DeltaJoin, statistics: Statistics | None = None) -> tuple[Path, 
     Without ``statistics`` by the input with the most equalities.
     """
     conjuncts = tuple(conjunct for predicate in node.on for conjunct in predicate.conjuncts())
-    return tuple(_path(start, node.operands, conjuncts, statistics) for start in range(len(node.operands)))
+    links = _links(node.operands, conjuncts)
+    return tuple(_path(start, node.operands, conjuncts, links, statistics) for start in range(len(node.operands)))
 
 
-def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...], statistics: Statistics | None) -> Path:
+def _links(operands: tuple[Node, ...], conjuncts: tuple[Expr, ...]) -> list[dict[int, list[Expr]]]:
+    """For each input, the conjuncts that it has in common with each other one."""
+    owner = {id: i for i, operand in enumerate(operands) for id in operand.columns}
+    links: list[dict[int, list[Expr]]] = [{} for _ in operands]
+    for conjunct in conjuncts:
+        read = {owner[id] for id in conjunct.refs if id in owner}
+        for i in read:
+            for other in read - {i}:
+                links[i].setdefault(other, []).append(conjunct)
+    return links
+
+
+def _path(
+    start: int,
+    operands: tuple[Node, ...],
+    conjuncts: tuple[Expr, ...],
+    links: list[dict[int, list[Expr]]],
+    statistics: Statistics | None,
+) -> Path:
     bound = set(operands[start].columns)
     first = tuple(c for c in conjuncts if c.refs <= bound)
     rest = [c for c in conjuncts if c not in first]
@@ -77,8 +97,12 @@ def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...], s
     steps = []
     rows = size(operands[start], statistics) if statistics else 0.0
     cost = rows
+    taken, ranks = start, {i: _rank(operands[i], [], statistics) for i in remaining}
     while remaining:
-        ranks = {i: _rank(operands[i], _usable(rest, bound, operands[i]), statistics) for i in remaining}
+        for i in links[taken]:  # whose equalities are more now; those of all others are as before
+            if i in ranks:
+                shared = {c: None for others in links[i].values() for c in others}
+                ranks[i] = _rank(operands[i], _usable(shared, bound, operands[i]), statistics)
         best = min(remaining, key=lambda i: (ranks[i], i))
         rows *= ranks[best][1]
         cost += rows
@@ -90,6 +114,7 @@ def _path(start: int, operands: tuple[Node, ...], conjuncts: tuple[Expr, ...], s
         rest = [c for c in rest if c not in ready]
         bound |= added
         remaining.remove(best)
+        taken = best
     return Path(start, first, tuple(steps), cost)
 
 
@@ -99,7 +124,8 @@ def _rank(operand: Node, equalities: list[Equality], statistics: Statistics | No
     return not equalities, fanout(operand, columns, statistics) if statistics else 0.0, -len(equalities)
 
 
-def _usable(conjuncts: list[Expr], bound: set[Id], operand: Node) -> list[Equality]:
+def _usable(conjuncts: Iterable[Expr], bound: set[Id], operand: Node) -> list[Equality]:
+    """The equalities between what is bound and the input."""
     found = (equality(c, frozenset(bound), frozenset(operand.columns)) for c in conjuncts)
     return [e for e in found if e]
 

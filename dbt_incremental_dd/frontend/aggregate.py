@@ -186,6 +186,8 @@ def _aggregate(call: exp.Expr, id: Id) -> Aggregate:
 
 def replaced(tree: exp.Expr, known: Mapping[str, Id]) -> exp.Expr:
     """The tree with subtrees of a known form replaced by columns, the outermost first; changes ``tree``."""
+    if not known:
+        return tree
     id = known.get(form(tree))
     if id is not None:
         return resolved_column(id)

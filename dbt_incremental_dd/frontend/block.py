@@ -39,6 +39,15 @@ Analyze = Callable[[str, tuple[Schema, ...]], Schema]
 """The columns of a query text whose relations, of these columns, are written ``{0}``, ..."""
 
 
+TypesOf = Callable[[Node], Schema | None]
+"""A plan's columns; None where only Spark knows a type."""
+
+
+def unknown(plan: Node) -> Schema | None:
+    """A ``TypesOf`` that knows none."""
+    return None
+
+
 class NoAnalysis(Exception):
     """Raised by an ``Analyze`` that cannot be asked."""
 
@@ -67,8 +76,8 @@ class Block:
 class Environment:
     """``ctes``: the visible common table expressions, each with the environment of its definition.
 
-    ``types`` are those of columns that are known without asking Spark, as Spark's JSON text. ``outer``: what a
-    correlated block can see of the outside.
+    ``types`` are those of columns that have been found already, ``types_of`` what the driver knows of a plan.
+    ``outer``: what a correlated block can see of the outside.
     """
 
     inputs: Mapping[str, Input]
@@ -77,6 +86,7 @@ class Environment:
     ctes: Mapping[str, tuple[exp.CTE, Environment]] = field(default_factory=dict)
     types: dict[Id, Type] = field(default_factory=dict)
     outer: Outer | None = None
+    types_of: TypesOf = unknown
 
     @property
     def closed(self) -> Environment:

@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, closed, lowered
+from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, TypesOf, closed, lowered, unknown
 from dbt_incremental_dd.frontend.order import limited
 from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.reason import named, readable
@@ -34,13 +34,19 @@ class Query:
     names: tuple[str, ...]
 
 
-def lower(query: ParsedQuery, inputs: Mapping[str, Input], output: Schema, analyze: Analyze) -> Query:
+def lower(
+    query: ParsedQuery,
+    inputs: Mapping[str, Input],
+    output: Schema,
+    analyze: Analyze,
+    types_of: TypesOf = unknown,
+) -> Query:
     """The plan of a whole query, whose columns Spark says are ``output``.
 
     Never fails for a query that parses: what has no plan of its own becomes a Fallback.
     """
     try:
-        block = _block(query, inputs, analyze)
+        block = _block(query, inputs, analyze, types_of)
     except UnsupportedSQL as error:
         return whole(query, inputs, output, error.construct)
     if len(block.columns) != len(output):
@@ -48,20 +54,22 @@ def lower(query: ParsedQuery, inputs: Mapping[str, Input], output: Schema, analy
     return Query(block.only, output.names)
 
 
-def lower_alone(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze) -> Query:
+def lower_alone(
+    query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze, types_of: TypesOf = unknown
+) -> Query:
     """The plan of a query that Spark is not asked about as a whole. Raises UnsupportedSQL where there is none."""
-    block = _block(query, inputs, analyze)
+    block = _block(query, inputs, analyze, types_of)
     return Query(block.only, tuple(column.name for column in block.columns))
 
 
-def _block(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze) -> Block:
+def _block(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze, types_of: TypesOf) -> Block:
     if query.uses_pipes:
         raise UnsupportedSQL("pipe syntax |>")
     try:
         tree = query.tree
         if tree.find(exp.Collate) or any(str(call.this).lower() == "collate" for call in tree.find_all(exp.Anonymous)):
             raise UnsupportedSQL("COLLATE")
-        return _lower(tree, Environment(inputs, analyze, Ids()))
+        return _lower(tree, Environment(inputs, analyze, Ids(), types_of=types_of))
     except UnsupportedSQL:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
@@ -84,14 +92,20 @@ def lower_query(tree: exp.Expr, environment: Environment) -> Block:
     Raises UnsupportedSQL where it cannot, for example because the block refers to what is outside of it. One that is
     for each value of the outside is never kept as text.
     """
+    block = lower_unnamed(tree, environment)
+    if environment.outer is not None or all(column.name for column in block.columns):
+        return block
+    return _named(block, tree, environment)
+
+
+def lower_unnamed(tree: exp.Expr, environment: Environment) -> Block:
+    """The same, where nobody needs the names of its columns: only Spark knows those without an alias."""
     if environment.outer is not None:
         return _lower(tree, environment)
     try:
-        block = _lower(tree, environment)
+        return _lower(tree, environment)
     except UnsupportedSQL as error:
         reason = error.construct
-    else:
-        return block if all(column.name for column in block.columns) else _named(block, tree, environment)
     schema = environment.shape(tree)
     text, keys = environment.text(tree)
     node = _fallback(text, keys, schema, environment, reason)
@@ -114,7 +128,7 @@ def _lower(tree: exp.Expr, environment: Environment) -> Block:
     if isinstance(tree, exp.Subquery):
         return _limited(tree, lowered(tree.this, inner, lower_query))
     if isinstance(tree, exp.SetOperation):
-        return _limited(tree, lower_set_operation(tree, inner, lower_query))
+        return _limited(tree, lower_set_operation(tree, inner, lower_query, lower_unnamed))
     if inner.outer is None and _is_constant(tree, inner):
         return _constant(tree, inner)
     if isinstance(tree, exp.Select):

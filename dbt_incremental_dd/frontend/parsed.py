@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError
 
+from dbt_incremental_dd.core.deep_nesting import allow_deep_nesting, nested_too_deeply
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.place import at
 from dbt_incremental_dd.frontend.reason import unclosed
@@ -40,8 +41,11 @@ class ParsedQuery:
     @cached_property
     def tree(self) -> exp.Query | exp.Values:
         """Raises UnsupportedSQL, with the place, for a text that is not one query; NotParsed if Spark may know it."""
+        allow_deep_nesting()
         try:
             trees = VerbatimSpark().parser().parse(list(self.tokens), self.sql)
+        except RecursionError as error:
+            raise nested_too_deeply() from error
         except Exception as error:  # on syntax that it knows in part, the parser fails in any way
             _refuse_streaming(self.sql)
             raise NotParsed(_unparsed(self.sql, error), "Check its syntax.") from error

@@ -16,17 +16,23 @@ from dbt_incremental_dd.logical.nodes import Distinct, Map, Negate, Threshold, U
 from dbt_incremental_dd.logical.sql_types import sql_type
 
 
-def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_query: LowerQuery) -> Block:
-    """UNION, EXCEPT (MINUS) and INTERSECT, each of all rows or of distinct ones."""
+def lower_set_operation(
+    tree: exp.SetOperation, environment: Environment, lower_query: LowerQuery, lower_unnamed: LowerQuery
+) -> Block:
+    """UNION, EXCEPT (MINUS) and INTERSECT, each of all rows or of distinct ones. The first side names the columns."""
     if tree.args.get("by_name"):
         raise UnsupportedSQL("UNION BY NAME")
     every = tree.args.get("distinct") is False
     trees = _chain(tree) if every and isinstance(tree, exp.Union) else [tree.left, tree.right]
-    blocks = [carrying(lowered(side, environment, lower_query), environment) for side in trees]
+    lowering = [lower_query, *(lower_unnamed for _ in trees[1:])]
+    blocks = [
+        carrying(lowered(side, environment, lower), environment) for side, lower in zip(trees, lowering, strict=True)
+    ]
     sides = [block.only for block in blocks]
     if len({len(side.columns) for side in sides}) > 1:
         raise UnsupportedSQL("a set operation over different numbers of columns")
-    alike = _alike(trees, blocks, environment)
+    types = _types(trees, blocks, environment)
+    alike = types is not None and len(set(types)) == 1
     if isinstance(tree, exp.Union):
         plan = _plus(sides, environment, alike=alike)
         plan = plan if every else Distinct(plan)
@@ -36,8 +42,9 @@ def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_
         a, b = (side if every else Distinct(side) for side in sides)
         combine = _except if isinstance(tree, exp.Except) else _intersect
         plan = combine(a, b, environment)
-    _note_types(plan, blocks[0], environment, alike=alike)
     carried = len(blocks[0].carried)
+    if types is not None and alike:
+        environment.types.update(zip(plan.columns[carried:], types[0], strict=True))
     named = zip(blocks[0].columns, plan.columns[carried:], strict=True)
     return Block(plan, tuple(Named(c.name, id) for c, id in named), plan.columns[:carried])
 
@@ -77,24 +84,21 @@ def _goes_on(side: exp.Expr) -> TypeGuard[exp.Union]:
     return not any(side.args.get(clause) for clause in ("with_", "order", "limit", "offset"))
 
 
-def _alike(trees: list[exp.Expr], blocks: list[Block], environment: Environment) -> bool:
-    """Whether all sides have the same types; asks Spark where they are not known, which knows no correlated ones."""
+def _types(trees: list[exp.Expr], blocks: list[Block], environment: Environment) -> list[tuple[Type, ...]] | None:
+    """The types of each side's columns; None for correlated sides that the driver does not know, as Spark cannot."""
     try:
-        types = [_types(tree, block, environment) for tree, block in zip(trees, blocks, strict=True)]
+        return [_types_of(tree, block, environment) for tree, block in zip(trees, blocks, strict=True)]
     except UnsupportedSQL:
         if environment.outer is None:
             raise
-        return False
-    return all(other == types[0] for other in types)
+        return None
 
 
-def _types(tree: exp.Expr, block: Block, environment: Environment) -> tuple[Type, ...]:
-    if all(column.id in environment.types for column in block.columns):
-        return tuple(environment.types[column.id] for column in block.columns)
+def _types_of(tree: exp.Expr, block: Block, environment: Environment) -> tuple[Type, ...]:
+    ids = tuple(column.id for column in block.columns)
+    if all(id in environment.types for id in ids):
+        return tuple(environment.types[id] for id in ids)
+    known = environment.types_of(block.plan)
+    if known is not None:
+        return tuple(column.type for column in known.select(ids))
     return tuple(column.type for column in environment.shape(tree))
-
-
-def _note_types(plan: Node, first: Block, environment: Environment, *, alike: bool) -> None:
-    for id, column in zip(plan.columns[len(first.carried) :], first.columns, strict=True):
-        if alike and column.id in environment.types:
-            environment.types[id] = environment.types[column.id]

@@ -5,6 +5,7 @@ Ids are unique in a plan (``c12``), so an expression means the same wherever its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -85,8 +86,14 @@ class Expr:
 # To parse or print an expression takes longer than to evaluate it for a few rows.
 
 
+_PLAIN_ID = re.compile(r"c\d+")
+"""As plans number their columns."""
+
+
 @lru_cache(maxsize=4096)
 def _parsed(sql: str) -> exp.Expr:
+    if _PLAIN_ID.fullmatch(sql):
+        return exp.Column(this=exp.Identifier(this=sql, quoted=False))
     return sqlglot.parse_one(sql, dialect=VerbatimSpark)
 
 

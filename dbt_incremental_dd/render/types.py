@@ -174,6 +174,13 @@ class DriverTypes(PlanTypes):
     types without parts are compared.
     """
 
+    def known(self, node: Node) -> Schema | None:
+        """The same as ``of``; None for what only Spark knows."""
+        try:
+            return self.of(node)
+        except (NotExact, UnsupportedSQL):
+            return None
+
     @property
     def _spark(self) -> SparkSession:
         raise NotExact("only Spark knows a type")

@@ -18,7 +18,7 @@ from dbt_incremental_dd.core.foreign import is_foreign
 from dbt_incremental_dd.core.schema import Column, Schema, is_reserved
 from dbt_incremental_dd.differential.lower import DifferentialPlan
 from dbt_incremental_dd.differential.lower import lower as lower_differential
-from dbt_incremental_dd.frontend.block import Input, NoAnalysis
+from dbt_incremental_dd.frontend.block import Input, NoAnalysis, TypesOf, unknown
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.clock import with_run_time
 from dbt_incremental_dd.frontend.faithful import is_faithful
@@ -114,7 +114,7 @@ def compiled_on_driver(
         return None
     types = DriverTypes(session, _schemas(inputs))
     try:
-        query = lower_alone(with_run_time(written, inputs), inputs, _unasked)
+        query = lower_alone(with_run_time(written, inputs), inputs, _unasked, types.known)
         as_written = types.of(query.plan)
         query = Query(optimize(query.plan), query.names)
         found = types.of(query.plan)
@@ -139,8 +139,8 @@ def _with_spark(
     session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input], *, is_output: bool
 ) -> tuple[DifferentialPlan, Schema]:
     """The plan and its columns, which are those that Spark says."""
-    types = PlanTypes(session, _schemas(inputs))
-    query, schema = _query(types, name, written, inputs)
+    types, known = PlanTypes(session, _schemas(inputs)), DriverTypes(session, _schemas(inputs)).known
+    query, schema = _query(types, name, written, inputs, known)
     timed = with_run_time(written, inputs)
     try:
         plan = lower_differential(query.plan, query.names, types, is_output=is_output)
@@ -160,26 +160,28 @@ def require_deltas(plan: DifferentialPlan, request: ModelRequest) -> None:
         )
 
 
-def _query(types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input]) -> tuple[Query, Schema]:
+def _query(
+    types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input], known: TypesOf = unknown
+) -> tuple[Query, Schema]:
     """The logical plan, and the columns that it must have."""
     try:
         schema = output_schema(types, name, written, inputs)
     except UnsupportedSQL:
         if not is_recursive(written.tree):
             raise
-        return _query_alone(types, name, written, inputs)
+        return _query_alone(types, name, written, inputs, known)
     timed = with_run_time(written, inputs)
-    query = lower_logical(timed, inputs, schema, types.of_sql)
+    query = lower_logical(timed, inputs, schema, types.of_sql, known)
     query = Query(optimize(query.plan), query.names)
     reason = _differs(types, query, schema)
     return (whole(timed, inputs, schema, reason) if reason else query), schema
 
 
 def _query_alone(
-    types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input]
+    types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input], known: TypesOf
 ) -> tuple[Query, Schema]:
     """The same for a recursive query that Spark does not answer: there is nothing to fall back to."""
-    query = lower_alone(with_run_time(written, inputs), inputs, types.of_sql)
+    query = lower_alone(with_run_time(written, inputs), inputs, types.of_sql, known)
     query = Query(optimize(query.plan), query.names)
     try:
         found = types.of(query.plan)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dbt_incremental_dd.core.deep_nesting import allow_deep_nesting, nested_too_deeply
 from dbt_incremental_dd.core.errors import QueryError, RecursionLimit, StateError, UnsupportedSQL
 from dbt_incremental_dd.core.failpoints import reached
 from dbt_incremental_dd.core.profile import phase
@@ -58,8 +59,12 @@ def run_model(run: RunContext, model: ModelRun) -> Outcome:
     Raises DifferentialError, naming the model; then nothing of the run is visible.
     """
     started, request = time.monotonic(), model.request
+    allow_deep_nesting()
     try:
         outcome = _run(run, model)
+    except RecursionError as error:
+        told = nested_too_deeply()
+        raise UnsupportedSQL(f"{request.name}: {told.construct}", told.remedy) from error
     except NotParsed as error:
         told = told_by_spark(run.session.spark, request.sql, error)
         raise UnsupportedSQL(f"{request.name}: {told.construct}", told.remedy) from error
