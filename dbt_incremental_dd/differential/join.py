@@ -72,7 +72,7 @@ def paths(node: DeltaJoin, statistics: Statistics | None = None) -> tuple[Path, 
 
 
 def _links(operands: tuple[Node, ...], conjuncts: tuple[Expr, ...]) -> list[dict[int, list[Expr]]]:
-    """For each input, the conjuncts that it has in common with each other one."""
+    """For each input, the conjuncts that it shares with each of the others."""
     owner = {id: i for i, operand in enumerate(operands) for id in operand.columns}
     links: list[dict[int, list[Expr]]] = [{} for _ in operands]
     for conjunct in conjuncts:
@@ -99,7 +99,7 @@ def _path(
     cost = rows
     taken, ranks = start, {i: _rank(operands[i], [], statistics) for i in remaining}
     while remaining:
-        for i in links[taken]:  # whose equalities are more now; those of all others are as before
+        for i in links[taken]:  # only these can have gained an equality
             if i in ranks:
                 shared = {c: None for others in links[i].values() for c in others}
                 ranks[i] = _rank(operands[i], _usable(shared, bound, operands[i]), statistics)
