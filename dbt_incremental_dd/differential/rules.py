@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.types import VOID
 from dbt_incremental_dd.differential.groups import Recompute, TopGroups, WindowGroups
 from dbt_incremental_dd.differential.iterate import Iterate
 from dbt_incremental_dd.differential.join import DeltaJoin
@@ -92,7 +93,12 @@ def union(node: Union, lowering: Lowering) -> Node:
 def _cast(operand: Node, common: Schema, lowering: Lowering) -> Node:
     outputs = casts(lowering.types, operand, common)
     lowered = lowering.lower(operand)
-    return lowered if all(expr.as_column for _, expr in outputs) else Map(lowered, outputs)
+    if all(expr.as_column for _, expr in outputs):
+        return lowered
+    if isinstance(lowered, Map) and any(column.type == VOID for column in lowering.types.of(operand)):
+        made = dict(lowered.outputs)  # NULLs have a type from the beginning: without one they are Spark's to compute
+        return Map(lowered.input, tuple((id, expr.substitute(made)) for id, expr in outputs))
+    return Map(lowered, outputs)
 
 
 def fallback(node: logical.Fallback, lowering: Lowering) -> Node:

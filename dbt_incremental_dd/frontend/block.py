@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sqlglot import exp
 
@@ -131,8 +131,11 @@ class Environment:
             raise UnsupportedSQL(f"Spark does not understand a part of it ({readable(error)})") from error
 
 
-LowerQuery = Callable[[exp.Expr, Environment], Block]
-"""Lowers a block inside a query; raises UnsupportedSQL where it cannot."""
+class LowerQuery(Protocol):
+    """Lowers a block inside a query; raises UnsupportedSQL where it cannot."""
+
+    def __call__(self, tree: exp.Expr, environment: Environment, *, names: bool = True) -> Block:
+        """``names``: whether anybody asks for those of its columns. Only Spark knows the ones without an alias."""
 
 
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
@@ -147,14 +150,14 @@ def has_subquery(tree: exp.Expr) -> bool:
     return tree.find(exp.Query, exp.Exists) is not None
 
 
-def lowered(tree: exp.Expr, environment: Environment, lower_query: LowerQuery) -> Block:
+def lowered(tree: exp.Expr, environment: Environment, lower_query: LowerQuery, *, names: bool = True) -> Block:
     """A block by itself where it can be, else for each value of the outside."""
     if environment.outer is None:
-        return lower_query(tree, environment)
+        return lower_query(tree, environment, names=names)
     try:
-        return lower_query(tree, environment.closed)
+        return lower_query(tree, environment.closed, names=names)
     except UnsupportedSQL:
-        return lower_query(tree, environment)
+        return lower_query(tree, environment, names=names)
 
 
 def carrying(block: Block, environment: Environment) -> Block:

@@ -214,7 +214,7 @@ class _From:
         """``LATERAL (SELECT ...)``: a query that is answered for each row of what stands before it."""
         node, scope = left
         query = tree.this.this
-        tied = any_query(query, in_scope(scope), scope, self.environment.closed, self.lower_query).at(node)
+        tied = any_query(query, in_scope(scope), scope, self.environment.closed, self.lower_query, names=True).at(node)
         names = [column.name for column in tree.args["alias"].columns] if tree.args.get("alias") else []
         source = Source((tree.alias,) if tree.alias else (), _renamed(tied.columns, names))
         return (tied.right, Scope.of(source)), tied.on

@@ -86,20 +86,21 @@ def whole(query: ParsedQuery, inputs: Mapping[str, Input], output: Schema, reaso
     return Query(_fallback(text, keys, output, environment, reason), output.names)
 
 
-def lower_query(tree: exp.Expr, environment: Environment) -> Block:
-    """A block inside a query. One that has no plan is kept as text, if Spark can tell its columns.
+def lower_query(tree: exp.Expr, environment: Environment, *, names: bool = True) -> Block:
+    """A block inside a query, as ``LowerQuery`` says. One that has no plan is kept as text, if Spark can tell its
+    columns.
 
     Raises UnsupportedSQL where it cannot, for example because the block refers to what is outside of it. One that is
     for each value of the outside is never kept as text.
     """
-    block = lower_unnamed(tree, environment)
-    if environment.outer is not None or all(column.name for column in block.columns):
+    block = _understood(tree, environment)
+    if not names or environment.outer is not None or all(column.name for column in block.columns):
         return block
     return _named(block, tree, environment)
 
 
-def lower_unnamed(tree: exp.Expr, environment: Environment) -> Block:
-    """The same, where nobody needs the names of its columns: only Spark knows those without an alias."""
+def _understood(tree: exp.Expr, environment: Environment) -> Block:
+    """By its own plan or as text."""
     if environment.outer is not None:
         return _lower(tree, environment)
     try:
@@ -128,7 +129,7 @@ def _lower(tree: exp.Expr, environment: Environment) -> Block:
     if isinstance(tree, exp.Subquery):
         return _limited(tree, lowered(tree.this, inner, lower_query))
     if isinstance(tree, exp.SetOperation):
-        return _limited(tree, lower_set_operation(tree, inner, lower_query, lower_unnamed))
+        return _limited(tree, lower_set_operation(tree, inner, lower_query))
     if inner.outer is None and _is_constant(tree, inner):
         return _constant(tree, inner)
     if isinstance(tree, exp.Select):

@@ -16,17 +16,17 @@ from dbt_incremental_dd.logical.nodes import Distinct, Map, Negate, Threshold, U
 from dbt_incremental_dd.logical.sql_types import sql_type
 
 
-def lower_set_operation(
-    tree: exp.SetOperation, environment: Environment, lower_query: LowerQuery, lower_unnamed: LowerQuery
-) -> Block:
+def lower_set_operation(tree: exp.SetOperation, environment: Environment, lower_query: LowerQuery) -> Block:
     """UNION, EXCEPT (MINUS) and INTERSECT, each of all rows or of distinct ones. The first side names the columns."""
     if tree.args.get("by_name"):
         raise UnsupportedSQL("UNION BY NAME")
     every = tree.args.get("distinct") is False
     trees = _chain(tree) if every and isinstance(tree, exp.Union) else [tree.left, tree.right]
-    lowering = [lower_query, *(lower_unnamed for _ in trees[1:])]
+    is_ordered = tree.args.get("order") is not None  # by its columns' names; others ask for these themselves
+    needs = [is_ordered, *(False for _ in trees[1:])]
     blocks = [
-        carrying(lowered(side, environment, lower), environment) for side, lower in zip(trees, lowering, strict=True)
+        carrying(lowered(side, environment, lower_query, names=names), environment)
+        for side, names in zip(trees, needs, strict=True)
     ]
     sides = [block.only for block in blocks]
     if len({len(side.columns) for side in sides}) > 1:

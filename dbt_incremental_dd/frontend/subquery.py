@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.frontend.aggregate import itself, with_columns
-from dbt_incremental_dd.frontend.block import Environment, LowerQuery, conjuncts, has_subquery
+from dbt_incremental_dd.frontend.block import Environment, LowerQuery, NoAnalysis, conjuncts, has_subquery
 from dbt_incremental_dd.frontend.decorrelate.dependent import (
     Computed,
     Conditions,
@@ -97,7 +97,7 @@ class Subqueries:
         return self._simple.rows(unwrapped(query)) or self._any(query)
 
     def _any(self, query: exp.Expr) -> Dependent:
-        return any_query(query, self._look, self._scope, self._environment, self._lower_query)
+        return any_query(query, self._look, self._scope, self._environment, self._lower_query, names=False)
 
     def _matches(self, tree: exp.In, *, negated: bool) -> _Matches:
         """For ``x IN (...)`` the rows that match. For NOT IN also those for which a NULL makes the answer unknown."""
@@ -175,7 +175,12 @@ class Subqueries:
 
     def _scalar(self, query: exp.Expr) -> Computed:
         try:
-            block = self._lower_query(query, self._environment)
+            block = self._lower_query(query, self._environment, names=False)
+        except NoAnalysis:
+            found = self._simple.aggregate(query)
+            if found is None:
+                raise
+            return found
         except UnsupportedSQL:
             return self._simple.aggregate(query) or self._dependent_scalar(query)
         id = self._ids.new()

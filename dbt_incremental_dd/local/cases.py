@@ -15,17 +15,17 @@ from dbt_incremental_dd.local.predicates import LIKE, LOGIC, truth
 from dbt_incremental_dd.local.table import row_numbers
 from dbt_incremental_dd.local.value import Value
 from dbt_incremental_dd.local.vectors import flat, repeated
+from dbt_incremental_dd.logical.notes import noted
 
 Branch = tuple[exp.Expr, exp.Expr]
 """A condition, and the value where it holds."""
 _SAFE = {exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, *LOGIC} - {exp.Escape, *LIKE}
-_FAILS = "dd_fails"
 
 
 def case_value(branches: Sequence[Branch], default: exp.Expr | None, evaluator: Evaluator) -> Value:
     """Each branch for the rows that come to it, and for no others: they might raise an error. Raises NotExact."""
     values = [*(value for _, value in branches), *([default] if default else [])]
-    if all(map(_cannot_fail, (*values, *(condition for condition, _ in branches[1:])))):
+    if not any(noted(tree, _may_fail) for tree in (*values, *(condition for condition, _ in branches[1:]))):
         return _of_all_rows(branches, default, evaluator)
     places, left, parts = row_numbers(evaluator.rows), evaluator, []
     for condition, value in branches:
@@ -56,9 +56,6 @@ def _of_all_rows(branches: Sequence[Branch], default: exp.Expr | None, evaluator
     return Value(found, type)
 
 
-def _cannot_fail(tree: exp.Expr) -> bool:
-    """Whether no value of any row makes the expression an error; kept with it."""
-    found = tree.meta.get(_FAILS)
-    if found is None:
-        found = tree.meta[_FAILS] = any(type(node) not in _SAFE for node in tree.walk())
-    return not found
+def _may_fail(tree: exp.Expr) -> bool:
+    """Whether the expression is an error for some value of a row."""
+    return any(type(node) not in _SAFE for node in tree.walk())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,10 +22,12 @@ from dbt_incremental_dd.core.types import (
     Decimal,
     Type,
 )
-from dbt_incremental_dd.local import decimals
+from dbt_incremental_dd.local import decimals, double_text
 from dbt_incremental_dd.local.coercion import as_double, is_number, widened
+from dbt_incremental_dd.local.decimals import EXACT
+from dbt_incremental_dd.local.double_text import written
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import floor_divided, require_all
+from dbt_incremental_dd.local.vectors import by_row, floor_divided, require_all
 from dbt_incremental_dd.local.zones import days, local, moment, within
 from dbt_incremental_dd.logical import sql_types
 from dbt_incremental_dd.trace.arrow import arrow_type
@@ -58,9 +62,22 @@ def cast(value: Value, type: Type, zone: str, *, wraps: bool = True) -> Value:
         return Value(_integer(value, type, wraps=wraps), type)
     if type == BOOLEAN and value.type in INTEGERS:
         return Value(pc.not_equal(value.data, 0), BOOLEAN)
-    if isinstance(type, Decimal) and value.type != DOUBLE:
-        return decimals.cast(value, type)
+    if isinstance(type, Decimal):
+        return decimals.cast(value, type) if value.type != DOUBLE else _decimal(value, type)
     raise NotExact
+
+
+def _decimal(value: Value, type: Decimal) -> Value:
+    """Of what is written of a double; one that does not fit is Spark's."""
+    step, limit = EXACT.scaleb(decimal.Decimal(1), -type.scale), decimal.Decimal(10) ** (type.precision - type.scale)
+
+    def rounded(number: float) -> decimal.Decimal:
+        found = written(number).quantize(step, decimal.ROUND_HALF_UP, EXACT)
+        if abs(found) >= limit:
+            raise ValueError(number)
+        return found
+
+    return by_row(rounded, type, value)
 
 
 def _integer(value: Value, type: Type, *, wraps: bool) -> pa.ChunkedArray | pa.Scalar:
@@ -96,8 +113,10 @@ def _text(value: Value, zone: str) -> pa.ChunkedArray | pa.Scalar:
         return pc.cast(value.data, pa.string())
     if value.type == DATE:
         return pc.cast(within(value).data, pa.string())
-    written = pc.cast(local(value, zone).data, pa.string())  # with six digits of a second's fraction
-    return pc.replace_substring_regex(written, r"\.?0*$", "")
+    if value.type == DOUBLE:
+        return by_row(double_text.text, STRING, value).data
+    moments = pc.cast(local(value, zone).data, pa.string())  # with six digits of a second's fraction
+    return pc.replace_substring_regex(moments, r"\.?0*$", "")
 
 
 def _of_text(value: Value, type: Type, zone: str) -> Value:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.local.aggregates import aggregated
 from dbt_incremental_dd.local.coercion import MOST_DIGITS, common_type
 from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.generators import generated
@@ -34,6 +35,8 @@ class ExpressionTypes:
         if expr.as_column in self._types:
             return self._types[expr.as_column]
         try:
+            if not expr.refs:
+                return self._constants.value_of(expr.sql).type
             return evaluate(self._rows, expr, self._constants).type
         except NotExact:
             return None
@@ -45,9 +48,16 @@ class ExpressionTypes:
             return LONG if is_complete else None
         rule = _AGGREGATES.get(aggregate.function)
         if rule is None or not aggregate.plain or len(aggregate.args) != 1:
-            return None
+            return self._computed(aggregate.sql)
         argument = self.expression(aggregate.args[0])
         return rule(argument) if argument else None
+
+    def _computed(self, call: Expr) -> Type | None:
+        """The type of an aggregate of no rows."""
+        try:
+            return aggregated(self._rows, (), [("c", call.at(0))], self._constants).type("c")
+        except NotExact:
+            return None
 
     def windows(self, functions: Sequence[tuple[str, Expr]]) -> Schema | None:
         """The columns that window functions are."""
@@ -83,8 +93,7 @@ def _sum(type: Type) -> Type | None:
 
 def _average(type: Type) -> Type | None:
     if isinstance(type, Decimal):
-        fits = type.precision + 4 <= MOST_DIGITS
-        return Decimal(type.precision + 4, type.scale + 4) if fits else None
+        return Decimal(min(type.precision + 4, MOST_DIGITS), min(type.scale + 4, MOST_DIGITS))
     return DOUBLE if type in INTEGERS else _double(type)
 
 

@@ -22,14 +22,16 @@ from dbt_incremental_dd.local import arithmetic, functions, predicates
 from dbt_incremental_dd.local.cases import case_value
 from dbt_incremental_dd.local.casts import cast, type_of
 from dbt_incremental_dd.local.coercion import shortest
-from dbt_incremental_dd.local.functions import moments, patterns, text
+from dbt_incremental_dd.local.functions import moments, patterns
 from dbt_incremental_dd.local.intervals import interval_of, later
+from dbt_incremental_dd.local.parts import count, is_split, part
 from dbt_incremental_dd.local.syntax import as_call, binary
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
-from dbt_incremental_dd.local.vectors import repeated
+from dbt_incremental_dd.local.vectors import constant_int, repeated
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
+from dbt_incremental_dd.logical.notes import noted
 from dbt_incremental_dd.trace.arrow import value_type
 
 _OPERATORS: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
@@ -44,14 +46,12 @@ _OPERATORS: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
     exp.BitwiseXor: arithmetic.bitwise(pc.bit_wise_xor),
     exp.BitwiseLeftShift: arithmetic.shift(np.left_shift),
     exp.BitwiseRightShift: arithmetic.shift(np.right_shift),
-    exp.DPipe: text.concat,
     exp.RegexpLike: patterns.matches,
 }
 _UNARY: dict[type[exp.Expr], Callable[[Value], Value]] = {
     exp.Neg: arithmetic.negate,
     exp.BitwiseNot: arithmetic.invert_bits,
 }
-_TEXT, _TYPE = "dd_text", "dd_type"
 
 
 def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
@@ -103,18 +103,12 @@ def _giving_up(expr: Expr) -> Iterator[None]:
 
 def _printed(tree: exp.Expr) -> Expr:
     """The tree's text, kept with it: to print it takes longer than to evaluate it for a few rows."""
-    found = tree.meta.get(_TEXT)
-    if not isinstance(found, Expr):
-        found = tree.meta[_TEXT] = Expr.of(tree)
-    return found
+    return noted(tree, Expr.of)
 
 
-def _cast_type(tree: exp.Cast) -> Type:
-    """The type that a CAST is to, kept with it."""
-    found = tree.meta.get(_TYPE)
-    if not isinstance(found, Type):
-        found = tree.meta[_TYPE] = type_of(tree.args["to"].sql(dialect="spark"))
-    return found
+def _cast_type(tree: exp.Expr) -> Type:
+    """The type that a CAST is to."""
+    return type_of(tree.args["to"].sql(dialect="spark"))
 
 
 class _Evaluation:
@@ -155,7 +149,10 @@ class _Evaluation:
             return self._constants.value_of(expr.sql)
         found = self._known.get(expr.sql)
         if found is None:
-            found = self._known[expr.sql] = self._computed(tree, kind)
+            try:
+                found = self._known[expr.sql] = self._computed(tree, kind)
+            except NotExact as why:  # told of the smallest part
+                raise why if why.args else NotExact(expr.sql) from why
         return found
 
     def _computed(self, tree: exp.Expr, kind: type[exp.Expr]) -> Value:
@@ -167,6 +164,8 @@ class _Evaluation:
             return later(self.value(tree.left), interval if kind is exp.Add else -interval, self.zone)
         if kind in _OPERATORS and isinstance(tree, exp.Binary):
             return _OPERATORS[kind](self._operand(tree.left, tree.right), self._operand(tree.right, tree.left))
+        if isinstance(tree, exp.DPipe):
+            return self._call("concat", [tree.left, tree.right])
         if kind in _UNARY:
             return _UNARY[kind](self.value(tree.this))
         return self._special(tree)
@@ -176,7 +175,7 @@ class _Evaluation:
         match tree:
             case exp.Cast() if not tree.args.get("format"):
                 is_tried = bool(tree.args.get("safe"))
-                return cast(self.value(tree.this), _cast_type(tree), self.zone, wraps=not is_tried)
+                return cast(self.value(tree.this), noted(tree, _cast_type), self.zone, wraps=not is_tried)
             case exp.Case():
                 branches = [(branch.this, branch.args["true"]) for branch in tree.args["ifs"]]
                 if tree.this is not None:
@@ -184,6 +183,8 @@ class _Evaluation:
                 return case_value(branches, tree.args.get("default"), self)
             case exp.If():
                 return case_value([(tree.this, tree.args["true"])], tree.args.get("false"), self)
+            case exp.Bracket() if is_split(tree.this):
+                return part(tree.this, _index(tree), self)
             case exp.Extract():
                 return moments.extract(self.zone, tree.this.name, self.value(tree.expression))
             case exp.Anonymous():
@@ -224,7 +225,19 @@ class _Evaluation:
             return self.value(binary(exp.Mod, *arguments))
         if arguments and isinstance(arguments[0], exp.Var):
             return self._with_unit(name, *arguments)
+        if arguments and is_split(arguments[0]):
+            return self._of_parts(name, *arguments)
         return functions.call(name, [self.value(argument) for argument in arguments], self._constants)
+
+    def _of_parts(self, name: str, split: exp.Expr, *others: exp.Expr) -> Value:
+        """``element_at(split(...), n)``, counted from 1 or from the end, and ``size(split(...))``."""
+        if name == "element_at" and len(others) == 1:
+            number = constant_int(self.value(others[0]))
+            if number:
+                return part(split, number - 1 if number > 0 else number, self)
+        if name in ("size", "cardinality") and not others:
+            return count(split, self)
+        raise NotExact
 
     def _with_unit(self, name: str, unit: exp.Expr, *arguments: exp.Expr) -> Value:
         """``datediff(DAY, a, b)`` and ``dateadd(DAY, 1, a)``."""
@@ -259,6 +272,14 @@ class _OfLiterals(_Evaluation):
 
     def _over(self, table: pa.Table) -> _Evaluation:
         raise NotExact("a literal is one of all rows")
+
+
+def _index(tree: exp.Bracket) -> int:
+    """A place that is written as a number."""
+    (index,) = tree.expressions if len(tree.expressions) == 1 else (None,)
+    if not isinstance(index, exp.Literal) or index.is_string or not index.name.isdigit():
+        raise NotExact
+    return int(index.name)
 
 
 def _field(value: Value, name: str) -> Value:

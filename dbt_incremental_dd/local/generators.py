@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, STRING,
 from dbt_incremental_dd.local.coercion import common_type, widened
 from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.intervals import interval_of
+from dbt_incremental_dd.local.parts import is_split, parts
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact
 from dbt_incremental_dd.local.vectors import MOST_ROWS
@@ -25,8 +25,6 @@ _GENERATORS = {"explode": 1, "posexplode": 2}
 NAMES = frozenset(_GENERATORS)
 """In lower case."""
 _MANY = "a generator of many rows"
-_PLAIN = re.compile(r"[\w ,;:/#@&=~%<>-]+", re.ASCII)
-"""Patterns that stand for themselves."""
 
 
 def generated(rows: Table, call: Expr, outputs: Sequence[str], constants: Constants, *, outer: bool) -> Table:
@@ -68,8 +66,9 @@ def _call(tree: exp.Expr) -> tuple[str, list[exp.Expr]]:
 def _lists(rows: Table, tree: exp.Expr, constants: Constants) -> tuple[list[Sequence[Any] | None], Type]:
     """What the array has for each row, and the type of its elements; dates are days since 1970."""
     name, arguments = _call(tree)
-    if name == "split" and len(arguments) == 2:
-        return _parts(rows, arguments[0], arguments[1], constants), STRING
+    if is_split(tree):
+        text, pattern = (evaluate(rows, Expr.of(argument), constants) for argument in arguments)
+        return list(parts(text, pattern)), STRING
     if name != "sequence" or not 2 <= len(arguments) <= 3:
         raise NotExact
     found = [evaluate(rows, Expr.of(end), constants) for end in arguments[:2]]
@@ -105,10 +104,3 @@ def _sequence(start: int | None, stop: int | None, *steps: int | None) -> range 
     if (stop - start) // step >= MOST_ROWS:  # perhaps more than Python counts
         raise NotExact(_MANY)
     return range(start, stop + (1 if step > 0 else -1), step)
-
-
-def _parts(rows: Table, text: exp.Expr, pattern: exp.Expr, constants: Constants) -> list[Sequence[Any] | None]:
-    value = evaluate(rows, Expr.of(text), constants)
-    if value.type != STRING or not isinstance(pattern, exp.Literal) or not _PLAIN.fullmatch(pattern.name):
-        raise NotExact
-    return [None if item is None else item.split(pattern.name) for item in value.data.to_pylist()]

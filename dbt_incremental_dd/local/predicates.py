@@ -55,7 +55,7 @@ def _truth(tree: exp.Expr, evaluator: Evaluator) -> pa.ChunkedArray:
         case exp.In() if tree.expressions and not tree.args.get("query"):
             return _among(tree.this, tree.expressions, evaluator)
         case exp.Like() | exp.ILike():
-            return LIKE[type(tree)](evaluator.value(tree.this), evaluator.value(tree.expression)).data
+            return _like(tree, tree.expression, evaluator)
         case exp.Escape() if type(tree.this) in LIKE and not tree.this.args.get("negate"):
             return _like_with_escape(tree.this, tree.expression, evaluator)
         case exp.NullSafeEQ() | exp.NullSafeNEQ():
@@ -88,6 +88,18 @@ def _among(item: exp.Expr, values: list[exp.Expr], evaluator: Evaluator) -> pa.C
         raise NotExact
     wanted, *others = (widened(value, type) for value in found)
     return fold(pc.or_kleene, [comparing.equal(wanted, other) for other in others])
+
+
+def _like(tree: exp.Like | exp.ILike, pattern: exp.Expr, evaluator: Evaluator) -> pa.ChunkedArray:
+    """``x LIKE a``, ``x LIKE ANY (a, b)`` and ``x LIKE ALL (a, b)``."""
+    value, like = evaluator.value(tree.this), LIKE[type(tree)]
+    if not isinstance(pattern, exp.Any | exp.All):
+        return like(value, evaluator.value(pattern)).data
+    if tree.args.get("negate"):  # NOT of each, not of all
+        raise NotExact
+    several = pattern.this.expressions if isinstance(pattern.this, exp.Tuple) else [pattern.this.unnest()]
+    found = [like(value, evaluator.value(one)).data for one in several]
+    return fold(pc.or_kleene if isinstance(pattern, exp.Any) else pc.and_kleene, found)
 
 
 def _like_with_escape(tree: exp.Expr, escape: exp.Expr, evaluator: Evaluator) -> pa.ChunkedArray:

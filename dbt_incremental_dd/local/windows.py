@@ -4,10 +4,12 @@ and add up alike. Anything else is Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -16,12 +18,14 @@ from dbt_incremental_dd.core.types import BINARY, DOUBLE, FLOATS, INTEGER, INTEG
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.duck.sql import duckdb_type
-from dbt_incremental_dd.local.coercion import as_decimal
+from dbt_incremental_dd.local.aggregates.sums import decimal_averages, sum_type
 from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.floats import ranks
+from dbt_incremental_dd.local.frame_sums import frame_sums
 from dbt_incremental_dd.local.frames import count_of, frame, has_offset, kind_of, position, require_ends
-from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.table import Table, row_numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.vectors import Array
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 
@@ -46,17 +50,29 @@ def with_windows(rows: Table, functions: Sequence[tuple[str, Expr]], constants: 
             connection.register("given", query.table)
             values = connection.sql(f"SELECT {selected} FROM given").to_arrow_table()
         schema = Schema((*rows.schema.columns, *(Column(id, column.type) for id, column in made)))
-        return Table(values, schema)
+        finished = {id: call.finish(values[id]) for id, call in made if call.finish is not None}
+        columns = {name: finished.get(name, values[name]) for name in values.column_names}
+        return Table(pa.table(columns), schema)
     except (SqlglotError, duckdb_error(), pa.ArrowException) as error:  # such as values that do not fit
         raise NotExact(str(error)) from error
 
 
 @dataclass(frozen=True)
 class _Call:
-    """In DuckDB's SQL, of that Spark type. In a call, ``{over}`` stands for its window."""
+    """In DuckDB's SQL, of that Spark type. In a call, ``{over}`` stands for its window. ``finish`` makes the values of
+    what DuckDB gives."""
 
     sql: str
     type: Type
+    finish: Callable[[pa.ChunkedArray], pa.ChunkedArray] | None = None
+    sums: _Sums | None = None
+    """In place of the SQL, what is added up in the order of the rows."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    values: Value
+    average: bool
 
 
 _Item = tuple[str, Type, str]
@@ -84,11 +100,14 @@ class _Query:
         spec, framed = tree.args.get("spec"), ""
         if spec is not None:
             items, framed = self._framed(name, spec, items)
+        if call.sums is not None:
+            return self._summed(call.sums, by, items, framed)
         ordered = ", ".join(f"{column} {direction}" for column, _, direction in items)
         over = f"{f'PARTITION BY {by}' if by else ''} {f'ORDER BY {ordered}' if items else ''} {framed}"
         sql = call.sql.format(over=f"OVER ({over})")
-        is_number = call.type in (INTEGER, LONG) or isinstance(call.type, Decimal)
-        return _Call(f"CAST({sql} AS {duckdb_type(call.type)})" if is_number else sql, call.type)
+        if call.finish is not None or not (call.type in (INTEGER, LONG) or isinstance(call.type, Decimal)):
+            return replace(call, sql=sql)
+        return replace(call, sql=f"CAST({sql} AS {duckdb_type(call.type)})")
 
     def _call(self, name: str, arguments: list[exp.Expr], nulls: str) -> _Call:
         """``nulls``: ``IGNORE NULLS``, or nothing."""
@@ -110,14 +129,16 @@ class _Query:
             return _Call(f"NTILE({count_of(arguments[0])}) {{over}}", INTEGER)
         if name == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             return _Call("COUNT(*) {over}", LONG)
-        if name in _AVERAGES and len(arguments) == 1:
-            return self._average(*self._column(arguments[0]))
-        if name not in _OF_PEERS or len(arguments) != 1:
+        if name not in (*_OF_PEERS, *_AVERAGES) or len(arguments) != 1:
             raise NotExact
         column, type = self._column(arguments[0])
+        if type in FLOATS and name in ("sum", *_AVERAGES):
+            return _Call("", DOUBLE, sums=_Sums(Value(self.table[column], type), name in _AVERAGES))
+        if name in _AVERAGES:
+            return self._average(column, type)
         if name in ("min", "max") and type == BINARY:
             raise NotExact
-        result = LONG if name == "count" else _sum_type(type) if name == "sum" else type
+        result = LONG if name == "count" else sum_type(type) if name == "sum" else type
         return _Call(f"{_OF_PEERS[name]}({column}) {{over}}", result)
 
     def _beside(self, name: str, arguments: list[exp.Expr], nulls: str) -> _Call:
@@ -132,14 +153,56 @@ class _Query:
             values.append(f"{self._appended(default)}::{duckdb_type(type)}")
         return _Call(f"{_BESIDE[name]}({', '.join(values)}{nulls}) {{over}}", type)
 
+    def _summed(self, sums: _Sums, by: str, items: list[_Item], framed: str) -> _Call:
+        """The ends of each row's frame, as places in the order of all partitions. A frame of rows is one of places, so
+        that rows which are equal there come in one order."""
+        place, order = f"dd_place_{self.table.num_columns}", self._in_order(by, items)
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        self.table = self.table.append_column(place, pa.array(places))
+        if framed.startswith("ROWS"):
+            items = [(place, LONG, "ASC")]
+        ordered = ", ".join(f"{column} {direction}" for column, _, direction in items)
+        over = f"OVER ({f'PARTITION BY {by}' if by else ''} {f'ORDER BY {ordered}' if items else ''} {framed})"
+        values = sums.values.data.take(pa.array(order))
+
+        def finish(ends: pa.ChunkedArray) -> pa.ChunkedArray:
+            first, last = (
+                pc.fill_null(pc.struct_field(ends, end), -1).to_numpy(zero_copy_only=False) for end in ("a", "z")
+            )
+            return frame_sums(values, first, last, average=sums.average).data
+
+        return _Call(f"{{'a': MIN({place}) {over}, 'z': MAX({place}) {over}}}", DOUBLE, finish)
+
+    def _in_order(self, by: str, items: list[_Item]) -> Array:
+        """The rows' numbers in the order of partitions, and within each in the window's."""
+        row = f"dd_row_{self.table.num_columns}"
+        order = [*([by] if by else []), *(f"{column} {direction}" for column, _, direction in items), row]
+        with database() as connection:
+            connection.register("given", self.table.append_column(row, row_numbers(self.table.num_rows)))
+            found = connection.sql(f"SELECT {row} FROM given ORDER BY {', '.join(order)}").to_arrow_table()
+        return np.asarray(found[row])
+
     def _average(self, column: str, type: Type) -> _Call:
         """Of integers: Spark adds them up as doubles, which is exact up to 2^53."""
+        if isinstance(type, Decimal):
+            return self._decimal_average(column, type)
         if type not in INTEGERS:
             raise NotExact
         fits = f"SUM(abs({column}::HUGEINT)) {{over}} <= {1 << 53}"
         average = f"CAST(SUM({column}) {{over}} AS DOUBLE) / COUNT({column}) {{over}}"
         none = f"COUNT({column}) {{over}} = 0"
         return _Call(f"CASE WHEN {none} THEN NULL WHEN {fits} THEN {average} ELSE error('too large') END", DOUBLE)
+
+    def _decimal_average(self, column: str, type: Decimal) -> _Call:
+        total, result = sum_type(type), Decimal(type.precision + 4, type.scale + 4)
+
+        def finish(found: pa.ChunkedArray) -> pa.ChunkedArray:
+            totals = pc.struct_field(found, "total").cast(arrow_type(total))
+            return decimal_averages(totals, pc.struct_field(found, "count"), type, self._constants).data
+
+        sql = f"{{{{'total': SUM({column}) {{over}}, 'count': COUNT({column}) {{over}}}}}}"
+        return _Call(sql, result, finish)
 
     def _framed(self, name: str, spec: exp.Expr, items: list[_Item]) -> tuple[list[_Item], str]:
         """The order, as numbers where the frame is a range of them, and the frame."""
@@ -197,10 +260,3 @@ def _called(tree: exp.Expr) -> tuple[exp.Anonymous, bool]:
     if str(call.this).lower() in _OF_ROWS and len(others) == 1 and isinstance(last, exp.Boolean):
         return exp.Anonymous(this=call.this, expressions=others), ignores_nulls or bool(last.this)
     return call, ignores_nulls
-
-
-def _sum_type(type: Type) -> Type:
-    if type in INTEGERS:
-        return LONG
-    of = as_decimal(type)
-    return Decimal(min(of.precision + 10, 38), of.scale)

@@ -100,7 +100,7 @@ def _parsed(sql: str) -> exp.Expr:
 @lru_cache(maxsize=4096)
 def _substituted(expr: Expr, by: tuple[tuple[str, Expr], ...]) -> Expr:
     values = dict(by)
-    tree = expr.tree.copy()
+    tree, is_parsed_alike = expr.tree.copy(), True
     for column in list(_columns(tree)):
         if _id(column) not in values:
             continue
@@ -108,11 +108,15 @@ def _substituted(expr: Expr, by: tuple[tuple[str, Expr], ...]) -> Expr:
         if not isinstance(value, exp.Column):
             value = exp.paren(value, copy=False)
         for field in column.parts[1:]:
-            value = exp.Dot(this=value, expression=field.copy())
+            value, is_parsed_alike = exp.Dot(this=value, expression=field.copy()), False
         if column is tree:
-            return Expr.of(value)
-        column.replace(value)
-    return Expr.of(tree)
+            tree = value
+        else:
+            column.replace(value)
+    made = Expr.of(tree)
+    if is_parsed_alike:
+        made.__dict__["tree"] = tree  # to parse the text would take longer
+    return made
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Column, Schema
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.core.types import LONG, Struct
 from dbt_incremental_dd.differential.join import Equality
+from dbt_incremental_dd.local.aggregates import aggregated
 from dbt_incremental_dd.local.expressions import Evaluation, evaluate, truth
 from dbt_incremental_dd.local.generators import generated
 from dbt_incremental_dd.local.grouping import Measured, grouped
@@ -153,7 +154,7 @@ class ArrowEngine:
         return rows.take(parents).with_column(number, numbers, LONG)
 
     def aggregate(self, rows: Table, keys: Sequence[str], outputs: Outputs) -> Table:
-        raise NotExact("any aggregates")
+        return aggregated(rows, keys, outputs, self._constants)
 
     def first(self, rows: Table, order: Sequence[Order], count: int) -> Table:
         return rows.replaced(in_order(rows, order).arrow.slice(0, count))

@@ -24,8 +24,8 @@ _NUMBER = re.compile(r"(-?\d{1,9})|(-?\d{1,18})L")
 _TEXT = re.compile(r"'([^'\\\\$]*)'")
 """``$`` may begin a variable, which Spark replaces in a statement's text."""
 _DECIMAL = re.compile(r"-?(\d{1,18})\.(\d{1,18})")
-_ISO = r"'((?:1[6-9]|2\d)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8]))'"
-"""Days that are in every calendar and of every month."""
+_ISO = r"'((?:1[6-9]|2\d)\d\d-\d\d-\d\d)'"
+"""Days that are the same in every calendar."""
 _DAY = re.compile(rf"DATE ?{_ISO}|CAST\({_ISO} AS DATE\)", re.IGNORECASE)
 _MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
 """As ``logical.now`` writes a run's time."""
@@ -62,16 +62,31 @@ class Literals:
         return found
 
 
-class SparkConstants(Literals):
-    """Those of a session, which is asked for what is no literal."""
+class DriverConstants(Literals):
+    """Those that the driver computes."""
+
+    def value_of(self, sql: str) -> Value:
+        """The expression's value. Raises NotExact for one that only Spark computes."""
+        found = self.known(sql)
+        return super().value_of(sql) if found is None else found
+
+    def known(self, sql: str) -> Value | None:
+        """The expression's value, if the driver computes it."""
+        return _literal(sql) or self._of_driver(sql)
+
+    def _of_driver(self, sql: str) -> Value | None:
+        try:
+            return constant(Expr(sql), Literals(self._session))
+        except NotExact:
+            return None
+
+
+class SparkConstants(DriverConstants):
+    """Those of a session, which is asked for what the driver does not compute."""
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""
         return _literal(sql) or self._asked(sql)
-
-    def known(self, sql: str) -> Value | None:
-        """The expression's value, if the driver computes it; Spark is not asked."""
-        return _literal(sql) or self._of_driver(sql)
 
     def _asked(self, sql: str) -> Value:
         dialect, memory = self._dialect, self._session.memory
@@ -80,12 +95,6 @@ class SparkConstants(Literals):
             _KNOWN[key] = self._of_driver(sql) or memory.constant(dialect, sql) or self._of_spark(sql)
         memory.keep_constant(dialect, sql, _KNOWN[key])
         return _KNOWN[key]
-
-    def _of_driver(self, sql: str) -> Value | None:
-        try:
-            return constant(Expr(sql), Literals(self._session))
-        except NotExact:
-            return None
 
     def _of_spark(self, sql: str) -> Value:
         try:
@@ -117,9 +126,17 @@ def _literal(sql: str) -> Value | None:
         return Value(pa.scalar(decimal.Decimal(sql), arrow_type(dtype)), dtype)
     day = _DAY.fullmatch(sql)
     if day:
-        return Value(pa.scalar(datetime.date.fromisoformat(day[1] or day[2]), arrow_type(DATE)), DATE)
+        return _day(day[1] or day[2])
     moment = _MOMENT.fullmatch(sql)
     if moment:
         return Value(pa.scalar(int(moment[1]) * 1000, arrow_type(TIMESTAMP)), TIMESTAMP)
     word = _WORDS.get(sql.upper())
     return Value(pa.scalar(word[0]), word[1]) if word else None
+
+
+def _day(text: str) -> Value | None:
+    """The day that is written ``YYYY-MM-DD``; None if no month has it."""
+    try:
+        return Value(pa.scalar(datetime.date.fromisoformat(text), arrow_type(DATE)), DATE)
+    except ValueError:
+        return None

@@ -20,7 +20,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
-from dbt_incremental_dd.relation.constants import Literals
+from dbt_incremental_dd.relation.constants import DriverConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.trace.arrow import value_type
 from dbt_incremental_dd.trace.spark_reader import schema_of, struct, unstorable
@@ -41,7 +41,7 @@ class PlanTypes:
     def __init__(self, session: LazySession, inputs: Mapping[str, Schema]) -> None:
         self._session = session
         self._inputs = inputs
-        self._literals = Literals(session)
+        self._constants = DriverConstants(session)
         self._found: dict[int, tuple[Node, Schema]] = {}
         self._empties: dict[Schema, DataFrame] = {}
 
@@ -114,7 +114,7 @@ class PlanTypes:
 
     def _generated(self, node: logical.FlatMap) -> Schema:
         over, call = self.of(node.input), node.generator.at(0)
-        known = ExpressionTypes(over, self._literals).generator(call, node.outputs)
+        known = ExpressionTypes(over, self._constants).generator(call, node.outputs)
         aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
         return over + (known or _columns_of(self._empty(over).selectExpr(f"{call.sql} AS {aliases}")))
 
@@ -128,7 +128,7 @@ class PlanTypes:
 
     def _each(self, outputs: Sequence[_Typed], over: Schema) -> Schema:
         """Expressions under their names. Spark is asked for all that the driver does not know, at once."""
-        known = ExpressionTypes(over, self._literals)
+        known = ExpressionTypes(over, self._constants)
         types = {id: type for id, e in outputs if (type := known.expression(e.at(0)))}
         asked = [f"{e.at(0).sql} AS {id}" for id, e in outputs if id not in types]
         if asked:
@@ -146,7 +146,7 @@ class PlanTypes:
 
     def _reduce(self, node: logical.Reduce) -> Schema:
         over = self.of(node.input)
-        known = ExpressionTypes(over, self._literals)
+        known = ExpressionTypes(over, self._constants)
         types = {a.id: type for a in node.aggregates if (type := known.aggregate(a))}
         asked = [F.expr(f"{a.sql.at(0).sql} AS {a.id}") for a in node.aggregates if a.id not in types]
         if asked:
@@ -157,7 +157,7 @@ class PlanTypes:
     def _window(self, node: logical.Window) -> Schema:
         over = self.of(node.input)
         functions = [(id, e.at(0)) for id, e in node.functions]
-        known = ExpressionTypes(over, self._literals).windows(functions)
+        known = ExpressionTypes(over, self._constants).windows(functions)
         made = known or _columns_of(self._empty(over).selectExpr(*(f"{e.sql} AS {id}" for id, e in functions)))
         return over + made
 
@@ -187,7 +187,7 @@ class DriverTypes(PlanTypes):
 
     def _columns(self, node: Node) -> Schema:
         for name, expr, over in _used(node, self.of):
-            dtype = ExpressionTypes(over, self._literals).expression(expr.at(0))
+            dtype = ExpressionTypes(over, self._constants).expression(expr.at(0))
             if dtype is None or (name == _CONDITION and dtype != BOOLEAN):
                 raise NotExact(f"only Spark knows the type of {expr.sql}")
         found = super()._columns(node)

@@ -130,11 +130,22 @@ MOMENTS = [
         for function in ("to_date", "to_timestamp", "to_timestamp_ntz", "to_timestamp_ltz")
         for pattern in ("yyyyMMdd", "yyyyMMdd-HHmmss", "dd/MM/yyyy HH:mm", "yyyy-MM", "yyyy", "yyyy.MM.dd")
     ),
+    *("months_between(v, w)", "months_between(d, e)", "months_between(v, d)", "months_between(d, DATE '2024-01-31')"),
+    *("months_between(v, w, false)", "months_between(date_trunc('month', v), w, true)"),
     """date_format(v, "yyyy-MM-dd'T'HH:mm")""",
     """to_timestamp(concat(date_format(v, "yyyy-MM-dd'T'HH:mm:ss"), '.125'), "yyyy-MM-dd'T'HH:mm:ss.SSS")""",
     """to_timestamp_ntz(date_format(v, 'HHmmss yyyyMMdd'), 'HHmmss yyyyMMdd')""",
 ]
 TEXT = [
+    *("concat(t, i)", "concat(i, '-', d)", "t || i", "concat_ws('-', t, i, d)", "concat(t, NULL)"),
+    *("split(t, '/')[0]", "split(t, ',')[2]", "element_at(split(t, '@'), 1)", "element_at(split(t, ','), -1)"),
+    *(
+        "size(split(t, ','))",
+        "cardinality(split(t, '/'))",
+        "substring_index(t, ',', -1)",
+        "substring_index(t, '.', -2)",
+    ),
+    *("t LIKE ANY ('%a%', 'b%')", "t LIKE ALL ('%a%', '%b%')", "t ILIKE ANY ('%A%')", "NOT t LIKE SOME ('a%', 'b')"),
     *(
         "trim(t)",
         "ltrim(t)",
@@ -545,7 +556,7 @@ IN_ZONE = [text for text in MOMENTS if " FROM " not in text] + [
     "year(v)",
 ]
 SPARKS = [
-    *("exp(x)", "pow(x, 2)", "CAST(x AS STRING)", "round(x, -1)", "date_format(v, 'MMM')", "date_format(v, 'yyyyy')"),
+    *("exp(x)", "pow(x, 2)", "round(x, -1)", "date_format(v, 'MMM')", "date_format(v, 'yyyyy')"),
     *("date_format(v, 'E')", "date_trunc('CENTURY', v)", "trunc(d, 'DAY')", "d + INTERVAL 1 HOUR", "v - w", "d - e"),
     *(
         "regexp_replace(t, 'a*', 'x')",
@@ -567,7 +578,7 @@ SPARKS = [
         "next_day(d, 'x')",
         "EXTRACT(SECOND FROM v)",
         "translate(t, 'ä', 'a')",
-        "concat(t, i)",
+        "months_between(p, d)",
         "hash(t)",
     ),
     *(

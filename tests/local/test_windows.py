@@ -34,6 +34,8 @@ CALLS = (
     *("sum(c1 + c3)", "max(upper(c6))", "sum(CASE WHEN c9 THEN c4 END)", "count(c1 + c2)"),
     *(
         "avg(c1)",
+        "avg(c4)",
+        "avg(c5)",
         "mean(c2)",
         "avg(CASE WHEN c9 THEN c3 END)",
         "lag(c1, 2, 0)",
@@ -177,8 +179,8 @@ def _shown(rows: pa.Table) -> list[str]:
 @pytest.mark.parametrize(
     "call",
     [
-        *("avg(c4)", "sum(c10)", "collect_list(c1)", "count(DISTINCT c1)", "lag(c3, 1, 0)", "lag(c1, -1)"),
-        *("sum(c1) FILTER (WHERE c9)", "ntile(c1)", "avg(c10)", "lag(soundex(c6))"),
+        *("avg(CAST(c4 AS DECIMAL(20,2)))", "collect_list(c1)", "count(DISTINCT c1)", "lag(c3, 1, 0)", "lag(c1, -1)"),
+        *("sum(c1) FILTER (WHERE c9)", "ntile(c1)", "lag(soundex(c6))"),
     ],
 )
 def test_the_others_are_left_to_it(spark: SparkSession, call: str) -> None:

@@ -82,11 +82,11 @@ def dependent(
 
 
 def any_query(
-    query: exp.Expr, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery
+    query: exp.Expr, look: Lookup, scope: Scope, environment: Environment, lower_query: LowerQuery, *, names: bool
 ) -> Dependent:
-    """Any query, by itself where it can be."""
+    """Any query, by itself where it can be. ``names``: whether those of its columns are asked for."""
     try:
-        block = lower_query(query, environment)
+        block = lower_query(query, environment, names=names)
     except UnsupportedSQL:
         return dependent(query, look, scope, environment, lower_query)
     return Dependent((), lambda node, values: Tied(block.only, block.columns, ()))

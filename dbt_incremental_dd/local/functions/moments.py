@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import DATE, INTEGERS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from dbt_incremental_dd.core.types import BOOLEAN, DATE, DOUBLE, INTEGERS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from dbt_incremental_dd.local import calendar, intervals
 from dbt_incremental_dd.local.casts import cast
 from dbt_incremental_dd.local.functions import dates
 from dbt_incremental_dd.local.functions.datetime_pattern import parts_of
 from dbt_incremental_dd.local.functions.function import Functions, fixed, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import column, constant_int, constant_text, datetimes, floor_divided, require
-from dbt_incremental_dd.local.zones import local, moment, within
+from dbt_incremental_dd.local.vectors import (
+    Array,
+    column,
+    constant_int,
+    constant_text,
+    datetimes,
+    floor_divided,
+    integers,
+    require,
+)
+from dbt_incremental_dd.local.zones import days, local, moment, within
 
 _FIELDS = {"yyyy": (0, 4), "MM": (5, 7), "dd": (8, 10), "HH": (11, 13), "mm": (14, 16), "ss": (17, 19)}
 """Of a pattern, and where they are in ``2020-01-31 12:30:59.000000``."""
-_PER_SECOND = 1_000_000
+_PER_SECOND, _PER_DAY = 1_000_000, 86_400
+"""Microseconds, and seconds."""
 _MOST_UNITS = 1_000_000
 """That a moment is moved by."""
 _EXTRACTED = {
@@ -151,12 +162,55 @@ def moved(zone: str, unit: str, count: Value, value: Value) -> Value:
     return intervals.later(cast(value, TIMESTAMP, zone), intervals.Interval.of(unit.upper(), number), zone)
 
 
+@dataclass(frozen=True)
+class _Times:
+    """``months`` since 1970, days of the month from 0 on, seconds of the day, and whether the day is its month's
+    last; ``nulls`` says where there is none."""
+
+    months: Array
+    days: Array
+    seconds: Array
+    is_last: Array
+    nulls: Array
+
+    @staticmethod
+    def of(value: Value, zone: str) -> _Times:
+        if value.type not in (DATE, TIMESTAMP):
+            raise NotExact
+        date = days(value, zone)
+        found = datetimes(date)
+        months, nulls = found.astype("M8[M]"), np.isnat(found)
+        elapsed = np.zeros(1, np.int64)
+        if value.type == TIMESTAMP:
+            midnight = moment(Value(pc.cast(date.data, pa.timestamp("us")), TIMESTAMP_NTZ), zone)
+            elapsed = integers(Value(pc.subtract(*(pc.cast(v.data, pa.int64()) for v in (value, midnight))), LONG))[0]
+        ends = (months + 1).astype("M8[D]") - 1
+        numbers = (found - months.astype("M8[D]")).astype(np.int64)
+        return _Times(months.astype(np.int64), numbers, elapsed // _PER_SECOND, found == ends, nulls)
+
+
+def _months_between(zone: str, one: Value, other: Value, rounds: Value | None = None) -> Value:
+    """Whole ones between equal days and between last days; else with the rest in months of 31 days, rounded to eight
+    places unless ``rounds`` is false."""
+    is_rounded = rounds is None or (isinstance(rounds.data, pa.Scalar) and rounds.data.as_py())
+    if rounds is not None and (not isinstance(rounds.data, pa.Scalar) or rounds.type != BOOLEAN):
+        raise NotExact
+    a, b = _Times.of(one, zone), _Times.of(other, zone)
+    whole = (a.months - b.months).astype(np.float64)
+    rest = (a.days - b.days) * _PER_DAY + a.seconds - b.seconds
+    found = whole + rest / (31.0 * _PER_DAY)
+    found = np.floor(found * 1e8 + 0.5) / 1e8 if is_rounded else found
+    found = np.where((a.days == b.days) | (a.is_last & b.is_last), whole, found)
+    return column(pa.array(found, mask=a.nulls | b.nulls), DOUBLE)
+
+
 FUNCTIONS: Functions = {
     **{name: zoned(part, 1) for name, part in _PARTS.items()},
     "date_format": zoned(_formatted, 2),
     "date_part": zoned(_date_part, 2),
     "date_trunc": zoned(_truncated, 2),
     "datepart": zoned(_date_part, 2),
+    "months_between": zoned(_months_between, 2, 3),
     "from_unixtime": zoned(_from_unix_time, 1, 2),
     "timestamp_micros": fixed(_moment_of(1), 1),
     "timestamp_millis": fixed(_moment_of(1_000), 1),

@@ -15,12 +15,11 @@ from dbt_incremental_dd.core.types import DOUBLE, INTEGERS, LONG, Decimal
 from dbt_incremental_dd.local import arithmetic, decimals
 from dbt_incremental_dd.local.coercion import MOST_DIGITS, as_double, is_number
 from dbt_incremental_dd.local.decimals import EXACT
+from dbt_incremental_dd.local.double_text import written
 from dbt_incremental_dd.local.functions.function import Function, Functions, fixed
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import by_row, constant_int, require, require_all
 
-_MANY_DIGITS = 2.0**50
-"""Units of the last place, of which a double has no more than it can tell apart."""
 _MOST_PLACES = 15
 
 
@@ -52,16 +51,11 @@ def _rounded_decimal(value: Value, places: int, mode: str) -> Value:
 
 
 def _rounded_double(number: float, places: int) -> float:
-    """Half up of the shortest text that means the number; Java's may be another one, which must make no difference."""
-    if not math.isfinite(number) or (number.is_integer() and abs(number) < _MANY_DIGITS):
-        return number + 0.0
-    if abs(number) * 10**places >= _MANY_DIGITS:
-        raise ValueError(number)
-    step, written = EXACT.scaleb(decimal.Decimal(1), -places), decimal.Decimal(repr(number))
-    middle = EXACT.add(written.quantize(step, decimal.ROUND_FLOOR, EXACT), step / 2)
-    if float(middle) == number and middle != decimal.Decimal(number):
-        raise ValueError(number)
-    return float(written.quantize(step, decimal.ROUND_HALF_UP, EXACT)) + 0.0
+    """Half up of what is written of it."""
+    if not math.isfinite(number):
+        return number
+    step = EXACT.scaleb(decimal.Decimal(1), -places)
+    return float(written(number).quantize(step, decimal.ROUND_HALF_UP, EXACT)) + 0.0
 
 
 def _to_integer(round_: Callable[[Any], Any], mode: str) -> Callable[[Value], Value]:

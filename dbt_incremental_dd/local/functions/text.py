@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import BYTE, INTEGER, INTEGERS, LONG, SHORT, STRING
-from dbt_incremental_dd.local.functions.function import MANY, Function, Functions, fixed
+from dbt_incremental_dd.core.types import BINARY, BYTE, INTEGER, INTEGERS, LONG, SHORT, STRING
+from dbt_incremental_dd.local.casts import cast
+from dbt_incremental_dd.local.functions.function import MANY, Function, Functions, fixed, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import by_row, constant_int, constant_text, require, require_all, require_ascii
 
@@ -93,18 +94,22 @@ def _padded(pad: Callable[..., Any]) -> Callable[..., Value]:
     return padded
 
 
-def concat(*values: Value) -> Value:
+def _concat(zone: str, *values: Value) -> Value:
     """NULL, if one of them is."""
-    for value in values:
-        require(value, STRING)
-    parts = (value.data for value in values)
+    parts = (_as_text(value, zone).data for value in values)
     return Value(pc.binary_join_element_wise(*parts, "", null_handling="emit_null"), STRING)
 
 
-def _concat_ws(separator: Value, *values: Value) -> Value:
+def _as_text(value: Value, zone: str) -> Value:
+    """Values of any type but bytes, which Spark leaves as they are."""
+    if value.type == BINARY:
+        raise NotExact
+    return cast(value, STRING, zone)
+
+
+def _concat_ws(zone: str, separator: Value, *values: Value) -> Value:
     """Of those that are not NULL."""
-    for value in values:
-        require(value, STRING)
+    values = tuple(_as_text(value, zone) for value in values)
     between = constant_text(separator)
     # Arrow itself passes over the rows of which all are NULL.
     parts = [pc.coalesce(pc.binary_join_element_wise(between, value.data, ""), "") for value in values]
@@ -160,11 +165,13 @@ def _split_part(value: Value, separator: Value, place: Value) -> Value:
 
 
 def _substring_index(value: Value, separator: Value, count: Value) -> Value:
-    """What comes before a separator, the first or a later one."""
+    """What comes before a separator, the first or a later one; or, counted from the end, what comes behind it."""
     require(value, STRING)
     number, between = constant_int(count), constant_text(separator)
-    if number < 1 or not between:
+    if not number or not between or (number < 0 and len(between) > 1):  # longer ones may overlap
         raise NotExact
+    if number < 0:
+        return by_row(lambda text: between.join(text.split(between)[number:]), STRING, value)
     parts = pc.list_slice(pc.split_pattern(value.data, between), 0, number)
     return Value(pc.binary_join(parts, between), STRING)
 
@@ -185,8 +192,8 @@ FUNCTIONS: Functions = {
     "btrim characters": fixed(trimmed(pc.utf8_trim), 2),
     "char": fixed(_character, 1),
     "chr": fixed(_character, 1),
-    "concat": Function(concat, 1, MANY),
-    "concat_ws": Function(_concat_ws, 2, MANY),
+    "concat": zoned(_concat, 1, MANY),
+    "concat_ws": zoned(_concat_ws, 2, MANY),
     "initcap": fixed(_capitals, 1),
     "lcase": fixed(_of_ascii(pc.ascii_lower), 1),
     "left": fixed(_left, 2),

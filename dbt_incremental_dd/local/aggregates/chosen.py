@@ -1,0 +1,81 @@
+"""One of a group's values: the first or the last row's, or that of the row which is greatest or least."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import FLOATS
+from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, made, only_where
+from dbt_incremental_dd.local.floats import ranks
+from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.vectors import Array, flat
+from dbt_incremental_dd.trace.arrow import is_ordered, same_values
+
+
+def _row(*, is_last: bool) -> Aggregate:
+    """The row that comes first, or last; with true as the second argument, of those that are not NULL."""
+
+    def row(groups: Groups, constants: Constants, value: Value, ignores: Value | None = None) -> Value:
+        _require_column(value)
+        if ignores is not None:
+            if not isinstance(ignores.data, pa.Scalar) or ignores.data.as_py() not in (True, False):
+                raise NotExact
+            if ignores.data.as_py():
+                groups, [value] = only_where(groups, [value], pc.is_valid(value.data))
+        order = np.arange(len(groups.numbers))
+        return _taken(groups, value, _places(groups, order if is_last else order[::-1]))
+
+    return Aggregate(row, 1, 2, drops_nulls=False)
+
+
+def _places(groups: Groups, order: Array) -> Array:
+    """The place of each group's last row in that order; -1 for a group without rows."""
+    places = np.full(groups.count, -1, np.int64)
+    places[groups.numbers[order]] = order
+    return places
+
+
+def _taken(groups: Groups, value: Value, places: Array) -> Value:
+    wanted = pa.array(places, mask=places < 0)
+    return made(groups, flat(value.data).take(wanted), value.type)
+
+
+def _by(*, greatest: bool) -> Aggregate:
+    """The value beside the greatest, or least, of others that are not NULL. Of several Spark takes any."""
+
+    def by(groups: Groups, constants: Constants, value: Value, other: Value) -> Value:
+        _require_column(value)
+        _require_column(other)
+        if other.type not in FLOATS and not is_ordered(Schema((Column("x", other.type),))):
+            raise NotExact(f"an order of {other.type}")
+        found, [value, other] = only_where(groups, [value, other], pc.is_valid(other.data))
+        ranked: Any = pc.rank(ranks(flat(other.data)), "ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+        best = np.full(groups.count, np.iinfo(np.int64).min)
+        ranked = ranked if greatest else -ranked
+        np.maximum.at(best, found.numbers, ranked)
+        matching = np.flatnonzero(ranked == best[found.numbers])
+        last, first = _places(found, matching), _places(found, matching[::-1])
+        made_of, other = _taken(found, value, last), _taken(found, value, first)
+        if pc.all(same_values(made_of.data, other.data)).as_py() is False:
+            raise NotExact("several rows are the greatest, or least")
+        return made_of
+
+    return Aggregate(by, 2, 2, drops_nulls=False)
+
+
+def _require_column(value: Value) -> None:
+    if isinstance(value.data, pa.Scalar):
+        raise NotExact("an aggregate of a constant")
+
+
+AGGREGATES: Aggregates = {
+    **dict.fromkeys(("first", "first_value", "any_value"), _row(is_last=False)),
+    **dict.fromkeys(("last", "last_value"), _row(is_last=True)),
+    "max_by": _by(greatest=True),
+    "min_by": _by(greatest=False),
+}
