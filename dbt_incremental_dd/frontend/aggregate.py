@@ -46,7 +46,7 @@ def is_aggregate(tree: exp.Expr) -> bool:
     while isinstance(inner, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         inner = inner.this
     if isinstance(inner, exp.Any):
-        return True
+        return not isinstance(inner.parent, exp.Like | exp.ILike)  # x LIKE ANY (a, b)
     return isinstance(inner, exp.Anonymous) and str(inner.this).lower() in AGGREGATES
 
 

@@ -21,6 +21,7 @@ from dbt_incremental_dd.frontend.block import (
 from dbt_incremental_dd.frontend.decorrelate.dependent import Conditions, any_query
 from dbt_incremental_dd.frontend.decorrelate.negation import has_not_in, is_in_query, without_not
 from dbt_incremental_dd.frontend.generators import Part, from_so_far, has_generator, lateral_join, lateral_views
+from dbt_incremental_dd.frontend.inline_table import inline_table
 from dbt_incremental_dd.frontend.pivot import pivoted
 from dbt_incremental_dd.frontend.reason import named
 from dbt_incremental_dd.frontend.relations import relation_of
@@ -36,7 +37,7 @@ def lower_from(select: exp.Select, environment: Environment, lower_query: LowerQ
     """All of FROM with its joins and lateral views; without FROM, one row without columns that can be named."""
     from_ = select.args.get("from_")
     if from_ is None:
-        return Constant("SELECT 1 AS one", (environment.ids.new(),)), Scope()
+        return Constant.one_row(environment.ids.new()), Scope()
     clause = _From(environment, lower_query, conditions)
     part = clause.item(from_.this)
     for number, join in enumerate(select.args.get("joins") or ()):
@@ -60,7 +61,8 @@ class _From:
         elif isinstance(tree, exp.Subquery):
             part = self._subquery(tree)
         elif isinstance(tree, exp.Values):
-            part = _aliased(_constant(tree, self.environment), tree)
+            block = inline_table(tree, self.environment) or _constant(tree, self.environment)
+            part = _aliased(block, tree)
         elif isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier):
             part = self._table(tree)
         elif isinstance(tree, exp.Table):
@@ -89,8 +91,8 @@ class _From:
         cte = self.environment.ctes.get(tree.name.lower()) if len(tree.parts) == 1 else None
         if cte is not None:
             definition, outer = cte
-            block = lowered(definition.this, outer, self.lower_query)
             names = [column.name for column in definition.args["alias"].columns]
+            block = lowered(definition.this, outer, self.lower_query, names=not names)
             columns = _renamed(block.columns, names)
             return _aliased(Block(block.plan, columns, block.carried), tree, default=(tree.name,))
         relation = relation_of(tree)
@@ -107,7 +109,9 @@ class _From:
             return _aliased(Block(node, scope.visible, scope.carried), tree)
         if tree.args.get("order") or tree.args.get("limit"):
             raise UnsupportedSQL("ORDER BY after a parenthesis")
-        return _aliased(lowered(tree.this, self.environment, self.lower_query), tree)
+        alias = tree.args.get("alias")
+        names = not (isinstance(alias, exp.TableAlias) and alias.columns)
+        return _aliased(lowered(tree.this, self.environment, self.lower_query, names=names), tree)
 
     def join(self, left: Part, join: exp.Join, before: exp.Select | None = None) -> Part:
         """The next item, joined to what stands before it: ``before``, where that is a FROM of its own."""

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Analyze, Block, Environment, Input, TypesOf, closed, lowered, unknown
+from dbt_incremental_dd.frontend.inline_table import inline_table
 from dbt_incremental_dd.frontend.order import limited
 from dbt_incremental_dd.frontend.parsed import ParsedQuery
 from dbt_incremental_dd.frontend.reason import named, readable
@@ -131,10 +132,22 @@ def _lower(tree: exp.Expr, environment: Environment) -> Block:
     if isinstance(tree, exp.SetOperation):
         return _limited(tree, lower_set_operation(tree, inner, lower_query))
     if inner.outer is None and _is_constant(tree, inner):
-        return _constant(tree, inner)
+        return _selected(tree, inner) or _constant(tree, inner)
     if isinstance(tree, exp.Select):
         return lower_select(tree, inner, lower_query)
     raise UnsupportedSQL(named(tree))
+
+
+def _selected(tree: exp.Expr, environment: Environment) -> Block | None:
+    """VALUES, or a SELECT without FROM, computed from one row; None for what only Spark makes."""
+    if isinstance(tree, exp.Values):
+        return inline_table(tree, environment)
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is not None:
+        return None
+    try:
+        return lower_select(tree, environment, lower_query)
+    except UnsupportedSQL:
+        return None
 
 
 def _recursive(tree: exp.Expr, environment: Environment) -> Block:

@@ -24,5 +24,8 @@ class Evaluator(Protocol):
     def value(self, tree: exp.Expr) -> Value:
         """The expression's value for each row, or one for all."""
 
+    def constant(self, tree: exp.Expr) -> Value | None:
+        """The value of an expression without columns; None where it is evaluated like others."""
+
     def split(self, holds: pa.ChunkedArray) -> tuple[Evaluator, Evaluator]:
         """Over the rows for which a condition holds, and over the others."""

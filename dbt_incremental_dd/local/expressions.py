@@ -205,6 +205,10 @@ class _Evaluation:
         """A constant as a value of all rows."""
         return constant
 
+    def constant(self, tree: exp.Expr) -> Value | None:
+        expr = _printed(tree)
+        return None if expr.refs else self._constants.value_of(expr.sql)
+
     def split(self, holds: pa.ChunkedArray) -> tuple[_Evaluation, _Evaluation]:
         """Over the rows for which the condition holds, and over the others."""
         number = pc.sum(holds).as_py() or 0
@@ -269,6 +273,9 @@ class _OfLiterals(_Evaluation):
 
     def _of_all(self, constant: Value) -> Value:
         return Value(repeated(constant, 1), constant.type)
+
+    def constant(self, tree: exp.Expr) -> Value | None:
+        return None
 
     def _over(self, table: pa.Table) -> _Evaluation:
         raise NotExact("a literal is one of all rows")

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
 from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, STRING, Type
+from dbt_incremental_dd.local.calendar import add_months
 from dbt_incremental_dd.local.coercion import common_type, widened
 from dbt_incremental_dd.local.expressions import evaluate
-from dbt_incremental_dd.local.intervals import interval_of
+from dbt_incremental_dd.local.intervals import Interval, interval_of
 from dbt_incremental_dd.local.parts import is_split, parts
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact
@@ -74,7 +76,10 @@ def _lists(rows: Table, tree: exp.Expr, constants: Constants) -> tuple[list[Sequ
     found = [evaluate(rows, Expr.of(end), constants) for end in arguments[:2]]
     if {value.type for value in found} == {DATE}:
         days = [pc.cast(value.data, pa.int32()).to_pylist() for value in found]
-        steps = [[_days(step)] * rows.num_rows for step in arguments[2:]]
+        step = _step(arguments[2]) if len(arguments) == 3 else None
+        if step is not None and step.months:
+            return [_by_months(start, stop, step.months) for start, stop in zip(*days, strict=True)], DATE
+        steps = [] if step is None else [[step.days] * rows.num_rows]
         return [_sequence(*row) for row in zip(*days, *steps, strict=True)], DATE
     found += [evaluate(rows, Expr.of(step), constants) for step in arguments[2:]]
     type = common_type([value.type for value in found])
@@ -84,14 +89,29 @@ def _lists(rows: Table, tree: exp.Expr, constants: Constants) -> tuple[list[Sequ
     return [_sequence(*row) for row in zip(*columns, strict=True)], type
 
 
-def _days(step: exp.Expr) -> int:
-    """A step of whole days, as it is written."""
+def _step(step: exp.Expr) -> Interval:
+    """A step of whole days or of months, as it is written."""
     if not isinstance(step, Verbatim) or not step.is_interval:
         raise NotExact
     found = interval_of(str(step.this))
-    if found.months or found.micros:
+    if found.micros or (found.months and found.days):
         raise NotExact
-    return found.days
+    return found
+
+
+def _by_months(start: int | None, stop: int | None, months: int) -> Sequence[int] | None:
+    """So many months after the first day, each counted from there, up to the last."""
+    if start is None or stop is None:
+        return None
+    if (stop - start) * months < 0:
+        raise NotExact("a sequence that does not end")
+    count = abs(stop - start) // (28 * abs(months)) + 1
+    if count > MOST_ROWS:
+        raise NotExact(_MANY)
+    first = np.full(count, start).astype("M8[D]")
+    found = add_months(first, months * np.arange(count)).astype(np.int64)
+    kept: list[int] = found[found <= stop if months > 0 else found >= stop].tolist()
+    return kept
 
 
 def _sequence(start: int | None, stop: int | None, *steps: int | None) -> range | None:

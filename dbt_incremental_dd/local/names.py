@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dbt_incremental_dd.local import expression_types, functions, generators, windows
+from dbt_incremental_dd.local import aggregates, expression_types, functions, generators, windows
 
+_SYNTAX = ("if", "mod", "dd_now", "timestampadd", "timestampdiff")
+"""What is written like a function."""
 NAMES: frozenset[str] = frozenset(
-    ("if", "mod", "dd_now", *expression_types.NAMES, *functions.NAMES, *generators.NAMES, *windows.NAMES)
+    (*_SYNTAX, *expression_types.NAMES, *aggregates.NAMES, *functions.NAMES, *generators.NAMES, *windows.NAMES)
 )
 """In lower case. Every Spark has them, and none of the user's own can take their place."""

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from dbt_incremental_dd.core.types import BOOLEAN
+from dbt_incremental_dd.core.types import BOOLEAN, VOID
 from dbt_incremental_dd.local import comparing
 from dbt_incremental_dd.local.coercion import common_type, is_comparable, widened
 from dbt_incremental_dd.local.evaluator import Evaluator
 from dbt_incremental_dd.local.functions import patterns
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import repeated
+from dbt_incremental_dd.logical.notes import noted
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -33,8 +34,17 @@ LOGIC = (exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Escape, *LIK
 
 def truth(tree: exp.Expr, evaluator: Evaluator) -> pa.ChunkedArray:
     """True, false or NULL for each row. Raises NotExact."""
+    constant = evaluator.constant(tree) if noted(tree, _has_no_column) else None
+    if constant is not None:
+        if constant.type not in (BOOLEAN, VOID):
+            raise NotExact
+        return repeated(Value(pc.cast(constant.data, pa.bool_()), BOOLEAN), evaluator.rows)
     found = _truth(tree, evaluator)
     return pc.invert(found) if tree.args.get("negate") else found
+
+
+def _has_no_column(tree: exp.Expr) -> bool:
+    return tree.find(exp.Column) is None
 
 
 def _truth(tree: exp.Expr, evaluator: Evaluator) -> pa.ChunkedArray:

@@ -11,14 +11,17 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
-from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, VOID, Decimal
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, VOID, Decimal, Field, Struct
 from dbt_incremental_dd.local.coercion import is_comparable
 from dbt_incremental_dd.local.expressions import constant
+from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
 from dbt_incremental_dd.trace.spark_reader import schema_of
+from dbt_incremental_dd.trace.spark_to_arrow import to_arrow
 
 _NUMBER = re.compile(r"(-?\d{1,9})|(-?\d{1,18})L")
 _TEXT = re.compile(r"'([^'\\\\$]*)'")
@@ -30,6 +33,9 @@ _DAY = re.compile(rf"DATE ?{_ISO}|CAST\({_ISO} AS DATE\)", re.IGNORECASE)
 _MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
 """As ``logical.now`` writes a run's time."""
 _WORDS = {"TRUE": (True, BOOLEAN), "FALSE": (False, BOOLEAN), "NULL": (None, VOID)}
+_MOST_ROWS, _MOST_BYTES = 5_000, 100_000
+"""Of a query's rows that are remembered."""
+_ROWS: dict[tuple[Dialect, str], Value | None] = {}
 _KNOWN: dict[tuple[Dialect, str], Value] = {}
 
 
@@ -87,6 +93,35 @@ class SparkConstants(DriverConstants):
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""
         return _literal(sql) or self._asked(sql)
+
+    def rows_of(self, sql: str) -> Table | None:
+        """The rows of a query over nothing, of which Spark is asked once; None if they are many, or not of plain types.
+        Raises what Spark does."""
+        key, memory = (self._dialect, sql), self._session.memory
+        if key not in _ROWS:
+            known = memory.constant(*key)
+            _ROWS[key] = known if known is not None else self._rows_of_spark(sql)
+        found = _ROWS[key]
+        if found is None:
+            return None
+        memory.keep_constant(*key, found)
+        assert isinstance(found.type, Struct)
+        schema = Schema(tuple(Column(field.name, field.type) for field in found.type.fields))
+        return Table(pa.Table.from_struct_array(found.data.values), schema)
+
+    def _rows_of_spark(self, sql: str) -> Value | None:
+        """As a list of structs."""
+        frame = self._session.spark.sql(sql)
+        frame = frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
+        schema = schema_of(frame.schema)
+        if not schema.names or not is_readable(schema):
+            return None
+        rows = to_arrow(frame, limit=_MOST_ROWS + 1)
+        if rows.num_rows > _MOST_ROWS or rows.nbytes > _MOST_BYTES:
+            return None
+        table = Table(rows, schema).arrow.to_struct_array().combine_chunks()
+        struct = Struct(tuple(Field(column.name, column.type) for column in schema))
+        return Value(pa.scalar(table.to_pylist(), pa.list_(table.type)), struct)
 
     def _asked(self, sql: str) -> Value:
         dialect, memory = self._dialect, self._session.memory

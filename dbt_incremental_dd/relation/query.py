@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from dbt_incremental_dd.core.schema import DIFF
+from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.workspace import Workspace
 
@@ -16,6 +19,16 @@ if TYPE_CHECKING:
 def answer(workspace: Workspace, sql: str, ids: Sequence[str], *, estimate: int) -> Relation:
     """The query's rows, each as often as it is there, its columns by these ids."""
     return counted(workspace, workspace.spark.sql(sql).toDF(*ids), estimate)
+
+
+def constant(workspace: Workspace, sql: str, ids: Sequence[str], *, estimate: int) -> Relation:
+    """The same of a query over nothing, whose rows are remembered if they are few."""
+    rows = workspace.constants.rows_of(sql)
+    if rows is None:
+        return answer(workspace, sql, ids, estimate=estimate)
+    renamed = rows.select(list(zip(ids, rows.schema.names, strict=True)))
+    counted_rows = renamed.with_column(DIFF, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows), LONG)
+    return Relation.of(workspace, counted_rows.arrow, counted_rows.schema, positive=True)
 
 
 def counted(workspace: Workspace, frame: DataFrame, estimate: int) -> Relation:

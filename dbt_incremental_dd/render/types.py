@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BOOLEAN, NESTED, Type
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, NESTED, Type
 from dbt_incremental_dd.local.expression_types import ExpressionTypes, union
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical import nodes as logical
@@ -85,6 +85,8 @@ class PlanTypes:
         match node:
             case logical.Get():
                 return _renamed(self._inputs[node.collection], node.outputs)
+            case logical.Constant() if node.is_one_row:
+                return Schema((Column(node.ids[0], INTEGER),))
             case logical.Constant():
                 return _columns_of(self._spark.sql(node.sql).toDF(*node.ids))
             case logical.Map():

@@ -17,6 +17,19 @@ class Constant(Node):
     sql: str
     ids: tuple[Id, ...]
 
+    @staticmethod
+    def one_row(id: Id) -> Constant:
+        """One row, of one INT: what is selected from where there is no FROM."""
+        return Constant(_ONE_ROW, (id,))
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether it is ``one_row``, for which nobody needs to be asked."""
+        return self.sql == _ONE_ROW
+
     @property
     def columns(self) -> tuple[Id, ...]:
         return self.ids
+
+
+_ONE_ROW = "SELECT 1 AS one"
