@@ -64,6 +64,8 @@ def _unseen(sql: str, tree: exp.Expr) -> Iterator[bool]:
                 yield not node.expressions or bool(node.args.get("windows")) or _aggregates_alias(node)
                 if isinstance(node.parent, exp.Exists):
                     yield not all(isinstance(item, exp.Star | exp.Literal) for item in node.expressions)
+            case exp.Exists():  # no operand, but for AND, OR and NOT
+                yield isinstance(node.parent, exp.Binary) and not isinstance(node.parent, exp.Connector)
             case exp.Group():
                 yield bool(node.args.get("all")) == bool(node.expressions or _has_grouping_sets(node))
                 yield any(isinstance(item, exp.Tuple) for item in node.expressions)
