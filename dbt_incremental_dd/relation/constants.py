@@ -5,16 +5,19 @@ from __future__ import annotations
 import datetime
 import decimal
 import re
+from collections.abc import Callable
 from functools import cached_property
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
+from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, VOID, Decimal, Field, Struct
 from dbt_incremental_dd.local.coercion import is_comparable
 from dbt_incremental_dd.local.expressions import constant
+from dbt_incremental_dd.local.names import NAMES
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
@@ -35,8 +38,8 @@ _MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
 _WORDS = {"TRUE": (True, BOOLEAN), "FALSE": (False, BOOLEAN), "NULL": (None, VOID)}
 _MOST_ROWS, _MOST_BYTES = 5_000, 100_000
 """Of a query's rows that are remembered."""
-_ROWS: dict[tuple[Dialect, str], Value | None] = {}
-_KNOWN: dict[tuple[Dialect, str], Value] = {}
+_Known = dict[tuple[Dialect, str], Value | None]
+_KNOWN: _Known = {}
 
 
 class Literals:
@@ -90,6 +93,10 @@ class DriverConstants(Literals):
 class SparkConstants(DriverConstants):
     """Those of a session, which is asked for what the driver does not compute."""
 
+    def __init__(self, session: LazySession) -> None:
+        super().__init__(session)
+        self._of_run: _Known = {}
+
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""
         return _literal(sql) or self._asked(sql)
@@ -97,14 +104,9 @@ class SparkConstants(DriverConstants):
     def rows_of(self, sql: str) -> Table | None:
         """The rows of a query over nothing, of which Spark is asked once; None if they are many, or not of plain types.
         Raises what Spark does."""
-        key, memory = (self._dialect, sql), self._session.memory
-        if key not in _ROWS:
-            known = memory.constant(*key)
-            _ROWS[key] = known if known is not None else self._rows_of_spark(sql)
-        found = _ROWS[key]
+        found = self._remembered(sql, self._rows_of_spark)
         if found is None:
             return None
-        memory.keep_constant(*key, found)
         assert isinstance(found.type, Struct)
         schema = Schema(tuple(Column(field.name, field.type) for field in found.type.fields))
         return Table(pa.Table.from_struct_array(found.data.values), schema)
@@ -124,12 +126,28 @@ class SparkConstants(DriverConstants):
         return Value(pa.scalar(table.to_pylist(), pa.list_(table.type)), struct)
 
     def _asked(self, sql: str) -> Value:
-        dialect, memory = self._dialect, self._session.memory
-        key = (dialect, sql)
-        if key not in _KNOWN:
-            _KNOWN[key] = self._of_driver(sql) or memory.constant(dialect, sql) or self._of_spark(sql)
-        memory.keep_constant(dialect, sql, _KNOWN[key])
-        return _KNOWN[key]
+        found = self._remembered(sql, lambda sql: self._of_driver(sql) or self._of_spark(sql))
+        assert found is not None
+        return found
+
+    def _remembered(self, sql: str, ask: Callable[[str], Value | None]) -> Value | None:
+        """What somebody was asked once: in this run, and in earlier ones if it calls Spark's own functions alone. Those
+        of the user's own may be defined anew."""
+        key, memory, lasts = (self._dialect, sql), self._session.memory, self._lasts(sql)
+        known = _KNOWN if lasts else self._of_run
+        if key not in known:
+            known[key] = (memory.constant(*key) if lasts else None) or ask(sql)
+        found = known[key]
+        if lasts and found is not None:
+            memory.keep_constant(*key, found)
+        return found
+
+    def _lasts(self, sql: str) -> bool:
+        tree = Expr(sql).tree
+        if any(isinstance(dot.expression, exp.Anonymous) for dot in tree.find_all(exp.Dot)):
+            return False
+        others = {str(call.this).lower() for call in tree.find_all(exp.Anonymous)} - NAMES
+        return not others or others <= self._session.functions
 
     def _of_spark(self, sql: str) -> Value:
         try:

@@ -130,6 +130,8 @@ def test_functions_of_the_users_own(spark: SparkSession, tmp_path: Path) -> None
     world = World(spark, tmp_path, {"t": Table(DDL)})
     call = f"{world.schema}.f"
     world.model("m", f"SELECT k, {call}(k) AS x FROM {{t}}")
+    world.model("constant", f"SELECT k, {call}(2) AS x FROM {{t}}")
+    world.model("joined", f"SELECT t.k, f.x FROM {{t}} t JOIN (SELECT {call}(3) AS x) f ON f.x > t.k")
     world.insert("t", [(1, 1, "a", None), (2, None, "b", None)])
     for body in ("x + 1", "x * 10"):
         spark.sql(f"CREATE OR REPLACE FUNCTION {call}(x INT) RETURNS INT DETERMINISTIC RETURN {body}")
