@@ -36,7 +36,7 @@ _DAY = re.compile(rf"DATE ?{_ISO}|CAST\({_ISO} AS DATE\)", re.IGNORECASE)
 _MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
 """As ``logical.now`` writes a run's time."""
 _WORDS = {"TRUE": (True, BOOLEAN), "FALSE": (False, BOOLEAN), "NULL": (None, VOID)}
-_MOST_ROWS, _MOST_BYTES = 5_000, 100_000
+_MOST_ROWS, _MOST_BYTES = 5_000, 20_000
 """Of a query's rows that are remembered."""
 _Known = dict[tuple[Dialect, str], Value | None]
 _KNOWN: _Known = {}

@@ -188,6 +188,11 @@ LEFT_TO_SPARK = [
     "approx_count_distinct(i)",
     "percentile_disc(0.5) WITHIN GROUP (ORDER BY i)",
     "upper(s)",
+    "count(i) IGNORE NULLS",
+    "sum(i) RESPECT NULLS",
+    "percentile_cont(0.5)",
+    "percentile_cont(DISTINCT 0.5) WITHIN GROUP (ORDER BY i)",
+    "max(i) WITHIN GROUP (ORDER BY i)",
 ]
 
 

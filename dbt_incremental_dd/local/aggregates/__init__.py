@@ -4,7 +4,6 @@ it does not leave to Spark."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +12,7 @@ from sqlglot import exp
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG
 from dbt_incremental_dd.local.aggregates import chosen, moments, percentiles, sums, texts
+from dbt_incremental_dd.local.aggregates.call import Call
 from dbt_incremental_dd.local.aggregates.groups import Aggregates, Groups, only_where
 from dbt_incremental_dd.local.expressions import Evaluation, truth
 from dbt_incremental_dd.local.ordering import in_order
@@ -31,39 +31,6 @@ _AGGREGATES: Aggregates = {
 NAMES = frozenset((*_AGGREGATES, "percentile_cont"))
 """In lower case."""
 _PLACE, _KEY = "dd_place", "dd_distinct"
-
-
-@dataclass(frozen=True)
-class _Call:
-    """``order`` is what WITHIN GROUP says."""
-
-    name: str
-    arguments: tuple[exp.Expr, ...]
-    is_distinct: bool
-    filter: Expr | None
-    order: tuple[exp.Ordered, ...]
-
-    @staticmethod
-    def of(tree: exp.Expr) -> _Call:
-        """Raises NotExact for what is no call of an aggregate."""
-        filter, order, ignores_nulls = None, (), False
-        while isinstance(tree, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
-            if isinstance(tree, exp.Filter):
-                filter = Expr.of(tree.expression.this)
-            elif isinstance(tree, exp.WithinGroup):
-                order = tuple(tree.expression.expressions)
-            else:
-                ignores_nulls = isinstance(tree, exp.IgnoreNulls)
-            tree = tree.this
-        if not isinstance(tree, exp.Anonymous):
-            raise NotExact(f"{tree.sql()} as an aggregate")
-        arguments = tuple(tree.expressions)
-        is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
-        if is_distinct:
-            arguments = tuple(arguments[0].expressions)
-        if ignores_nulls:
-            arguments = (*arguments, exp.true())
-        return _Call(str(tree.this).lower(), arguments, is_distinct, filter, order)
 
 
 def aggregated(rows: Table, keys: Sequence[str], outputs: Sequence[tuple[str, Expr]], constants: Constants) -> Table:
@@ -88,9 +55,9 @@ def aggregated(rows: Table, keys: Sequence[str], outputs: Sequence[tuple[str, Ex
     return Table(pa.table(columns), Schema((*rows.schema.select(tuple(keys)), *made)))
 
 
-def _call_of(expr: Expr) -> _Call | None:
+def _call_of(expr: Expr) -> Call | None:
     """None for a constant."""
-    return None if isinstance(expr.tree, exp.Literal) else _Call.of(expr.tree)
+    return None if isinstance(expr.tree, exp.Literal) else Call.of(expr.tree)
 
 
 def _firsts(groups: Groups) -> pa.Array:
@@ -114,16 +81,17 @@ class _Run:
         found = self._constants.value_of(expr.sql)
         return Value(pa.chunked_array([pa.repeat(found.data, self._groups.count)]), found.type)
 
-    def value(self, call: _Call) -> Value:
+    def value(self, call: Call) -> Value:
         """An aggregate's value of each group."""
-        if call.name == "percentile_cont" and len(call.order) == 1 and len(call.arguments) == 1:
+        if call.name == "percentile_cont":
             return self._percentile(call)
-        aggregate = _AGGREGATES.get(call.name)
-        arguments = () if call.name == "count" and _is_star(call) else call.arguments
+        aggregate, arguments = _AGGREGATES.get(call.name), call.arguments
+        if call.ignores_nulls and call.name in chosen.IGNORING and len(arguments) == 1:
+            arguments = (*arguments, exp.true())
+        elif call.ignores_nulls or (call.order and call.name not in texts.AGGREGATES):
+            raise NotExact(f"{call.name} with more than its arguments")
         if aggregate is None or not aggregate.least <= len(arguments) <= aggregate.most:
             raise NotExact(f"the aggregate {call.name}")
-        if call.order and call.name not in texts.AGGREGATES:
-            raise NotExact("an order within groups")
         groups, values = self._given(call, arguments)
         if call.is_distinct:
             if aggregate.is_ordered(values[0].type):
@@ -135,15 +103,15 @@ class _Run:
             groups, values = _without_nulls(groups, values)
         return aggregate.apply(groups, self._constants, *values)
 
-    def _percentile(self, call: _Call) -> Value:
+    def _percentile(self, call: Call) -> Value:
+        if len(call.order) != 1 or len(call.arguments) != 1 or call.is_distinct or call.ignores_nulls:
+            raise NotExact("another percentile")
         (ordered,) = call.order
         groups, [value, share] = self._given(call, (ordered.this, call.arguments[0]))
         groups, [value] = _without_nulls(groups, [value])
-        if call.is_distinct:
-            raise NotExact("a percentile of distinct values")
         return percentiles.percentile(groups, self._constants, value, share, descends=bool(ordered.args.get("desc")))
 
-    def _given(self, call: _Call, arguments: Sequence[exp.Expr]) -> tuple[Groups, list[Value]]:
+    def _given(self, call: Call, arguments: Sequence[exp.Expr]) -> tuple[Groups, list[Value]]:
         """The rows that count, in their order, and the arguments' values of these."""
         groups, values = self._groups, [self._value(Expr.of(argument)) for argument in arguments]
         if call.filter is not None:
@@ -168,10 +136,6 @@ class _Run:
         ]
         numbered = self._rows.with_column(_PLACE, row_numbers(self._rows.num_rows), LONG)
         return in_order(numbered, order).arrow[_PLACE].combine_chunks()
-
-
-def _is_star(call: _Call) -> bool:
-    return len(call.arguments) == 1 and isinstance(call.arguments[0], exp.Star)
 
 
 def _without_nulls(groups: Groups, values: list[Value]) -> tuple[Groups, list[Value]]:

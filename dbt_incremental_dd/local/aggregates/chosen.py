@@ -59,11 +59,11 @@ def _by(*, greatest: bool) -> Aggregate:
         ranked = ranked if greatest else -ranked
         np.maximum.at(best, found.numbers, ranked)
         matching = np.flatnonzero(ranked == best[found.numbers])
-        last, first = _places(found, matching), _places(found, matching[::-1])
-        made_of, other = _taken(found, value, last), _taken(found, value, first)
-        if pc.all(same_values(made_of.data, other.data)).as_py() is False:
+        last = _taken(found, value, _places(found, matching))
+        first = _taken(found, value, _places(found, matching[::-1]))
+        if pc.all(same_values(last.data, first.data)).as_py() is False:
             raise NotExact("several rows are the greatest, or least")
-        return made_of
+        return last
 
     return Aggregate(by, 2, 2, drops_nulls=False)
 
@@ -73,6 +73,8 @@ def _require_column(value: Value) -> None:
         raise NotExact("an aggregate of a constant")
 
 
+IGNORING = ("first", "first_value", "any_value", "last", "last_value")
+"""Those that IGNORE NULLS may follow."""
 AGGREGATES: Aggregates = {
     **dict.fromkeys(("first", "first_value", "any_value"), _row(is_last=False)),
     **dict.fromkeys(("last", "last_value"), _row(is_last=True)),
