@@ -69,8 +69,10 @@ def _lists(rows: Table, tree: exp.Expr, constants: Constants) -> tuple[list[Sequ
     """What the array has for each row, and the type of its elements; dates are days since 1970."""
     name, arguments = _call(tree)
     if is_split(tree):
-        text, pattern = (evaluate(rows, Expr.of(argument), constants) for argument in arguments)
-        return list(parts(text, pattern)), STRING
+        text, pattern = map(Expr.of, arguments)
+        if pattern.refs:
+            raise NotExact
+        return list(parts(evaluate(rows, text, constants), constants.value_of(pattern.sql))), STRING
     if name != "sequence" or not 2 <= len(arguments) <= 3:
         raise NotExact
     found = [evaluate(rows, Expr.of(end), constants) for end in arguments[:2]]
