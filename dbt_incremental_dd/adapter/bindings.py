@@ -12,7 +12,9 @@ from dbt.adapters.spark.session import Connection, SessionConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.driver_answer import Answer
 
 
 def _statement(words: str) -> re.Pattern[str]:
@@ -31,14 +33,42 @@ _SPECIAL = re.compile(r"[\\'$]")
 
 class BoundSession(SessionConnectionWrapper):
     """dbt-spark's handle, which puts values into the text unescaped and makes numbers floats; and which would open a
-    session of its own. ``asked`` hears of statements that a command has each time."""
+    session of its own. ``asked`` hears of statements that a command has each time. ``answer`` gives the rows of a
+    query for which no session is needed."""
 
-    def __init__(self, handle: Connection, session: LazySession, asked: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        handle: Connection,
+        session: LazySession,
+        asked: Callable[[], object],
+        answer: Callable[[str], Answer | None] = lambda sql: None,
+    ) -> None:
         super().__init__(handle)
         self._session = session
         self._asked = asked
+        self._answer = answer
+        self._answered: Answer | None = None
 
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
+        self._answered = self._answer(sql) if bindings is None else None
+        if self._answered is None:
+            self._execute(sql, bindings)
+
+    def fetchall(self) -> Any:
+        """As dbt-spark's."""
+        if self._answered is None:
+            return super().fetchall()
+        return [tuple(row.values()) for row in self._answered.rows.to_pylist()]
+
+    @property
+    def description(self) -> Any:
+        """As dbt-spark's."""
+        if self._answered is None:
+            return super().description
+        columns = self._answered.schema
+        return [(column.name, sql_type(column.type).lower(), None, None, None, None, True) for column in columns]
+
+    def _execute(self, sql: str, bindings: list[Any] | None) -> None:
         if not _ASIDE.match(sql):
             self._asked()
         try:

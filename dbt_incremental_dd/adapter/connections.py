@@ -20,6 +20,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.driver_answer import driver_answer
 from dbt_incremental_dd.runtime.session import is_usable
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
 from dbt_incremental_dd.trace.layout import Storage
@@ -27,7 +28,9 @@ from dbt_incremental_dd.trace.layout import Storage
 logger = AdapterLogger("Differential")
 
 _RUNS = ("run", "build")
-_STATEMENTS = ("seed", "snapshot", "test", "show")
+_CERTAIN = ("seed", "snapshot", "show")
+"""Commands whose statements are Spark's; those of tests may be answered without it."""
+_STATEMENTS = (*_CERTAIN, "test")
 _SELECTION = ("WHICH", "SELECT", "EXCLUDE", "SELECTOR", "RESOURCE_TYPES", "EXCLUDE_RESOURCE_TYPES")
 """dbt's flags that say which nodes a command is for."""
 _LOCK = threading.Lock()
@@ -49,7 +52,8 @@ class DifferentialConnectionManager(SparkConnectionManager):
         if isinstance(opened.handle, SessionConnectionWrapper):
             session = _session(connection.credentials)
             asked = partial(session.memory.note_statement, _command())
-            opened.handle = BoundSession(opened.handle.handle, session, asked)
+            answer = partial(driver_answer, session, storage_of(connection.credentials, _invocation_dir()))
+            opened.handle = BoundSession(opened.handle.handle, session, asked, answer)
         return opened
 
     def cleanup_all(self) -> None:
@@ -97,7 +101,7 @@ def _is_certain(command: str, credentials: Any, session: LazySession) -> bool:
     if session.memory.has_statements(_command()):
         return True
     is_loaded = command == "seed" and any_loaded(storage_of(credentials, _invocation_dir()))
-    return command in _STATEMENTS and not is_loaded
+    return command in _CERTAIN and not is_loaded
 
 
 def _command() -> str:
