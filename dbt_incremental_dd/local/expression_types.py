@@ -9,6 +9,7 @@ import pyarrow as pa
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.local.aggregates import aggregated
+from dbt_incremental_dd.local.aggregates.sums import sum_type
 from dbt_incremental_dd.local.coercion import MOST_DIGITS, common_type
 from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.generators import generated
@@ -86,9 +87,7 @@ def union(operands: Sequence[Schema], names: Sequence[str]) -> Schema | None:
 
 
 def _sum(type: Type) -> Type | None:
-    if isinstance(type, Decimal):
-        return Decimal(min(type.precision + 10, MOST_DIGITS), type.scale)
-    return LONG if type in INTEGERS else _double(type)
+    return sum_type(type) if isinstance(type, Decimal) or type in INTEGERS else _double(type)
 
 
 def _average(type: Type) -> Type | None:

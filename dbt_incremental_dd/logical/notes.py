@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Notes(dict[Hashable, object]):
-    """By what they answer."""
+    """What was found out of one node, by the function that found it."""
 
     def __deepcopy__(self, memo: object) -> _Notes:
         """None: sqlglot copies what is kept with a node together with it."""
