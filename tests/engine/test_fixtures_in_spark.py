@@ -13,6 +13,7 @@ from dbt_incremental_dd.differential.reduce import Accumulate
 from dbt_incremental_dd.differential.top import KeptTop
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Get
 from dbt_incremental_dd.render.renderer import Renderer
 from tests.engine.scenarios import SCENARIOS, run
 from tests.fixtures.scenario import read
@@ -51,8 +52,9 @@ def _noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Node, bool]]:
 
 
 def _may_be_local(node: Node) -> bool:
-    """Whether its rows are never many: those that a LIMIT keeps, the one row of an aggregate, and what is made of
-    them."""
-    return any(
-        isinstance(below, KeptTop) or (isinstance(below, Accumulate) and below.global_row) for below in each_once(node)
-    )
+    """Whether its rows are never many: those that a query lists itself, those that a LIMIT keeps, the one row of an
+    aggregate, and what is made of them."""
+    below = list(each_once(node))
+    if not any(isinstance(each, Get) for each in below):
+        return True
+    return any(isinstance(each, KeptTop) or (isinstance(each, Accumulate) and each.global_row) for each in below)
