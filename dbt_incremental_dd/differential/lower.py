@@ -12,7 +12,7 @@ from dbt_incremental_dd.differential.state import Names, OutputState, Types
 from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.differential.void_keys import with_typed_keys
 from dbt_incremental_dd.logical import nodes as logical
-from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.logical.graph import ByIdentity, each_once
 from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import Map
 from dbt_incremental_dd.logical.recursion import Fixpoint
@@ -67,13 +67,11 @@ class _Lowering:
         self.types = types
         self.names = names
         self._output = output
-        self._lowered: dict[int, Node] = {}
+        self._lowered = ByIdentity[Node]()
 
     def lower(self, node: Node) -> Node:
         """The differential form of ``node`` and all below it; of one that several read, one."""
-        if id(node) not in self._lowered:
-            self._lowered[id(node)] = self._lower(node)
-        return self._lowered[id(node)]
+        return self._lowered.of(node, self._lower)
 
     def _lower(self, node: Node) -> Node:
         typed = with_typed_keys(node, self.types)

@@ -17,7 +17,7 @@ from dbt_incremental_dd.differential.typed import arg_types, casts, sql_types, t
 from dbt_incremental_dd.differential.window import with_ties
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.logical.graph import each_once
+from dbt_incremental_dd.logical.graph import ByIdentity, each_once
 from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.nodes import Map, Union
 from dbt_incremental_dd.logical.recursion import Binding, Fixpoint, Hoisted, Recur
@@ -49,7 +49,7 @@ class _Recursion:
         self._name = name
         self._targets = {binding.name: self._target(binding) for binding in node.bindings}
         self._variables: dict[str, Variable] = {}
-        self._inner: dict[int, str] = {}
+        self._inner = ByIdentity[str]()
         self._count = 0
 
     def plan(self, operands: tuple[Node, ...]) -> Iterate:
@@ -158,13 +158,15 @@ class _Recursion:
 
     def _grouped(self, node: Node) -> tuple[Node, Id]:
         """An operator over groups below others: a variable of its own, read as it is in the same iteration."""
-        if id(node) not in self._inner:
-            self._count += 1
-            self._inner[id(node)] = f"{self._name}.{type(node).__name__.lower()}-{self._count}"
-            self._variable(self._inner[id(node)], node)
+        name = self._inner.of(node, self._inner_variable)
         iteration = self._fresh()
-        outputs = tuple((id, id) for id in node.columns)
-        return Reading(self._inner[id(node)], 0, outputs, iteration), iteration
+        return Reading(name, 0, tuple((id, id) for id in node.columns), iteration), iteration
+
+    def _inner_variable(self, node: Node) -> str:
+        self._count += 1
+        name = f"{self._name}.{type(node).__name__.lower()}-{self._count}"
+        self._variable(name, node)
+        return name
 
     def _reading(self, target: _Target, node: Recur) -> tuple[Node, Id]:
         columns = dict(target.columns)

@@ -17,6 +17,7 @@ from dbt_incremental_dd.core.schema import DIFF
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.history.stored import KnownVersions, is_gone, is_open
+from dbt_incremental_dd.logical import equality
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.engine import Branch, Measure
 from dbt_incremental_dd.relation.keys import keys_of
@@ -145,7 +146,7 @@ class Versions:
         wide = wide.extend([(_START, Expr(self._start))])
         is_valid = f"{begins} IS NOT NULL AND ({ends} <=> {self.history.end} OR {ends} > {_START})"
         judged = [
-            (_IS_NEW, f"{_CAME} > 0L AND ({self._is_new})"),
+            (_IS_NEW, f"{_CAME} > 0L AND ({self._is_new(wide)})"),
             (_IS_CLOSED, self._is_closed),
             (_IN_PLACE, f"{begins} <=> {_START}"),
             (_INSIDE, f"coalesce({is_valid}, FALSE)"),
@@ -163,8 +164,7 @@ class Versions:
             f"WHEN {_TIME} = {_OPEN_TIME} AND NOT {_IS_GONE} THEN {_OPEN_FROM} ELSE {since_run} END"
         )
 
-    @property
-    def _is_new(self) -> str:
+    def _is_new(self, wide: Relation) -> str:
         """SQL: whether a row that comes is a version."""
         is_first = f"{_OPEN_FROM} IS NULL OR {_IS_GONE}"
         if self.history.time and not self.history.compared:
@@ -173,7 +173,9 @@ class Versions:
         if not self.history.compared and self.history.deletes != "keep":
             return "TRUE"  # an open version is the row that the query had, and the row that comes is another one
         compared = self.history.compared or self.query
-        same = [f"{_new(place)} <=> {_old(place)}" for place, name in enumerate(self.query) if name in compared]
+        types = {column.name: column.type for column in wide.schema}
+        places = [place for place, name in enumerate(self.query) if name in compared]
+        same = [equality.same(_new(place), _old(place), types[_new(place)]) for place in places]
         return f"{is_first} OR NOT ({' AND '.join(same)})"
 
     @property

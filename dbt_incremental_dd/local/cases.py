@@ -12,9 +12,8 @@ from dbt_incremental_dd.core.types import VOID
 from dbt_incremental_dd.local.coercion import common_type, widened
 from dbt_incremental_dd.local.evaluator import Evaluator
 from dbt_incremental_dd.local.predicates import LIKE, LOGIC, truth
-from dbt_incremental_dd.local.table import row_numbers
 from dbt_incremental_dd.local.value import Value
-from dbt_incremental_dd.local.vectors import flat, repeated
+from dbt_incremental_dd.local.vectors import flat, repeated, row_numbers
 from dbt_incremental_dd.logical.notes import noted
 
 Branch = tuple[exp.Expr, exp.Expr]

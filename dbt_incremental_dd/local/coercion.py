@@ -30,7 +30,7 @@ from dbt_incremental_dd.core.types import (
 )
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import by_row
-from dbt_incremental_dd.trace.arrow import arrow_type, cast_decimals, value_type
+from dbt_incremental_dd.trace.arrow import arrow_type, cast_decimals
 
 _AS_DECIMALS = {BYTE: Decimal(3, 0), SHORT: Decimal(5, 0), INTEGER: Decimal(10, 0), LONG: Decimal(20, 0)}
 _COMPARED = (STRING, DATE, BOOLEAN, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -72,7 +72,7 @@ def widened(value: Value, type: Type) -> Value:
     if value.type == type:
         return value
     if value.type == VOID:
-        return Value(pa.scalar(None, value_type(type)), type)
+        return Value(pa.scalar(None, arrow_type(type)), type)
     if type == DOUBLE:
         return as_double(value)
     if isinstance(type, Decimal):

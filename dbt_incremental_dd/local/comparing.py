@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import DATE, DOUBLE, INTEGERS, STRING, TIMESTAMP, VOID, Decimal, Type
+from dbt_incremental_dd.core.types import DATE, DOUBLE, INTEGERS, LONG, STRING, TIMESTAMP, VOID, Decimal, Type
 from dbt_incremental_dd.local.casts import cast
 from dbt_incremental_dd.local.coercion import common_type, is_comparable, widened
+from dbt_incremental_dd.local.nested import has_order, numbers
 from dbt_incremental_dd.local.value import NotExact, Value
 
 Comparison = Callable[[Value, Value], Any]
@@ -18,8 +19,14 @@ Comparison = Callable[[Value, Value], Any]
 
 
 def comparable(one: Value, other: Value, zone: str) -> tuple[Value, Value]:
-    """Both in the type in which Spark compares them. Raises NotExact where Arrow might find otherwise."""
+    """Both in the type in which Spark compares them; nested ones as numbers. Raises NotExact where Arrow might find
+    otherwise."""
     types = {one.type, other.type}
+    if one.type == other.type and has_order(one.type):
+        if not is_column(one) or not is_column(other):
+            raise NotExact
+        found = numbers(one.data, other.data)
+        return Value(pa.chunked_array([found[0]]), LONG), Value(pa.chunked_array([found[1]]), LONG)
     if types == {TIMESTAMP, DATE}:
         return _as(one, TIMESTAMP, zone), _as(other, TIMESTAMP, zone)
     if STRING in types:

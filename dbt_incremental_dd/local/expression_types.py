@@ -18,15 +18,15 @@ from dbt_incremental_dd.local.value import Constants, NotExact
 from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate
-from dbt_incremental_dd.trace.arrow import value_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 
 class ExpressionTypes:
     """Over a relation of that schema. Everything is None where only Spark knows."""
 
     def __init__(self, over: Schema, constants: Constants) -> None:
-        columns = tuple(column for column in over if value_type(column.type) is not None)
-        empty = pa.table([pa.array([], value_type(column.type)) for column in columns], [c.name for c in columns])
+        columns = tuple(column for column in over if arrow_type(column.type) is not None)
+        empty = pa.table([pa.array([], arrow_type(column.type)) for column in columns], [c.name for c in columns])
         self._types = {column.name: column.type for column in over}
         self._rows = Table(empty, Schema(columns))
         self._constants = constants

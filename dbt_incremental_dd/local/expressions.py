@@ -22,17 +22,16 @@ from dbt_incremental_dd.local import arithmetic, functions, predicates
 from dbt_incremental_dd.local.cases import case_value
 from dbt_incremental_dd.local.casts import cast, type_of
 from dbt_incremental_dd.local.coercion import shortest
-from dbt_incremental_dd.local.functions import moments, patterns
+from dbt_incremental_dd.local.functions import arrays, moments, patterns
 from dbt_incremental_dd.local.intervals import interval_of, later
-from dbt_incremental_dd.local.parts import count, is_split, part
 from dbt_incremental_dd.local.syntax import as_call, binary
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
-from dbt_incremental_dd.local.vectors import constant_int, repeated
+from dbt_incremental_dd.local.vectors import repeated
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
 from dbt_incremental_dd.logical.notes import noted
-from dbt_incremental_dd.trace.arrow import value_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 _OPERATORS: dict[type[exp.Expr], Callable[[Value, Value], Value]] = {
     exp.Add: arithmetic.add,
@@ -77,7 +76,7 @@ class Evaluation:
         """The expression's value for each row, a column of its type."""
         with _giving_up(expr):
             found = self._values.value(expr.tree)
-        if value_type(found.type) is None:
+        if arrow_type(found.type) is None:
             raise NotExact(f"{expr.sql} is a {found.type}")
         return Value(repeated(found, self._rows), found.type)
 
@@ -183,8 +182,10 @@ class _Evaluation:
                 return case_value(branches, tree.args.get("default"), self)
             case exp.If():
                 return case_value([(tree.this, tree.args["true"])], tree.args.get("false"), self)
-            case exp.Bracket() if is_split(tree.this):
-                return part(tree.this, _index(tree), self)
+            case exp.Bracket() if len(tree.expressions) == 1:
+                return arrays.element(self.value(tree.this), self.value(tree.expressions[0]), self.zone)
+            case exp.Dot() if isinstance(tree.expression, exp.Identifier):
+                return _field(self.value(tree.this), tree.expression.name)
             case exp.Extract():
                 return moments.extract(self.zone, tree.this.name, self.value(tree.expression))
             case exp.Anonymous():
@@ -229,19 +230,7 @@ class _Evaluation:
             return self.value(binary(exp.Mod, *arguments))
         if arguments and isinstance(arguments[0], exp.Var):
             return self._with_unit(name, *arguments)
-        if arguments and is_split(arguments[0]):
-            return self._of_parts(name, *arguments)
         return functions.call(name, [self.value(argument) for argument in arguments], self._constants)
-
-    def _of_parts(self, name: str, split: exp.Expr, *others: exp.Expr) -> Value:
-        """``element_at(split(...), n)``, counted from 1 or from the end, and ``size(split(...))``."""
-        if name == "element_at" and len(others) == 1:
-            number = constant_int(self.value(others[0]))
-            if number:
-                return part(split, number - 1 if number > 0 else number, self)
-        if name in ("size", "cardinality") and not others:
-            return count(split, self)
-        raise NotExact
 
     def _with_unit(self, name: str, unit: exp.Expr, *arguments: exp.Expr) -> Value:
         """``datediff(DAY, a, b)`` and ``dateadd(DAY, 1, a)``."""
@@ -254,7 +243,7 @@ class _Evaluation:
         """A column, or a field of a struct in one."""
         assert isinstance(tree, exp.Column)
         name, *fields = (part.name for part in tree.parts)
-        if name not in self._types or value_type(self._types[name]) is None:
+        if name not in self._types or arrow_type(self._types[name]) is None:
             raise NotExact
         return fold(_field, fields, Value(self._table[name], self._types[name]))
 
@@ -279,14 +268,6 @@ class _OfLiterals(_Evaluation):
 
     def _over(self, table: pa.Table) -> _Evaluation:
         raise NotExact("a literal is one of all rows")
-
-
-def _index(tree: exp.Bracket) -> int:
-    """A place that is written as a number."""
-    (index,) = tree.expressions if len(tree.expressions) == 1 else (None,)
-    if not isinstance(index, exp.Literal) or index.is_string or not index.name.isdigit():
-        raise NotExact
-    return int(index.name)
 
 
 def _field(value: Value, name: str) -> Value:

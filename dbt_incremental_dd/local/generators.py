@@ -1,30 +1,30 @@
-"""Generators on the driver: ``explode`` and ``posexplode`` of a sequence, and of a text that is split."""
+"""Generators on the driver: ``explode``, ``posexplode`` and ``inline`` of arrays, maps and sequences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, STRING, Type
+from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, Array, Map, Struct, Type
 from dbt_incremental_dd.local.calendar import add_months
 from dbt_incremental_dd.local.coercion import common_type, widened
 from dbt_incremental_dd.local.expressions import evaluate
+from dbt_incremental_dd.local.functions.json_text import json_field
 from dbt_incremental_dd.local.intervals import Interval, interval_of
-from dbt_incremental_dd.local.parts import is_split, parts
+from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact
-from dbt_incremental_dd.local.vectors import MOST_ROWS
+from dbt_incremental_dd.local.vectors import MOST_ROWS, constant_text
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
 from dbt_incremental_dd.trace.arrow import arrow_type
 
-_GENERATORS = {"explode": 1, "posexplode": 2}
-NAMES = frozenset(_GENERATORS)
+_GENERATORS = ("explode", "posexplode", "inline")
+NAMES = frozenset((*_GENERATORS, "json_tuple"))
 """In lower case."""
 _MANY = "a generator of many rows"
 
@@ -32,31 +32,46 @@ _MANY = "a generator of many rows"
 def generated(rows: Table, call: Expr, outputs: Sequence[str], constants: Constants, *, outer: bool) -> Table:
     """As ``Engine.generate`` says. Raises NotExact."""
     name, arguments = _call(call.tree)
-    if len(outputs) != _GENERATORS.get(name) or len(arguments) != 1:
+    if name == "json_tuple":
+        return _fields_of_json(rows, arguments, outputs, constants)
+    if name not in _GENERATORS or len(arguments) != 1:
         raise NotExact(call.sql)
-    lists, type = _lists(rows, arguments[0], constants)
-    places: list[int] = []
-    positions: list[int | None] = []
-    values: list[Any] = []
-    for place, items in enumerate(lists):
-        if len(places) + len(items or ()) > MOST_ROWS:
-            raise NotExact(_MANY)
-        if items:
-            places += [place] * len(items)
-            positions += range(len(items))
-            values += items
-        elif outer:
-            places.append(place)
-            positions.append(None)
-            values.append(None)
-    columns = [(outputs[-1], _column(values, type), type)]
+    lists, types = _lists(rows, arguments[0], constants)
+    if len(lists.rows) > MOST_ROWS:
+        raise NotExact(_MANY)
+    shown = np.maximum(lists.lengths, 1) if outer else lists.lengths
+    places = np.repeat(np.arange(len(shown)), shown)
+    positions = np.arange(len(places)) - np.repeat(np.cumsum(shown) - shown, shown)
+    is_entry = positions < lists.lengths[places]
+    at = pa.array(np.cumsum(is_entry) - 1, pa.int64(), mask=~is_entry)
+    values = [(entries.take(at), type) for entries, type in zip(lists.entries, types, strict=True)]
     if name == "posexplode":
-        columns.insert(0, (outputs[0], pa.array(positions, arrow_type(INTEGER)), INTEGER))
-    return rows.take(pa.array(places, pa.int64())).with_columns(columns)
+        values.insert(0, (pa.array(positions, arrow_type(INTEGER), mask=~is_entry), INTEGER))
+    elif name == "inline":
+        values = _fields(*values)
+    if len(values) != len(outputs):
+        raise NotExact(call.sql)
+    columns = [(output, found, type) for output, (found, type) in zip(outputs, values, strict=True)]
+    return rows.take(pa.array(places)).with_columns(columns)
 
 
-def _column(values: list[Any], type: Type) -> pa.Array:
-    return pa.array(values, pa.int32()).cast(pa.date32()) if type == DATE else pa.array(values, arrow_type(type))
+def _fields_of_json(rows: Table, arguments: Sequence[exp.Expr], outputs: Sequence[str], constants: Constants) -> Table:
+    """``json_tuple``: one row for each, of the fields of these names, which are constants."""
+    text, *names = map(Expr.of, arguments)
+    if len(names) != len(outputs) or any(name.refs for name in names):
+        raise NotExact
+    value = evaluate(rows, text, constants)
+    wanted = [constant_text(constants.value_of(name.sql)) for name in names]
+    found = [json_field(value, name) for name in wanted]
+    return rows.with_columns([(output, one.data, one.type) for output, one in zip(outputs, found, strict=True)])
+
+
+def _fields(*values: tuple[pa.Array, Type]) -> list[tuple[pa.Array, Type]]:
+    """Of structs."""
+    found, type = values[0]
+    if len(values) > 1 or not isinstance(type, Struct):
+        raise NotExact
+    return [(pc.struct_field(found, [place]), field.type) for place, field in enumerate(type.fields)]
 
 
 def _call(tree: exp.Expr) -> tuple[str, list[exp.Expr]]:
@@ -65,30 +80,47 @@ def _call(tree: exp.Expr) -> tuple[str, list[exp.Expr]]:
     return str(tree.this).lower(), tree.expressions
 
 
-def _lists(rows: Table, tree: exp.Expr, constants: Constants) -> tuple[list[Sequence[Any] | None], Type]:
-    """What the array has for each row, and the type of its elements; dates are days since 1970."""
-    name, arguments = _call(tree)
-    if is_split(tree):
-        text, pattern = map(Expr.of, arguments)
-        if pattern.refs:
-            raise NotExact
-        return list(parts(evaluate(rows, text, constants), constants.value_of(pattern.sql))), STRING
-    if name != "sequence" or not 2 <= len(arguments) <= 3:
+def _lists(rows: Table, tree: exp.Expr, constants: Constants) -> tuple[Lists, tuple[Type, ...]]:
+    """What the array or the map has for each row, and the types of its entries."""
+    if isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "sequence":
+        return _sequences(rows, tree.expressions, constants)
+    found = evaluate(rows, Expr.of(tree), constants)
+    match found.type:
+        case Array():
+            return Lists.of(found.data), (found.type.element,)
+        case Map():
+            return Lists.of(found.data), (found.type.key, found.type.value)
+    raise NotExact
+
+
+def _sequences(rows: Table, arguments: Sequence[exp.Expr], constants: Constants) -> tuple[Lists, tuple[Type, ...]]:
+    if not 2 <= len(arguments) <= 3:
         raise NotExact
     found = [evaluate(rows, Expr.of(end), constants) for end in arguments[:2]]
     if {value.type for value in found} == {DATE}:
         days = [pc.cast(value.data, pa.int32()).to_pylist() for value in found]
         step = _step(arguments[2]) if len(arguments) == 3 else None
         if step is not None and step.months:
-            return [_by_months(start, stop, step.months) for start, stop in zip(*days, strict=True)], DATE
+            return _made([_by_months(start, stop, step.months) for start, stop in zip(*days, strict=True)], DATE)
         steps = [] if step is None else [[step.days] * rows.num_rows]
-        return [_sequence(*row) for row in zip(*days, *steps, strict=True)], DATE
+        return _made([_sequence(*row) for row in zip(*days, *steps, strict=True)], DATE)
     found += [evaluate(rows, Expr.of(step), constants) for step in arguments[2:]]
     type = common_type([value.type for value in found])
     if type not in INTEGERS:
         raise NotExact
     columns = [widened(value, LONG).data.to_pylist() for value in found]
-    return [_sequence(*row) for row in zip(*columns, strict=True)], type
+    return _made([_sequence(*row) for row in zip(*columns, strict=True)], type)
+
+
+def _made(sequences: Sequence[Sequence[int] | None], type: Type) -> tuple[Lists, tuple[Type, ...]]:
+    """Days are numbers since 1970."""
+    lengths = np.array([len(one or ()) for one in sequences], np.int64)
+    if lengths.sum() > MOST_ROWS:
+        raise NotExact(_MANY)
+    kind = pa.int32() if type == DATE else arrow_type(type)
+    elements = pa.array([value for one in sequences for value in one or ()], kind).cast(arrow_type(type))
+    nulls = np.array([one is None for one in sequences], bool)
+    return Lists(lengths, nulls, (elements,)), (type,)
 
 
 def _step(step: exp.Expr) -> Interval:

@@ -12,7 +12,8 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import FLOATS, LONG, Decimal, Type
 from dbt_incremental_dd.local.decimals import EXACT, largest
 from dbt_incremental_dd.local.floats import canonical, of_ranks, ranks
-from dbt_incremental_dd.local.table import Table, normalized, require_flat
+from dbt_incremental_dd.local.nested import decoded, encoded, has_order, is_nested
+from dbt_incremental_dd.local.table import Table, normalized, require_comparable
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered
 
@@ -33,8 +34,8 @@ class Measured:
 
 def grouped(table: Table, keys: Sequence[str], measures: Sequence[Measured]) -> Table:
     """The keys, and each measure of each group; a sum of nothing is 0. Raises NotExact."""
-    require_flat(table, keys)
-    if len(keys) == 1 and not measures:
+    require_comparable(table, keys)
+    if len(keys) == 1 and not measures and not is_nested(table.arrow[keys[0]]):
         values = pa.table([pc.unique(canonical(table.arrow[keys[0]]))], list(keys))
         return Table(values, table.schema.select(tuple(keys)))
     rows = normalized(table.arrow.select(list(keys))) if keys else pa.table({_ALL: pa.repeat(0, table.num_rows)})
@@ -42,10 +43,13 @@ def grouped(table: Table, keys: Sequence[str], measures: Sequence[Measured]) -> 
     for measure in measures:
         rows = rows.append_column(measure.name, _summable(measure.value) if _is_sum(measure) else _ordered(measure))
         how.append((measure.name, measure.function))
+    rows, nested = encoded(rows, rows.column_names)
+    values = {measure.name: f"{measure.name}_{measure.function}" for measure in measures}
     try:
         found = rows.group_by(by, use_threads=False).aggregate(how)
+        found = decoded(found, {values.get(name, name): known for name, known in nested.items()})
         columns = {id: found[id] for id in keys}
-        columns |= {m.name: _result(found[f"{m.name}_{m.function}"], m) for m in measures}
+        columns |= {m.name: _result(found[values[m.name]], m) for m in measures}
     except pa.ArrowException as error:  # a type that it does not order, a sum that does not fit
         raise NotExact(str(error)) from error
     if not keys and not table.num_rows:
@@ -71,8 +75,9 @@ def _summable(value: Value) -> pa.ChunkedArray:
 def _ordered(measure: Measured) -> pa.ChunkedArray:
     if measure.value.type in FLOATS:
         return ranks(measure.value.data, one_zero=False)
-    if not is_ordered(Schema((Column(measure.name, measure.value.type),))):
-        raise NotExact(f"an order of {measure.value.type}")
+    type = measure.value.type
+    if not is_ordered(Schema((Column(measure.name, type),))) and not has_order(type):
+        raise NotExact(f"an order of {type}")
     return measure.value.data
 
 

@@ -29,8 +29,9 @@ from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.comparing import comparable
 from dbt_incremental_dd.local.expressions import evaluate, truth
 from dbt_incremental_dd.local.floats import canonical
-from dbt_incremental_dd.local.table import Table, row_numbers
+from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.vectors import row_numbers
 from dbt_incremental_dd.logical.expr import Expr
 
 _ROW = "dd_row"

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BINARY, BOOLEAN, FLOATS, LONG
 from dbt_incremental_dd.local.floats import ranks
-from dbt_incremental_dd.local.table import Table, group_numbers, require_flat, row_numbers
+from dbt_incremental_dd.local.nested import has_order, is_nested, numbers
+from dbt_incremental_dd.local.table import Table, group_numbers, require_comparable
 from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.local.vectors import row_numbers
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.trace.arrow import is_ordered
 
@@ -19,7 +21,7 @@ _GROUP = "dd_group"
 _PLACE = "dd_place"
 _SUM = "dd_sum"
 _SORTED = (BOOLEAN, BINARY, *FLOATS)
-"""Sorted here as Spark does: bytes by Arrow, the others by their ranks."""
+"""Sorted here as Spark does: bytes by Arrow, the others by their ranks; as nested values by their numbers."""
 
 
 def in_order(table: Table, order: Sequence[Order]) -> Table:
@@ -34,7 +36,7 @@ def running_sums(
     """The rows sorted, with sums (name, values, whether a row's own counts) beside them. Raises NotExact for an order
     that is not one of plain columns."""
     _require_ordered(table, order)
-    require_flat(table, keys)
+    require_comparable(table, keys)
     numbers = group_numbers(table.arrow, keys)
     if table.num_rows and pc.max(numbers).as_py() == table.num_rows - 1:  # each is a group of its own
         own = [(name, pc.fill_null(value.data.cast(pa.int64()), 0), through) for name, value, through in sums]
@@ -52,9 +54,12 @@ def running_sums(
 def _require_ordered(table: Table, order: Sequence[Order]) -> None:
     names = [item.expr.as_column for item in order]
     columns = tuple(name for name in names if name is not None and name in table.schema.names)
-    others = Schema(tuple(column for column in table.schema.select(columns) if column.type not in _SORTED))
-    if len(columns) < len(names) or not is_ordered(others):
+    if len(columns) < len(names) or not all(map(_is_sorted, table.schema.select(columns))):
         raise NotExact("an order of other than plain columns")
+
+
+def _is_sorted(column: Column) -> bool:
+    return column.type in _SORTED or has_order(column.type) or is_ordered(Schema((column,)))
 
 
 def _running(values: pa.ChunkedArray, groups: pa.Array, *, through: bool) -> pa.ChunkedArray:
@@ -78,10 +83,17 @@ def _sorted_indices(table: pa.Table, groups: pa.Array, order: Sequence[Order]) -
         if item.nulls_first and table[column].null_count:
             wide = wide.append_column(f"dd_null_{number}", pc.is_null(table[column]).cast(pa.int8()))
             keys.append((f"dd_null_{number}", "descending"))
-        kind = table.schema.field(column).type
-        if pa.types.is_boolean(kind) or pa.types.is_floating(kind):
-            ranked = table[column].cast(pa.int8()) if pa.types.is_boolean(kind) else ranks(table[column])
+        values = table[column]
+        ranked = _ranked(values)
+        if ranked is not values:
             column = f"dd_rank_{number}"
             wide = wide.append_column(column, ranked)
         keys.append((column, "descending" if item.descending else "ascending"))
     return pc.sort_indices(wide, sort_keys=keys)
+
+
+def _ranked(values: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Values that Arrow sorts as Spark does these."""
+    if is_nested(values):
+        return numbers(values)[0]
+    return values.cast(pa.int8()) if pa.types.is_boolean(values.type) else ranks(values)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +14,7 @@ from dbt_incremental_dd.core.schema import DIFF, Column, Schema
 from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.duck.connections import error
 from dbt_incremental_dd.local.floats import canonical
+from dbt_incremental_dd.local.nested import decoded, encoded, is_nested, numbers
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.trace.arrow import is_readable, typed
 from dbt_incremental_dd.trace.sums import sums
@@ -75,15 +75,10 @@ class Table:
         return self.replaced(self.arrow.take(places))
 
 
-def row_numbers(count: int) -> pa.Array:
-    """0, 1, 2, ...: BIGINT."""
-    return pa.array(np.arange(count, dtype=np.int64))
-
-
-def require_flat(table: Table, columns: Sequence[str]) -> None:
-    """Raises NotExact for nested columns, which Arrow does not compare."""
+def require_comparable(table: Table, columns: Sequence[str]) -> None:
+    """Raises NotExact for columns of types that Arrow does not have."""
     if not is_readable(table.schema.select(tuple(columns))):
-        raise NotExact("keys of a nested type")
+        raise NotExact("keys of a special type")
 
 
 def places(table: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Array:
@@ -108,7 +103,7 @@ def group_numbers(table: pa.Table, columns: Sequence[str]) -> pa.Array:
 
 def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
     """For each row, whether ``keys`` has a row with the same ``columns``."""
-    if len(columns) == 1:
+    if len(columns) == 1 and not is_nested(table[columns[0]]):
         (name,) = columns
         return pc.is_in(canonical(table[name]), value_set=canonical(keys[name]).combine_chunks())
     rows, wanted = _codes(table, keys, columns)
@@ -121,13 +116,20 @@ def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa
     codes: Pair = tuple(pa.repeat(pa.scalar(0, pa.int64()), part.num_rows) for part in (table, other))
     count = 1
     for name in columns:
-        pair = tuple(canonical(part[name]).combine_chunks() for part in (table, other))
-        numbers, size = _offsets(pair) or (_dense(pair), rows)
+        pair = _comparable(table[name], other[name])
+        found, size = _offsets(pair) or (_dense(pair), rows)
         if count * size > _MOST_CODES:
-            codes, numbers, count, size = _dense(codes), _dense(numbers), rows, rows
-        codes = tuple(pc.add(pc.multiply(code, size), part) for code, part in zip(codes, numbers, strict=True))
+            codes, found, count, size = _dense(codes), _dense(found), rows, rows
+        codes = tuple(pc.add(pc.multiply(code, size), part) for code, part in zip(codes, found, strict=True))
         count *= size
     return codes[0], codes[1]
+
+
+def _comparable(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Pair:
+    """The values of two columns of one type as some that Arrow compares."""
+    if is_nested(one):
+        return tuple(numbers(one, other))
+    return tuple(canonical(column).combine_chunks() for column in (one, other))
 
 
 def _dense(pair: Pair) -> Pair:
@@ -154,16 +156,15 @@ def _offsets(pair: Pair) -> tuple[Pair, int] | None:
 
 
 def consolidate(table: Table, diffs: Sequence[str] = (DIFF,)) -> Table:
-    """Sums the diffs of equal rows and drops rows whose diffs are all zero. Raises NotExact for nested types."""
-    if not is_readable(table.schema):
-        raise NotExact("nested columns are not grouped by Arrow")
+    """Sums the diffs of equal rows and drops rows whose diffs are all zero. Raises NotExact for special types."""
+    require_comparable(table, table.schema.names)
     return table.replaced(consolidate_arrow(table.arrow, diffs))
 
 
 def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
-    """The same of flat types, for whoever has no schema. As with Spark, NaN equals NaN, and -0.0 becomes 0.0."""
+    """The same for whoever has no schema. As with Spark, NaN equals NaN, and -0.0 becomes 0.0."""
     data = [name for name in table.column_names if name not in diffs]
-    table = normalized(table)
+    table, nested = encoded(normalized(table), data)
     types = {name: table.schema.field(name).type for name in diffs}
     if data and table.num_rows >= _MANY and (found := _summed_by_duckdb(table, diffs)) is not None:
         summed = found
@@ -179,7 +180,7 @@ def consolidate_arrow(table: pa.Table, diffs: Sequence[str]) -> pa.Table:
     for name in diffs:
         nonzero = pc.not_equal(summed[name], pa.scalar(0).cast(types[name]))
         kept = nonzero if kept is None else pc.or_(kept, nonzero)
-    return summed if kept is None else summed.filter(kept)
+    return decoded(summed if kept is None else summed.filter(kept), nested)
 
 
 def _summed_by_duckdb(table: pa.Table, diffs: Sequence[str]) -> pa.Table | None:

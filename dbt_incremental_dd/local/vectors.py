@@ -43,6 +43,11 @@ def column(data: pa.Array | pa.ChunkedArray, type: Type) -> Value:
     return Value(data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data]), type)
 
 
+def row_numbers(count: int) -> pa.Array:
+    """0, 1, 2, ...: BIGINT."""
+    return pa.array(np.arange(count, dtype=np.int64))
+
+
 def constant_int(value: Value) -> int:
     """The integer that a constant is. Raises NotExact."""
     found = value.data.as_py() if isinstance(value.data, pa.Scalar) else None

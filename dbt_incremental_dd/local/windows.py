@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BINARY, DOUBLE, FLOATS, INTEGER, INTEGERS, LONG, Decimal, Type
+from dbt_incremental_dd.core.types import BINARY, DOUBLE, FLOATS, INTEGER, INTEGERS, LONG, NESTED, Decimal, Type
 from dbt_incremental_dd.duck.connections import database
 from dbt_incremental_dd.duck.connections import error as duckdb_error
 from dbt_incremental_dd.duck.sql import duckdb_type
@@ -23,11 +23,12 @@ from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.floats import ranks
 from dbt_incremental_dd.local.frame_sums import frame_sums
 from dbt_incremental_dd.local.frames import count_of, frame, has_offset, kind_of, position, require_ends
-from dbt_incremental_dd.local.table import Table, row_numbers
+from dbt_incremental_dd.local.nested import encoded, has_order
+from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
-from dbt_incremental_dd.local.vectors import Array
+from dbt_incremental_dd.local.vectors import Array, flat, row_numbers
 from dbt_incremental_dd.logical.expr import Expr
-from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 _NUMBERS = {"row_number": "ROW_NUMBER", "rank": "RANK", "dense_rank": "DENSE_RANK"}
 _SHARES = {"percent_rank": "PERCENT_RANK", "cume_dist": "CUME_DIST"}
@@ -86,6 +87,8 @@ class _Query:
         self._rows = rows
         self._constants = constants
         self.table = rows.arrow
+        self._nested: dict[str, pa.Array] = {}
+        """For columns of numbers of nested values, what each number stands for."""
 
     def function(self, tree: exp.Expr) -> _Call:
         """``f(x) OVER (...)``. Raises NotExact, as all of these do."""
@@ -115,10 +118,10 @@ class _Query:
             return self._beside(name, arguments, nulls)
         if name == "nth_value" and len(arguments) == 2:
             column, type = self._column(arguments[0])
-            return _Call(f"NTH_VALUE({column}, {count_of(arguments[1])}{nulls}) {{over}}", type)
+            return _Call(f"NTH_VALUE({column}, {count_of(arguments[1])}{nulls}) {{over}}", type, self._finish(column))
         if name in _OF_ROWS and len(arguments) == 1:
             column, type = self._column(arguments[0])
-            return _Call(f"{_OF_ROWS[name]}({column}{nulls}) {{over}}", type)
+            return _Call(f"{_OF_ROWS[name]}({column}{nulls}) {{over}}", type, self._finish(column))
         if nulls:
             raise NotExact
         if name in _NUMBERS and not arguments:
@@ -136,14 +139,17 @@ class _Query:
             return _Call("", DOUBLE, sums=_Sums(Value(self.table[column], type), name in _AVERAGES))
         if name in _AVERAGES:
             return self._average(column, type)
-        if name in ("min", "max") and type == BINARY:
-            raise NotExact
-        result = LONG if name == "count" else sum_type(type) if name == "sum" else type
-        return _Call(f"{_OF_PEERS[name]}({column}) {{over}}", result)
+        if name in ("min", "max"):
+            if type == BINARY or (column in self._nested and not has_order(type)):
+                raise NotExact
+            return _Call(f"{_OF_PEERS[name]}({column}) {{over}}", type, self._finish(column))
+        return _Call(f"{_OF_PEERS[name]}({column}) {{over}}", LONG if name == "count" else sum_type(type))
 
     def _beside(self, name: str, arguments: list[exp.Expr], nulls: str) -> _Call:
         """A row's value so many rows away; the third argument is that of a row that is not there."""
         column, type = self._column(arguments[0])
+        if column in self._nested and len(arguments) > 2:
+            raise NotExact
         values = [column, *(str(count_of(count)) for count in arguments[1:2])]
         for other in arguments[2:]:
             default = evaluate(self._rows, Expr.of(other), self._constants)
@@ -151,7 +157,7 @@ class _Query:
             if default.type != type and not widened:
                 raise NotExact
             values.append(f"{self._appended(default)}::{duckdb_type(type)}")
-        return _Call(f"{_BESIDE[name]}({', '.join(values)}{nulls}) {{over}}", type)
+        return _Call(f"{_BESIDE[name]}({', '.join(values)}{nulls}) {{over}}", type, self._finish(column))
 
     def _summed(self, sums: _Sums, by: str, items: list[_Item], framed: str) -> _Call:
         """The ends of each row's frame, as places in the order of all partitions. A frame of rows is one of places, so
@@ -226,21 +232,29 @@ class _Query:
     def _compared(self, tree: exp.Expr, *, ordered: bool) -> tuple[str, Type]:
         """A column that is equal, and ordered, as the expression's values are, and their type."""
         column, type = self._column(tree)
-        if ordered and type == BINARY:
+        if ordered and (type == BINARY or (column in self._nested and not has_order(type))):
             raise NotExact
         if type not in FLOATS:
             return column, type
         return self._appended(Value(ranks(self.table[column]), LONG)), type
 
     def _column(self, tree: exp.Expr) -> tuple[str, Type]:
-        """The operand as a column of the table, and its type."""
+        """The operand as a column of the table, nested values as numbers, and its type."""
         expr = Expr.of(tree)
         if not expr.refs:
             raise NotExact
         value = evaluate(self._rows, expr, self._constants)
-        if not is_readable(Schema((Column("x", value.type),))):
-            raise NotExact
-        return expr.as_column or self._appended(value), value.type
+        if not isinstance(value.type, NESTED):
+            return expr.as_column or self._appended(value), value.type
+        found, known = encoded(pa.table({"v": value.data}), ["v"])
+        column = self._appended(Value(found["v"], LONG))
+        self._nested[column] = known["v"]
+        return column, value.type
+
+    def _finish(self, column: str) -> Callable[[pa.ChunkedArray], pa.ChunkedArray] | None:
+        """Makes nested values of what a function of their numbers is; None for a column of others."""
+        known = self._nested.get(column)
+        return None if known is None else lambda found: pa.chunked_array([known.take(flat(found.cast(pa.int64())))])
 
     def _appended(self, value: Value) -> str:
         """Its column in the table from now on."""

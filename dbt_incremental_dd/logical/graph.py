@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from dbt_incremental_dd.logical.node import Node
+
+V = TypeVar("V")
+
+
+class ByIdentity(Generic[V]):
+    """A value of each operator that is asked for. It keeps the operators, because one that is made on the way and
+    dropped leaves its identity to the next."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Node, V]] = {}
+
+    def of(self, node: Node, make: Callable[[Node], V]) -> V:
+        """The operator's value, made when it is first asked for."""
+        if id(node) not in self._found:
+            self._found[id(node)] = node, make(node)
+        return self._found[id(node)][1]
 
 
 def each_once(plan: Node) -> list[Node]:

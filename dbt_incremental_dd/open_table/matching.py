@@ -21,7 +21,7 @@ from dbt_incremental_dd.relation.keys import keys_of
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.stored import found_by_keys, with_keys
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, file_type
+from dbt_incremental_dd.trace.arrow import BOUNDED_TYPES, arrow_type
 from dbt_incremental_dd.trace.files import matching
 
 _WENT, _BEFORE = "dd_went", "dd_before"
@@ -111,7 +111,7 @@ def _found(workspace: Workspace, table: Table, version: TableVersion, went: Rela
         return read_files(workspace, table.uri, files, schema)
     keys = keys_of(went, (sought,))
     rows = None
-    if all(file_type(column.type) is not None for column in schema):
+    if all(arrow_type(column.type) is not None for column in schema):
         rows = found_by_keys(workspace, stored, matching(files, keys.values), stored.schema, keys.values)
     if rows is None:
         return with_diff(with_keys(workspace, stored, stored.schema, keys))

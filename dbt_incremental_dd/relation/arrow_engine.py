@@ -20,14 +20,15 @@ from dbt_incremental_dd.local.grouping import Measured, grouped
 from dbt_incremental_dd.local.joining import joined
 from dbt_incremental_dd.local.ordering import in_order, running_sums
 from dbt_incremental_dd.local.slices import in_slices, is_sliced
-from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_flat, row_numbers
+from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_comparable
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.vectors import row_numbers
 from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.logical.sql_types import type_of
 from dbt_incremental_dd.relation.engine import Branch, Kind, Measure, Outputs, Pairs, Running, Side
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 
 class ArrowEngine:
@@ -95,14 +96,14 @@ class ArrowEngine:
         )
 
     def restrict(self, rows: Table, keys: Table, columns: Sequence[str], *, inside: bool, is_small: bool) -> Table:
-        require_flat(rows, columns)
+        require_comparable(rows, columns)
         if rows.schema.select(tuple(columns)) != keys.schema.select(tuple(columns)):
             raise NotExact("keys of other types")
         mask = member_mask(rows.arrow, keys.arrow, columns)
         return rows.filter(mask if inside else pc.invert(mask))
 
     def lookup(self, rows: Table, other: Table, keys: Sequence[str], columns: Pairs, *, is_little: bool) -> Table:
-        require_flat(rows, keys)
+        require_comparable(rows, keys)
         if rows.schema.select(tuple(keys)) != other.schema.select(tuple(keys)):
             raise NotExact("keys of other types")
         found = lookup(rows.arrow, other.arrow, keys, list(dict.fromkeys(source for _, source in columns)))
@@ -128,7 +129,7 @@ class ArrowEngine:
         return Table(pa.concat_tables(parts), schema)
 
     def pack(self, rows: Table, name: str, type: Struct, sources: Sequence[str]) -> Table:
-        dtype = file_type(type)
+        dtype = arrow_type(type)
         if dtype is None:
             raise NotExact(f"{name} is a {type}")
         packed = pa.nulls(rows.num_rows, dtype)
@@ -139,7 +140,7 @@ class ArrowEngine:
 
     def unpack(self, rows: Table, name: str, columns: Sequence[str]) -> Table:
         type, packed = rows.type(name), rows.arrow[name]
-        if not isinstance(type, Struct) or file_type(type) is None:
+        if not isinstance(type, Struct) or arrow_type(type) is None:
             raise NotExact(f"{name} is a {type}")
         fields = enumerate(zip(columns, type.fields, strict=False))
         unpacked = [(column, pc.struct_field(packed, [place]), field.type) for place, (column, field) in fields]

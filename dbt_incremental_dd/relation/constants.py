@@ -22,7 +22,7 @@ from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
-from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
+from dbt_incremental_dd.trace.arrow import arrow_type, is_flat
 from dbt_incremental_dd.trace.spark_reader import schema_of
 from dbt_incremental_dd.trace.spark_to_arrow import to_arrow
 
@@ -116,7 +116,7 @@ class SparkConstants(DriverConstants):
         frame = self._session.spark.sql(sql)
         frame = frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
         schema = schema_of(frame.schema)
-        if not schema.names or not is_readable(schema):
+        if not schema.names or not is_flat(schema):
             return None
         rows = to_arrow(frame, limit=_MOST_ROWS + 1)
         if rows.num_rows > _MOST_ROWS or rows.nbytes > _MOST_BYTES:

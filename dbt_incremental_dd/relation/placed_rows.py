@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.relation.workspace import Workspace, if_few
-from dbt_incremental_dd.trace.arrow import is_readable
+from dbt_incremental_dd.trace.arrow import is_flat
 from dbt_incremental_dd.trace.spark_reader import quoted, schema_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class PlacedRows:
 
     def groups_locally(self, keys: Sequence[str]) -> bool:
         """Whether the values of these columns are known, and equal on the driver as they are in Spark."""
-        return isinstance(self.rows, Table) and is_readable(self.rows.schema.select(tuple(keys)))
+        return isinstance(self.rows, Table) and is_flat(self.rows.schema.select(tuple(keys)))
 
     def has_null(self, column: str) -> bool:
         """Whether a column is known to hold NULL."""

@@ -18,8 +18,8 @@ _SHARE = 16
 _SHARE_OF_PLAN, _SHARE_OF_PLANS = 8, 4
 """The parts that all reads of one plan may take, and those of all plans at once: an eighth and a quarter. Joins and
 groups take more than half as much again."""
-_TEXT_BYTES = 32
-"""Of a text, as far as is known."""
+_TEXT_BYTES, _ELEMENTS = 32, 8
+"""Of a text, and of an array or a map, as far as is known."""
 
 
 def room() -> float:
@@ -67,6 +67,13 @@ def table_bytes(rows: int, schema: Schema) -> float:
 def _width(column: Column) -> float:
     """Bytes of a value."""
     kind = arrow_type(column.type)
-    if kind is None:
-        return math.inf
-    return kind.bit_width / 8 if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else _TEXT_BYTES
+    return math.inf if kind is None else _bytes(kind)
+
+
+def _bytes(kind: pa.DataType) -> float:
+    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
+        return float(kind.bit_width) / 8
+    if not pa.types.is_nested(kind):
+        return _TEXT_BYTES
+    parts = sum(_bytes(kind.field(number).type) for number in range(kind.num_fields))
+    return parts if pa.types.is_struct(kind) else _ELEMENTS * parts

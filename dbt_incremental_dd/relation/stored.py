@@ -17,7 +17,7 @@ from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.room import room, table_bytes
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.trace.arrow import among, file_type, is_readable
+from dbt_incremental_dd.trace.arrow import among, arrow_type, is_readable
 from dbt_incremental_dd.trace.driver_reader import find_rows, pages_with, read_files, searched_rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
@@ -102,7 +102,7 @@ def with_keys(workspace: Workspace, log: StoredFiles, schema: Schema, keys: Keys
     files = matching(log.files, keys.values)
     found = None
     is_found = keys.is_local and bool(keys.values) and all(log.schema.find(column.name) == column for column in schema)
-    if is_found and all(file_type(column.type) is not None for column in schema):
+    if is_found and all(arrow_type(column.type) is not None for column in schema):
         has_times = log.schema.find(TIME) is not None and schema.find(TIME) is None
         timed = Schema((*schema, TIME_COLUMN)) if has_times else schema
         found = found_by_keys(workspace, log, log.files, timed, keys.values)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.local.table import Table
+from dbt_incremental_dd.local.vectors import row_numbers
 from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -143,7 +145,15 @@ def local_frame(spark: SparkSession, table: Table) -> DataFrame:
     wanted = struct(table.schema)
     if table.num_rows == 0:
         return no_rows(spark, wanted)
-    return spark.createDataFrame(table.arrow.combine_chunks(), _with_plain_texts(wanted)).coalesce(1)
+    return spark.createDataFrame(_whole(table.arrow.combine_chunks()), _with_plain_texts(wanted)).coalesce(1)
+
+
+def _whole(arrow: pa.Table) -> pa.Table:
+    """The table without slices of nested columns: PySpark fails at those of maps that are NULL."""
+    for place, field in enumerate(arrow.schema):
+        if pa.types.is_nested(field.type):
+            arrow = arrow.set_column(place, field, arrow[place].take(row_numbers(arrow.num_rows)))
+    return arrow
 
 
 def _with_plain_texts(dtype: StructType) -> StructType:

@@ -17,12 +17,13 @@ from dbt_incremental_dd.local.expression_types import ExpressionTypes, union
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.logical.graph import ByIdentity
 from dbt_incremental_dd.logical.node import Id, Node
 from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
 from dbt_incremental_dd.relation.constants import DriverConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.trace.arrow import value_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import schema_of, struct, unstorable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class PlanTypes:
         self._session = session
         self._inputs = inputs
         self._constants = DriverConstants(session)
-        self._found: dict[int, tuple[Node, Schema]] = {}
+        self._found = ByIdentity[Schema]()
         self._empties: dict[Schema, DataFrame] = {}
 
     @property
@@ -51,10 +52,7 @@ class PlanTypes:
 
     def of(self, node: Node) -> Schema:
         """The node's columns with their types."""
-        if id(node) not in self._found:
-            # The node is kept with them: its identity must not become another one's.
-            self._found[id(node)] = (node, self._columns(node))
-        return self._found[id(node)][1]
+        return self._found.of(node, self._columns)
 
     def of_expression(self, expr: Expr, over: Schema) -> Type:
         """The type of an expression over a relation of that schema."""
@@ -210,7 +208,7 @@ _PASSING = (
 
 
 def _is_plain(column: Column) -> bool:
-    return value_type(column.type) is not None and not isinstance(column.type, NESTED)
+    return arrow_type(column.type) is not None and not isinstance(column.type, NESTED)
 
 
 def _used(node: Node, of: Callable[[Node], Schema]) -> Iterator[tuple[str, Expr, Schema]]:

@@ -55,9 +55,20 @@ def parquet_dataset(
 
 @lru_cache(maxsize=1024)
 def arrow_type(dtype: spark.Type) -> pa.DataType | None:
-    """The Arrow type that is equivalent to a Spark type; None for nested and special types."""
-    if isinstance(dtype, spark.Decimal):
-        return pa.decimal128(dtype.precision, dtype.scale)
+    """The Arrow type that is equivalent to a Spark type, nullable at all levels of nesting; None for special types, and
+    for those that hold one."""
+    match dtype:
+        case spark.Decimal():
+            return pa.decimal128(dtype.precision, dtype.scale)
+        case spark.Struct():
+            fields = [(field.name, arrow_type(field.type)) for field in dtype.fields]
+            return pa.struct(fields) if fields and all(kind for _, kind in fields) else None
+        case spark.Array():
+            element = arrow_type(dtype.element)
+            return element and pa.list_(pa.field("element", element))
+        case spark.Map():
+            key, value = arrow_type(dtype.key), arrow_type(dtype.value)
+            return pa.map_(key, value) if key and value else None
     return _ARROW.get(dtype)
 
 
@@ -75,32 +86,19 @@ def fitting_values(values: Sequence[Any], dtype: spark.Type) -> Sequence[Any] | 
     return values
 
 
-def file_type(dtype: spark.Type) -> pa.DataType | None:
-    """The Arrow type in which values of a Spark type are read from files, for flat types and structs of them; None for
-    others."""
-    if not isinstance(dtype, spark.Struct):
-        return arrow_type(dtype)
-    found = [(field.name, arrow_type(field.type)) for field in dtype.fields]
-    return pa.struct(found) if found and all(kind for _, kind in found) else None
-
-
-@lru_cache(maxsize=1024)
-def value_type(dtype: spark.Type) -> pa.DataType | None:
-    """The Arrow type of flat types, and of structs of them to any depth; None for others."""
-    if not isinstance(dtype, spark.Struct):
-        return arrow_type(dtype)
-    found = [(field.name, value_type(field.type)) for field in dtype.fields]
-    return pa.struct(found) if found and all(kind for _, kind in found) else None
-
-
 def is_readable(schema: Schema) -> bool:
     """Whether Arrow reads all types from files as Spark does."""
     return all(arrow_type(column.type) is not None for column in schema)
 
 
+def is_flat(schema: Schema) -> bool:
+    """Whether none of the types is nested, and Arrow has all of them."""
+    return is_readable(schema) and not any(isinstance(column.type, spark.NESTED) for column in schema)
+
+
 def is_plain(schema: Schema) -> bool:
     """Whether Arrow and Spark also agree on equality, which excludes floats (-0.0, NaN)."""
-    return is_readable(schema) and not any(column.type in spark.FLOATS for column in schema)
+    return is_flat(schema) and not any(column.type in spark.FLOATS for column in schema)
 
 
 def is_ordered(schema: Schema) -> bool:

@@ -17,7 +17,7 @@ from dbt_incremental_dd.duck.connections import is_imported
 from dbt_incremental_dd.parquet.checksum import require_intact
 from dbt_incremental_dd.parquet.page_reader import pages_to_read, probe_pages
 from dbt_incremental_dd.parquet.probe import probe
-from dbt_incremental_dd.trace.arrow import among, arrow_type, file_type, parquet_dataset
+from dbt_incremental_dd.trace.arrow import among, arrow_type, parquet_dataset
 from dbt_incremental_dd.trace.data_folder import data_folder, page_folder
 from dbt_incremental_dd.trace.file_cache import FileCache
 from dbt_incremental_dd.trace.files import matching
@@ -53,7 +53,7 @@ def read_files(
     values, but not as one of its rows has them, may be left out. Raises OSError for a file that is not as it was
     written, as far as ``require_intact`` checks.
     """
-    columns = pa.schema([(column.name, file_type(column.type)) for column in schema])
+    columns = pa.schema([(column.name, arrow_type(column.type)) for column in schema])
     tables, others = _by_pages(storage, uri, files, columns, keys) if keys else ([], files)
     filesystem, root = data_folder(storage, uri, others)
     small, large = _by_size({f"{root}/{file.path}": file for file in others}, len(columns))

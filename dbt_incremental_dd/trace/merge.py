@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import TIME, Schema
 from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.duck.connections import error
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
@@ -38,7 +38,7 @@ def merged(
     Raises OSError for a file that is not as it was written.
     """
     is_large = total_rows(files) > storage.thresholds.local_rows or sum(file.bytes for file in files) > _BYTES
-    if is_large or any(file_type(column.type) is None for column in schema):
+    if is_large or any(arrow_type(column.type) is None for column in schema):
         return None
     return summed(read_files(storage, uri, files, schema), since, diffs, sort_by)
 

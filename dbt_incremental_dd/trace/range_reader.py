@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.reads import count
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.parquet.checksum import require_intact
-from dbt_incremental_dd.trace.arrow import file_type, parquet_dataset
+from dbt_incremental_dd.trace.arrow import arrow_type, parquet_dataset
 from dbt_incremental_dd.trace.data_folder import data_folder
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
@@ -33,7 +33,7 @@ def read_range(
 ) -> pa.Table | None:
     """The files' rows with ``low <= column < high``, with the columns of ``schema``, whose types are readable; None if
     they are more than ``most``. ``low`` None: any lower value. Raises OSError for a damaged file."""
-    columns = pa.schema([(one.name, file_type(one.type)) for one in schema])
+    columns = pa.schema([(one.name, arrow_type(one.type)) for one in schema])
     if not files:
         return columns.empty_table()
     filesystem, root = data_folder(storage, uri, files)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.driver_reader import read_files
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
@@ -57,7 +57,7 @@ def ranges(
     most = min(storage.thresholds.built_rows, _ROWS)
     if len(disjoint) < 2 or total_rows(loose) > most or sum(file.bytes for file in loose) > _BYTES:
         return None
-    if any(file_type(one.type) is None for one in schema):
+    if any(arrow_type(one.type) is None for one in schema):
         return None
     updates = read_files(storage, uri, loose, schema).sort_by([(column, "ascending")]).combine_chunks()
     return Ranges(loose, _parts(_ranges(disjoint, updates[column], column, rows_per_file), updates, column))

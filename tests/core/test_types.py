@@ -41,7 +41,7 @@ from dbt_incremental_dd.core.types import (
 )
 from dbt_incremental_dd.duck.sql import duckdb_type
 from dbt_incremental_dd.logical.sql_types import is_orderable, sql_type, type_of
-from dbt_incremental_dd.trace.arrow import arrow_type, file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 NAMES = [
     *("byte", "short", "integer", "long", "float", "double", "string", "binary", "boolean", "date", "timestamp"),
@@ -182,16 +182,18 @@ STRUCTS = Array(Struct((Field("a`b", Decimal(9, 2)), Field('c"d', Map(STRING, LO
     ],
 )
 def test_what_they_are_elsewhere(type: Type, sql: str, duckdb: str, arrow: pa.DataType | None) -> None:
-    assert (sql_type(type), duckdb_type(type), arrow_type(type), file_type(type)) == (sql, duckdb, arrow, arrow)
+    assert (sql_type(type), duckdb_type(type), arrow_type(type)) == (sql, duckdb, arrow)
     assert type_of(sql) == type and is_orderable(type)
 
 
 def test_what_those_with_parts_are_elsewhere() -> None:
     assert sql_type(STRUCTS) == 'ARRAY<STRUCT<`a``b`: DECIMAL(9,2), `c"d`: MAP<STRING, BIGINT>>>'
     assert duckdb_type(STRUCTS) == 'STRUCT("a`b" DECIMAL(9,2), "c""d" MAP(VARCHAR, BIGINT))[]'
-    assert arrow_type(STRUCTS) is None and file_type(STRUCTS) is None and file_type(Struct(())) is None
+    assert arrow_type(Struct(())) is None and arrow_type(Array(VARIANT)) is None
     flat = Struct((Field("a", LONG), Field("b", Decimal(9, 2))))
-    assert arrow_type(flat) is None and file_type(flat) == pa.struct([("a", pa.int64()), ("b", pa.decimal128(9, 2))])
+    assert arrow_type(flat) == pa.struct([("a", pa.int64()), ("b", pa.decimal128(9, 2))])
+    entries = [("a`b", pa.decimal128(9, 2)), ('c"d', pa.map_(pa.string(), pa.int64()))]
+    assert arrow_type(STRUCTS) == pa.list_(pa.struct(entries))
     assert is_orderable(flat) and is_orderable(Array(flat)) and not is_orderable(STRUCTS)
     assert not is_orderable(VARIANT) and not is_orderable(CALENDAR_INTERVAL) and not is_orderable(Array(VARIANT))
 

@@ -43,6 +43,7 @@ def world(spark: SparkSession, tmp_path: Path) -> World:
     made.model("m", "SELECT k, sum(v) AS v, count(*) AS n FROM {t} GROUP BY k")
     made.model("down", "SELECT n, sum(v) AS v FROM {m} GROUP BY n")
     made.model("lists", "SELECT k, l FROM {u} WHERE k % 2 = 0")
+    made.model("intervals", "SELECT k, make_dt_interval(l[0]) AS i FROM {u}")
     made.insert("t", [(k, 0) for k in range(ROWS)])
     made.insert("u", [(k, [k]) for k in range(ROWS)])
     made.step()
@@ -102,14 +103,14 @@ def test_no_session_is_opened_for_it(world: World) -> None:
     limits = Thresholds(history_rows=2 * ROWS)
     storage = type(world.storage)(world.storage.root, thresholds=limits)
     forgotten = {}
-    for name in ("m", "lists"):
+    for name in ("m", "lists", "intervals"):
         place = storage.collection(f"{world.schema}.{name}")
         log = place.log()
         assert log is not None
         forget_published(place)
         done = forget(Catalog(LazySession(never)), place, log, lambda: holds_of_models(storage))
         forgotten[name] = done.version > log.version
-    assert forgotten == {"m": True, "lists": False}
+    assert forgotten == {"m": True, "lists": True, "intervals": False}
 
 
 def test_another_writer_comes_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

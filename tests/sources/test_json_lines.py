@@ -20,9 +20,11 @@ from dbt_incremental_dd.core.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     Array,
     Decimal,
     Field,
+    Map,
     Struct,
 )
 from dbt_incremental_dd.sources.formats.json_lines import parse
@@ -160,7 +162,7 @@ def test_what_is_read_on_the_driver() -> None:
     lines = "\n".join(LINES[: SAFE - 1]) + "\n"
     found = parse(lines.encode(), STORED)
     assert found is not None and found.num_rows == SAFE - 1
-    assert parse(lines.encode(), Schema((Column("t", Array(LONG)),))) is None
+    assert parse(lines.encode(), Schema((Column("t", Array(VARIANT)),))) is None
     empty = parse(b"{}", STORED)
     assert empty is not None and empty.to_pylist() == [dict.fromkeys("ilsbd")]
 
@@ -169,6 +171,8 @@ NESTED = Schema(
     (
         Column("e", Struct((Field("a", LONG), Field("r", Struct((Field("s", STRING), Field("d", Decimal(6, 2)))))))),
         Column("d", Decimal(6, 2)),
+        Column("t", Array(Struct((Field("a", LONG), Field("s", Array(STRING)))))),
+        Column("m", Map(STRING, DOUBLE)),
     )
 )
 DECIMALS = [
@@ -196,7 +200,18 @@ INNER = st.none() | st.fixed_dictionaries(
     optional={"s": st.none() | st.text(max_size=3), "d": st.sampled_from(DECIMALS), "S": st.just(1), "x": st.just({})},
 )
 OUTER = st.none() | st.fixed_dictionaries({}, optional={"a": st.none() | st.integers(-5, 5), "r": INNER})
-EVENTS = st.none() | st.fixed_dictionaries({}, optional={"e": OUTER, "d": st.sampled_from(DECIMALS[:4])})
+TEXTS_OF = st.none() | st.lists(st.none() | st.text(max_size=2), max_size=3) | st.sampled_from(["", {}, [1], [[]]])
+ITEM = st.none() | st.fixed_dictionaries({}, optional={"a": st.none() | st.integers(-5, 5), "s": TEXTS_OF})
+MAP = st.dictionaries(st.text(max_size=2), st.none() | st.floats(-9, 9) | st.sampled_from(["x", [], 7]), max_size=2)
+EVENTS = st.none() | st.fixed_dictionaries(
+    {},
+    optional={
+        "e": OUTER,
+        "d": st.sampled_from(DECIMALS[:4]),
+        "t": st.none() | st.lists(ITEM, max_size=3) | st.just({}),
+        "m": st.none() | MAP,
+    },
+)
 
 
 @settings(max_examples=60)
@@ -219,6 +234,7 @@ def test_structs_and_decimals(
 
 def test_which_nested_lines_are_read_on_the_driver() -> None:
     read_here = ['{"e": {"a": 1, "r": {"s": "x", "d": "1.50", "other": [1]}}, "d": 3}', '{"e": null}', "{}", "null"]
+    read_here += ['{"t": [{"a": 1, "s": ["x", null]}, null, {}], "m": {"k": 1, "": 2.5}}', '{"t": [], "m": {}}']
     assert parse("\n".join(read_here).encode(), NESTED, ignores_nulls=True) is not None
     assert parse(b"null\n", NESTED) is None
     for line in (
@@ -228,6 +244,11 @@ def test_which_nested_lines_are_read_on_the_driver() -> None:
         '{"d": 1.5e0}',
         '{"d": "x"}',
         '{"e": {"a": 1, "a": 2}}',
+        '{"t": {"a": 1}}',
+        '{"t": [[]]}',
+        '{"t": [{"s": [1]}]}',
+        '{"m": []}',
+        '{"m": {"k": 1, "k": 2}}',
     ):
         assert parse(line.encode(), NESTED, ignores_nulls=True) is None
 

@@ -33,7 +33,7 @@ from dbt_incremental_dd.core.types import (
     Struct,
     Type,
 )
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.compact import Compaction, compact_trace
 from dbt_incremental_dd.trace.driver_reader import read_files
@@ -71,7 +71,7 @@ def log_of(folder: Path, types: Sequence[Type], seed: int, thresholds: Threshold
     for first in (1, 4):
         updates = [[*rng.choice(rows), rng.randint(first, first + 3), rng.choice((1, -1))] for _ in range(size)]
         summed = [[*update, Number(rng.choice(("0.000", "0.125"))) * update[-1]] for update in updates]
-        fields = [(column.name, file_type(column.type)) for column in log.schema]
+        fields = [(column.name, arrow_type(column.type)) for column in log.schema]
         arrays = [pa.array([row[i] for row in summed], dtype) for i, (_, dtype) in enumerate(fields)]
         table = pa.table(arrays, pa.schema(fields))
         files.append(write_arrow(place.storage, log.uri, table, log.schema))

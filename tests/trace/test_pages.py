@@ -25,7 +25,7 @@ from dbt_incremental_dd.parquet.page_index import SUFFIX, open_pages
 from dbt_incremental_dd.parquet.page_reader import probe_pages
 from dbt_incremental_dd.parquet.thrift import Items, decode, encode
 from dbt_incremental_dd.trace import write
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.driver_reader import find_rows, searched_rows
 from dbt_incremental_dd.trace.layout import Storage
 
@@ -50,7 +50,7 @@ def table_of(numbers: list[int | None]) -> pa.Table:
         "p": [{"seq": i if i % 3 else None} if i % 4 else None for i in range(len(numbers))],
         "t": [datetime.datetime(2020, 1, 1 + i % 9, tzinfo=datetime.UTC) for i in range(len(numbers))],
     }
-    return pa.table({name: pa.array(values, file_type(TYPES[name])) for name, values in data.items()})
+    return pa.table({name: pa.array(values, arrow_type(TYPES[name])) for name, values in data.items()})
 
 
 def written(folder: Path, table: pa.Table, schema: Schema = SCHEMA, bounded: tuple[str, ...] = ("k", "s", "d")) -> str:

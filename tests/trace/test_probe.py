@@ -33,7 +33,7 @@ from dbt_incremental_dd.core.types import (
 )
 from dbt_incremental_dd.parquet.probe import probe
 from dbt_incremental_dd.trace import driver_reader
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import write_arrow
 
@@ -64,7 +64,7 @@ def schema_of(names: list[str]) -> Schema:
 
 def stored(storage: Storage, names: list[str]) -> DataFile:
     rng = random.Random(len(names))
-    data = {n: pa.array([rng.choice(COLUMNS[n][1]) for _ in range(60)], file_type(COLUMNS[n][0])) for n in names}
+    data = {n: pa.array([rng.choice(COLUMNS[n][1]) for _ in range(60)], arrow_type(COLUMNS[n][0])) for n in names}
     return write_arrow(storage, storage.root, pa.table(data), schema_of(names))
 
 

@@ -11,18 +11,20 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG
-from dbt_incremental_dd.local.aggregates import chosen, moments, percentiles, sums, texts
+from dbt_incremental_dd.local.aggregates import chosen, collected, moments, percentiles, sums, texts
 from dbt_incremental_dd.local.aggregates.call import Call
 from dbt_incremental_dd.local.aggregates.groups import Aggregates, Groups, only_where
 from dbt_incremental_dd.local.expressions import Evaluation, truth
 from dbt_incremental_dd.local.ordering import in_order
-from dbt_incremental_dd.local.table import Table, group_numbers, normalized, require_flat, row_numbers
+from dbt_incremental_dd.local.table import Table, group_numbers, normalized, require_comparable
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.vectors import row_numbers
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 
 _AGGREGATES: Aggregates = {
     **chosen.AGGREGATES,
+    **collected.AGGREGATES,
     **moments.AGGREGATES,
     **percentiles.AGGREGATES,
     **sums.AGGREGATES,
@@ -38,7 +40,7 @@ def aggregated(rows: Table, keys: Sequence[str], outputs: Sequence[tuple[str, Ex
 
     Raises NotExact.
     """
-    require_flat(rows, keys)
+    require_comparable(rows, keys)
     groups, values = Groups.of(rows, keys), Evaluation(rows, constants)
     calls = [(name, expr, _call_of(expr)) for name, expr in outputs]
     run = _Run(rows, groups, values, constants)
@@ -152,7 +154,7 @@ def _distinct(groups: Groups, values: list[Value]) -> tuple[Groups, list[Value]]
     named = {f"{_KEY}_{number}": value for number, value in enumerate(values)}
     schema = Schema(tuple(Column(name, value.type) for name, value in named.items()))
     rows = Table(pa.table({name: value.data for name, value in named.items()}), schema)
-    require_flat(rows, schema.names)
+    require_comparable(rows, schema.names)
     table = rows.arrow.append_column("group", pa.array(groups.numbers))
     numbers = group_numbers(table, ["group", *schema.names])
     firsts = _firsts(Groups(numbers.to_numpy(), 0))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,10 +9,10 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import FLOATS
 from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, made, only_where
-from dbt_incremental_dd.local.floats import ranks
+from dbt_incremental_dd.local.nested import has_order, numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.vectors import Array, flat
-from dbt_incremental_dd.trace.arrow import is_ordered, same_values
+from dbt_incremental_dd.trace.arrow import is_ordered
 
 
 def _row(*, is_last: bool) -> Aggregate:
@@ -51,17 +49,17 @@ def _by(*, greatest: bool) -> Aggregate:
     def by(groups: Groups, constants: Constants, value: Value, other: Value) -> Value:
         _require_column(value)
         _require_column(other)
-        if other.type not in FLOATS and not is_ordered(Schema((Column("x", other.type),))):
+        if not (other.type in FLOATS or has_order(other.type) or is_ordered(Schema((Column("x", other.type),)))):
             raise NotExact(f"an order of {other.type}")
         found, [value, other] = only_where(groups, [value, other], pc.is_valid(other.data))
-        ranked: Any = pc.rank(ranks(flat(other.data)), "ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+        ranked = numbers(other.data)[0].to_numpy(zero_copy_only=False)
         best = np.full(groups.count, np.iinfo(np.int64).min)
         ranked = ranked if greatest else -ranked
         np.maximum.at(best, found.numbers, ranked)
         matching = np.flatnonzero(ranked == best[found.numbers])
         last = _taken(found, value, _places(found, matching))
-        first = _taken(found, value, _places(found, matching[::-1]))
-        if pc.all(same_values(last.data, first.data)).as_py() is False:
+        one, other_one = numbers(last.data, _taken(found, value, _places(found, matching[::-1])).data)
+        if not one.equals(other_one):
             raise NotExact("several rows are the greatest, or least")
         return last
 

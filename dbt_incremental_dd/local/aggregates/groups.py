@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.types import Type
 from dbt_incremental_dd.local.table import Table, group_numbers
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import MOST_ROWS, Array, flat
-from dbt_incremental_dd.trace.arrow import value_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def only_where(groups: Groups, values: Sequence[Value], mask: Any) -> tuple[Grou
 def made(groups: Groups, found: Any, type: Type, *, over_nothing: bool = False) -> Value:
     """Values of all groups, as NumPy's arrays or Arrow's; NULL for a group without rows unless ``over_nothing``."""
     array = found if isinstance(found, pa.Array | pa.ChunkedArray) else pa.array(found)
-    wanted = value_type(type)
+    wanted = arrow_type(type)
     if wanted is None:
         raise NotExact(f"an aggregate that is a {type}")
     array = array.cast(wanted)

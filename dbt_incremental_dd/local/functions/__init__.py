@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt_incremental_dd.local.functions import (
+    arrays,
     conditional,
     conversions,
     dates,
     hashing,
+    json_text,
     moments,
     numbers,
     parsing,
     patterns,
     searching,
+    splitting,
     text,
     xxhash,
 )
@@ -22,15 +25,18 @@ from dbt_incremental_dd.local.functions.function import Functions
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 
 _FUNCTIONS: Functions = {
+    **arrays.FUNCTIONS,
     **conditional.FUNCTIONS,
     **conversions.FUNCTIONS,
     **dates.FUNCTIONS,
     **hashing.FUNCTIONS,
+    **json_text.FUNCTIONS,
     **moments.FUNCTIONS,
     **numbers.FUNCTIONS,
     **parsing.FUNCTIONS,
     **patterns.FUNCTIONS,
     **searching.FUNCTIONS,
+    **splitting.FUNCTIONS,
     **text.FUNCTIONS,
     **xxhash.FUNCTIONS,
 }

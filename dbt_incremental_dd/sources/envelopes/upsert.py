@@ -18,6 +18,7 @@ from dbt_incremental_dd.core.errors import ConfigError
 from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import DIFF_COLUMN, Schema
 from dbt_incremental_dd.core.types import NESTED, VARIANT, Field
+from dbt_incremental_dd.logical import equality
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Measure, Running
@@ -174,7 +175,9 @@ def _against_stored(batch: EnvelopeInput, candidates: Candidates, beside: Relati
     names = (*batch.schema.names, *position.columns)
     others = _others(names)
     is_later = f"({_OLD} IS NULL OR {position.is_later(others[len(batch.schema) :], or_equal=or_equal)})"
-    same = " AND ".join(f"{quote_name(name)} <=> {other}" for name, other in zip(names, others, strict=True))
+    types = {column.name: column.type for column in beside.schema}
+    pairs = zip(names, others, strict=True)
+    same = " AND ".join(equality.same(quote_name(name), other, types[name]) for name, other in pairs)
     is_same = f"{_OLD} IS NOT NULL AND {ALIVE} = 1L AND {same}"
     changed = beside.filter(Expr(f"{is_later} AND {tombstones.is_later(or_equal=or_equal)} AND NOT ({is_same})"))
     old = Branch(list(zip(names, others, strict=True)), Expr(f"coalesce({_OLD}, 0L)"))

@@ -18,7 +18,7 @@ from dbt_incremental_dd.sources.connectors.database_log.table import LogTable
 from dbt_incremental_dd.sources.records import GONE, KEPT, ORDER, WAS, in_spark, on_driver
 from dbt_incremental_dd.storage.filesystems import make_folder
 from dbt_incremental_dd.storage.uris import spark_uri
-from dbt_incremental_dd.trace.arrow import file_type
+from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import struct
 
@@ -89,7 +89,7 @@ class Spool:
 
 
 def _empty(schema: Schema) -> pa.Table:
-    types = [(column.name, file_type(column.type)) for column in schema]
+    types = [(column.name, arrow_type(column.type)) for column in schema]
     return pa.schema(types).empty_table()
 
 

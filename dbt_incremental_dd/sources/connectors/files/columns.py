@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import Atomic, Decimal, Type
+from dbt_incremental_dd.core.types import Array, Atomic, Decimal, Field, Map, Struct, Type
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
@@ -58,4 +58,14 @@ def _plain(schema: pa.Schema) -> Schema | None:
 def _type(arrow: pa.DataType) -> Type | None:
     if pa.types.is_decimal128(arrow):
         return Decimal(arrow.precision, arrow.scale) if 0 <= arrow.scale <= arrow.precision else None
+    if pa.types.is_struct(arrow):
+        fields = [(field.name, _type(field.type)) for field in arrow]
+        known = tuple(Field(name, type) for name, type in fields if type)
+        return Struct(known) if known and len(known) == len(fields) else None
+    if pa.types.is_map(arrow):
+        key, value = _type(arrow.key_type), _type(arrow.item_type)
+        return Map(key, value) if key and value else None
+    if pa.types.is_list(arrow):
+        element = _type(arrow.value_type)
+        return element and Array(element)
     return _TYPES.get(arrow) or _OTHER_WRITERS.get(arrow)

@@ -23,7 +23,7 @@ from dbt_incremental_dd.sources.formats.parquet import FIRST_DATE, as_spark_writ
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import Pieces
 from dbt_incremental_dd.sources.records import FILE, on_driver
-from dbt_incremental_dd.trace.arrow import arrow_type, is_ordered, is_readable
+from dbt_incremental_dd.trace.arrow import arrow_type, is_flat, is_ordered
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.trace.write import ROWS_PER_FILE
@@ -47,7 +47,7 @@ def in_pieces(
         return None
     if spec.format != "parquet" or spec.options or spec.event_time or not spec.envelope.takes_pieces(spec.settings):
         return None
-    if not is_readable(columns) or not is_ordered(columns.select(tuple(key))):
+    if not is_flat(columns) or not is_ordered(columns.select(tuple(key))):
         return None
     records = 0
     for path in paths:

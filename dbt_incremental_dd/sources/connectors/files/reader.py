@@ -24,7 +24,7 @@ from dbt_incremental_dd.sources.formats import csv_lines, json_lines, json_text
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.options import is_set, option
 from dbt_incremental_dd.sources.formats.options import without as other_options
-from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, is_ancient
+from dbt_incremental_dd.sources.formats.parquet import as_spark_writes, flat_parts, is_ancient
 from dbt_incremental_dd.sources.formats.values import YEARS, has_far, is_far
 from dbt_incremental_dd.sources.partitions import Partition, completed, without
 from dbt_incremental_dd.sources.record_schema import declared, inferred
@@ -245,7 +245,8 @@ def _few_rows(
             table = completed(file.read().cast(found).replace_schema_metadata(None), stored, partition)
         tables.append(table.append_column(FILE, pa.array([path] * table.num_rows, pa.string())))
     table = pa.concat_tables(tables)
-    if any(is_ancient(table[column.name], column.type) or has_far(table[column.name]) for column in stored):
+    parts = [part for column in stored for part in flat_parts(table[column.name], column.type)]
+    if any(is_ancient(values, dtype) or has_far(values) for values, dtype in parts):
         return None
     return on_driver(workspace, table, Schema((*stored.columns, Column(FILE, STRING))))
 

@@ -15,7 +15,7 @@ from pyarrow import fs as pafs
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import TIMESTAMP, TIMESTAMP_NTZ
-from dbt_incremental_dd.trace.arrow import arrow_type, is_readable, parquet_dataset
+from dbt_incremental_dd.trace.arrow import arrow_type, is_flat, parquet_dataset
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -33,7 +33,7 @@ def read_small(
 
     ``declared``: the same columns as Spark has them.
     """
-    if not paths or not is_readable(schema) or any(_PADDED in field.metadata for field in declared):
+    if not paths or not is_flat(schema) or any(_PADDED in field.metadata for field in declared):
         return None
     try:
         footers = [pq.read_metadata(path, filesystem=filesystem) for path in paths]
