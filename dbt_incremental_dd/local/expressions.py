@@ -16,15 +16,16 @@ import pyarrow.compute as pc
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, Decimal, Struct, Type
-from dbt_incremental_dd.local import arithmetic, functions, predicates
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, INTEGERS, Decimal, Struct, Type
+from dbt_incremental_dd.local import arithmetic, functions, higher_order, predicates
 from dbt_incremental_dd.local.cases import case_value
 from dbt_incremental_dd.local.casts import cast, type_of
 from dbt_incremental_dd.local.coercion import shortest
 from dbt_incremental_dd.local.functions import arrays, moments, patterns
 from dbt_incremental_dd.local.intervals import interval_of, later
-from dbt_incremental_dd.local.syntax import as_call, binary
+from dbt_incremental_dd.local.lists import Lists
+from dbt_incremental_dd.local.syntax import as_call, binary, body_of, variable
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.vectors import repeated
@@ -230,7 +231,24 @@ class _Evaluation:
             return self.value(binary(exp.Mod, *arguments))
         if arguments and isinstance(arguments[0], exp.Var):
             return self._with_unit(name, *arguments)
+        if len(arguments) == 2 and isinstance(arguments[1], exp.Lambda):
+            return self._applied(name, arguments[0], arguments[1])
         return functions.call(name, [self.value(argument) for argument in arguments], self._constants)
+
+    def _applied(self, name: str, array: exp.Expr, body: exp.Lambda) -> Value:
+        """``transform(array, x -> body)`` and the like; ``(x, i) -> body`` of an element and its place."""
+        value = self.value(array)
+        type, lists = arrays.element_type(value), Lists.of(value.data)
+        names = [variable(item.name) for item in body.expressions]
+        apply, most = higher_order.FUNCTIONS.get(name), 2 if name in ("transform", "filter") else 1
+        if apply is None or len(names) > most:
+            raise NotExact
+        places = pa.array(np.arange(len(lists.rows)) - lists.starts[lists.rows], pa.int32())
+        given = zip(names, (lists.entries[0], places), (type, INTEGER), strict=False)
+        table, schema = self._table.take(pa.array(lists.rows)), self._schema
+        for column, entries, kind in given:
+            table, schema = table.append_column(column, entries), schema + Schema((Column(column, kind),))
+        return apply(lists, type, _Evaluation(self._constants, table, schema).value(noted(body, body_of)))
 
     def _with_unit(self, name: str, unit: exp.Expr, *arguments: exp.Expr) -> Value:
         """``datediff(DAY, a, b)`` and ``dateadd(DAY, 1, a)``."""

@@ -17,4 +17,5 @@ def _compared(sql: str, type: Type) -> str:
         return sql
     if isinstance(type, Map) and is_orderable(type.value):
         return f"sort_array(map_entries({sql}))"
-    return f"to_json(named_struct('v', {sql}), map('ignoreNullFields', 'false'))"
+    json = f"to_json(named_struct('v', {sql}), map('ignoreNullFields', 'false'))"
+    return f"CASE WHEN {sql} IS NOT NULL THEN {json} END"

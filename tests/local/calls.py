@@ -280,6 +280,7 @@ SEARCHING = [
     ),
 ]
 HASHING = [
+    *("hash(t)", "hash(i)", "hash(l, t, d)", "hash(x)", "hash(m)", "hash(n)", "hash(v, b)", "hash(t, NULL, i)"),
     *(
         "md5(t)",
         "sha1(t)",
@@ -416,6 +417,7 @@ CASTS = [
     ),
 ]
 NUMBERS = [
+    *("pow(x, 2)", "power(i, 2)", "try_divide(x, y)", "try_divide(i, j)", "pow(i, 3)", "pow(2, i)"),
     *("mod(m, 3)", "mod(n, m)", "mod(m, 1000000)", "mod(7, j)", "greatest(m, 1)", "coalesce(m, 1)", "least(m, i)"),
     *(
         f"{left} {operator} {right}"
@@ -556,7 +558,7 @@ IN_ZONE = [text for text in MOMENTS if " FROM " not in text] + [
     "year(v)",
 ]
 SPARKS = [
-    *("exp(x)", "pow(x, 2)", "round(x, -1)", "date_format(v, 'MMM')", "date_format(v, 'yyyyy')"),
+    *("exp(x)", "pow(x, 0.5D)", "round(x, -1)", "date_format(v, 'MMM')", "date_format(v, 'yyyyy')"),
     *("date_format(v, 'E')", "date_trunc('CENTURY', v)", "trunc(d, 'DAY')", "d + INTERVAL 1 HOUR", "v - w", "d - e"),
     *(
         "regexp_replace(t, 'a*', 'x')",
@@ -579,7 +581,6 @@ SPARKS = [
         "EXTRACT(SECOND FROM v)",
         "translate(t, 'ä', 'a')",
         "months_between(p, d)",
-        "hash(t)",
     ),
     *(
         "upper('ä' || t)",

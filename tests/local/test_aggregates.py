@@ -7,8 +7,11 @@ import random
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import LONG, STRING
 from dbt_incremental_dd.local.aggregates import NAMES, aggregated
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.expr import Expr
@@ -74,6 +77,15 @@ _EVERYWHERE = [
     "min_by(x, b)",
     "max_by(i, w)",
     "max_by(i, b) FILTER (WHERE t)",
+    *("approx_count_distinct(i)", "approx_count_distinct(s)", "approx_count_distinct(d)", "approx_count_distinct(o)"),
+    *("percentile_approx(i, 0.5)", "approx_percentile(d, 0.9)", "percentile_approx(x, 0.25)"),
+    *(
+        "percentile_approx(o, 0.5)",
+        "percentile_approx(b, 1)",
+        "percentile_approx(b, 0)",
+        "percentile_approx(i, 0.7, 500)",
+    ),
+    *("collect_set(i)", "collect_set(s)", "collect_set(o)", "collect_set(i % 3)"),
     "array_agg(d)",
     "collect_list(s)",
     "collect_list(named_struct('i', i, 's', s))",
@@ -83,6 +95,7 @@ _EVERYWHERE = [
     "string_agg(s, '; ')",
     "listagg(s)",
 ]
+_SETS = Schema((Column("s", STRING), Column("n", LONG)))
 _TEXTS = ["a", "bc", "", "ä", "zz", None]
 _FLOATS = [0.1, 0.2, 0.3, -1.5, 1e16, 3.0, 1e-9, None, math.nan, math.inf]
 
@@ -193,7 +206,13 @@ LEFT_TO_SPARK = [
     "sum(DISTINCT x)",
     "max_by(i, g)",
     "listagg(i, ',')",
-    "approx_count_distinct(i)",
+    "approx_count_distinct(x)",
+    "collect_set(d)",
+    "collect_set(x)",
+    "approx_count_distinct(i, 0.1)",
+    "percentile_approx(w, 0.5)",
+    "percentile_approx(i, 0.5, 2)",
+    "percentile_approx(i, array(0.5))",
     "percentile_disc(0.5) WITHIN GROUP (ORDER BY i)",
     "upper(s)",
     "count(i) IGNORE NULLS",
@@ -223,3 +242,19 @@ def test_distinct_changes_the_order_of_others(spark: SparkSession) -> None:
 def test_every_aggregate_is_among_these() -> None:
     called = {call.split("(")[0] for call in _EVERYWHERE}
     assert NAMES - called <= {"any"}, "`any` is a keyword of the parser"
+
+
+def test_sets_are_in_spark_s_order(spark: SparkSession) -> None:
+    """Of up to ten values, collected from any number of partitions."""
+    rng = random.Random(4)
+    for count in range(1, 11):
+        texts = ["".join(rng.choices("abcdé€ XYZ09-", k=rng.randint(0, 9))) for _ in range(count)]
+        longs = [rng.choice([rng.randint(-9, 99), rng.randint(-(1 << 62), 1 << 62)]) for _ in range(count)]
+        rows = list(zip(texts, longs, strict=True)) * 2
+        table = Table(pa.table({"s": [s for s, _ in rows], "n": [n for _, n in rows]}), _SETS)
+        outputs = [("s", Expr("collect_set(s)")), ("n", Expr("collect_set(n)"))]
+        found = aggregated(table, [], outputs, SparkConstants(LazySession.of(spark))).arrow
+        for partitions in (1, 3):
+            frame = spark.createDataFrame(rows, "s STRING, n BIGINT").repartition(partitions)
+            theirs = frame.selectExpr("collect_set(s) AS s", "collect_set(n) AS n")
+            assert found.to_pylist() == [row.asDict() for row in theirs.collect()]

@@ -44,6 +44,20 @@ _ROWS: list[tuple[Any, ...]] = [
     ),
 ]
 CALLS = [
+    *("transform(longs, e -> e * 2 + n)", "transform(texts, (t, i) -> concat(t, i))", "filter(texts, t -> t <> 'a')"),
+    *(
+        "filter(points, q -> q.x > 1)",
+        "exists(longs, e -> e > 1)",
+        "forall(longs, e -> e > 0)",
+        "transform(longs, n -> n + 1)",
+    ),
+    *(
+        "transform(deep, l -> size(l))",
+        "filter(texts, (t, i) -> i > 0)",
+        "exists(texts, t -> t = s)",
+        "forall(deep, l -> true)",
+    ),
+    *("transform(points, q -> q.y)", "transform(deep, l -> transform(l, e -> e + n))", "transform(texts, t -> 1)"),
     *("texts[0]", "texts[n]", "texts[9]", "longs[-1]", "deep[0][1]", "points[0].y", "points[1].x", "m['a']", "m[s]"),
     *("by_day[DATE '2024-02-29'][0]", "p.x", "p.q.z[1]", "p.q.t", "get(texts, 1)", "element_at(texts, 1)"),
     *("element_at(texts, -1)", "element_at(longs, 7)", "element_at(m, 'b')", "element_at(m, s)", "size(texts)"),
@@ -112,6 +126,10 @@ LEFT_TO_SPARK = [
     ),
     *(
         "transform(texts, t -> upper(t))",
+        "aggregate(longs, 0L, (s, x) -> s + x)",
+        "exists(longs, (e, i) -> i > 0)",
+        "filter(longs, e -> NULL)",
+        "transform(deep, e -> transform(e, e -> 1))",
         "array_contains(deep, array(1))",
         "array(texts, s)",
         "named_struct('a', NULL)",

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import LONG
-from dbt_incremental_dd.local.aggregates import chosen, collected, moments, percentiles, sums, texts
+from dbt_incremental_dd.local.aggregates import approximate, chosen, collected, moments, percentiles, sums, texts
 from dbt_incremental_dd.local.aggregates.call import Call
 from dbt_incremental_dd.local.aggregates.groups import Aggregates, Groups, only_where
 from dbt_incremental_dd.local.expressions import Evaluation, truth
@@ -23,6 +23,7 @@ from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 
 _AGGREGATES: Aggregates = {
+    **approximate.AGGREGATES,
     **chosen.AGGREGATES,
     **collected.AGGREGATES,
     **moments.AGGREGATES,

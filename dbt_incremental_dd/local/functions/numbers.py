@@ -21,6 +21,7 @@ from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import by_row, constant_int, require, require_all
 
 _MOST_PLACES = 15
+_MOST_POWER, _MOST_BASE = 53, 1 << 53
 
 
 def _round(mode: str) -> Callable[..., Value]:
@@ -87,6 +88,25 @@ def _sqrt(value: Value) -> Value:
     return Value(pc.sqrt(as_double(value).data), DOUBLE)
 
 
+def _power(value: Value, exponent: Value) -> Value:
+    """Squares, and integers to the power of integers where Java's result is exact (``Math.pow``)."""
+    if not is_number(value.type) or not is_number(exponent.type):
+        raise NotExact
+    base, power = as_double(value), as_double(exponent)
+    if isinstance(power.data, pa.Scalar) and power.data.as_py() == 2:
+        return Value(pc.multiply(base.data, base.data), DOUBLE)
+    return by_row(_exact_power, DOUBLE, base, power)
+
+
+def _exact_power(base: float, power: float) -> float:
+    if not (base.is_integer() and power.is_integer() and 0 <= power <= _MOST_POWER and abs(base) <= _MOST_BASE):
+        raise ValueError(base)
+    found = int(base) ** int(power)
+    if abs(found) > 1 << 53 or (base == 0 and math.copysign(1, base) < 0):
+        raise ValueError(found)
+    return float(found)
+
+
 FUNCTIONS: Functions = {
     "abs": fixed(arithmetic.absolute, 1),
     "bround": Function(_round("half_to_even"), 1, 2),
@@ -94,6 +114,8 @@ FUNCTIONS: Functions = {
     "ceiling": fixed(_to_integer(pc.ceil, "up"), 1),
     "floor": fixed(_to_integer(pc.floor, "down"), 1),
     "negative": fixed(arithmetic.negate, 1),
+    "pow": fixed(_power, 2),
+    "power": fixed(_power, 2),
     "pmod": fixed(arithmetic.positive_remainder, 2),
     "round": Function(_round("half_towards_infinity"), 1, 2),
     "shiftleft": fixed(arithmetic.shift(np.left_shift), 2),
@@ -101,4 +123,5 @@ FUNCTIONS: Functions = {
     "sign": fixed(_sign, 1),
     "signum": fixed(_sign, 1),
     "sqrt": fixed(_sqrt, 1),
+    "try_divide": fixed(arithmetic.divide, 2),
 }

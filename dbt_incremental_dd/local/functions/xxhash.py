@@ -102,8 +102,8 @@ _AS_INTEGER = {BYTE: pa.int32(), SHORT: pa.int32(), INTEGER: pa.int32(), BOOLEAN
 _AS_LONG = {LONG: pa.int64(), TIMESTAMP: pa.int64(), TIMESTAMP_NTZ: pa.int64()}
 
 
-def _parts(data: pa.ChunkedArray, type: Type) -> Iterator[bytes | None]:
-    """The bytes of each value; None for NULL."""
+def parts_of(data: pa.ChunkedArray, type: Type) -> Iterator[bytes | None]:
+    """The bytes of each value that Spark hashes; None for NULL. Raises NotExact."""
     make: Callable[[Any], bytes]
     if isinstance(type, Decimal):
         scale = type.scale
@@ -118,21 +118,25 @@ def _parts(data: pa.ChunkedArray, type: Type) -> Iterator[bytes | None]:
     elif type in (STRING, BINARY, VOID):
         data, make = pc.cast(data, pa.binary()), bytes
     else:
-        raise NotExact(f"xxhash64 of a {type}")
+        raise NotExact(f"a hash of a {type}")
     return (None if v is None else make(v) for v in data.to_pylist())
 
 
 def _xxhash64(*values: Value) -> Value:
-    """NULL leaves the hash as it is."""
+    signed = (value - (1 << 64) if value >> 63 else value for value in hashes_of(*values))
+    return column(pa.array(signed, pa.int64()), LONG)
+
+
+def hashes_of(*values: Value) -> list[int]:
+    """Each row's hash, from 0 to 2^64 - 1; NULL leaves it as it is. Raises NotExact."""
     rows = rows_of(*values)
     if rows > _MOST_ROWS:
         raise NotExact
     hashes = [_SEED] * rows
     for value in values:
-        parts = _parts(repeated(value, rows), value.type)
+        parts = parts_of(repeated(value, rows), value.type)
         hashes = [seed if part is None else of_bytes(part, seed) for seed, part in zip(hashes, parts, strict=True)]
-    signed = (value - (1 << 64) if value >> 63 else value for value in hashes)
-    return column(pa.array(signed, pa.int64()), LONG)
+    return hashes
 
 
 FUNCTIONS: Functions = {"xxhash64": Function(_xxhash64, 1, MANY)}
