@@ -240,15 +240,15 @@ class _Evaluation:
         value = self.value(array)
         type, lists = arrays.element_type(value), Lists.of(value.data)
         names = [variable(item.name) for item in body.expressions]
-        apply, most = higher_order.FUNCTIONS.get(name), 2 if name in ("transform", "filter") else 1
-        if apply is None or len(names) > most:
+        function = higher_order.FUNCTIONS.get(name)
+        if function is None or len(names) > function.variables:
             raise NotExact
         places = pa.array(np.arange(len(lists.rows)) - lists.starts[lists.rows], pa.int32())
         given = zip(names, (lists.entries[0], places), (type, INTEGER), strict=False)
         table, schema = self._table.take(pa.array(lists.rows)), self._schema
         for column, entries, kind in given:
             table, schema = table.append_column(column, entries), schema + Schema((Column(column, kind),))
-        return apply(lists, type, _Evaluation(self._constants, table, schema).value(noted(body, body_of)))
+        return function.apply(lists, type, _Evaluation(self._constants, table, schema).value(noted(body, body_of)))
 
     def _with_unit(self, name: str, unit: exp.Expr, *arguments: exp.Expr) -> Value:
         """``datediff(DAY, a, b)`` and ``dateadd(DAY, 1, a)``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -51,11 +52,18 @@ def _truths(lists: Lists, found: Value) -> tuple[Array, Array]:
     return true, np.asarray(pc.is_null(values).to_numpy()).astype(bool)
 
 
-FUNCTIONS: Mapping[str, Callable[[Lists, Type, Value], Value]] = {
-    "exists": _exists,
-    "filter": _filtered,
-    "forall": _for_all,
-    "transform": _transformed,
+@dataclass(frozen=True)
+class HigherOrder:
+    """``apply`` makes the value of the elements, their type, and what the body is of each. ``variables``: how many the
+    body may have; the second one is an element's place, from 0 on."""
+
+    apply: Callable[[Lists, Type, Value], Value]
+    variables: int = 1
+
+
+FUNCTIONS: Mapping[str, HigherOrder] = {
+    "exists": HigherOrder(_exists),
+    "filter": HigherOrder(_filtered, 2),
+    "forall": HigherOrder(_for_all),
+    "transform": HigherOrder(_transformed, 2),
 }
-"""By name: of the elements, their type, and what the body is of each. A body of a place besides is of ``transform`` and
-``filter`` alone."""

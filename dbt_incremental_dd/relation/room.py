@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
 
+from dbt_incremental_dd.core.data_file import DataFile
 from dbt_incremental_dd.core.schema import Column, Schema
+from dbt_incremental_dd.core.types import NESTED
 from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.log import total_rows
 from dbt_incremental_dd.untrusted.limits import machine_memory
 
 _SHARE = 16
@@ -20,6 +23,8 @@ _SHARE_OF_PLAN, _SHARE_OF_PLANS = 8, 4
 groups take more than half as much again."""
 _TEXT_BYTES, _ELEMENTS = 32, 8
 """Of a text, and of an array or a map, as far as is known."""
+_DECODED = 4
+"""The bytes of nested columns for each of their files': they may be of any length."""
 
 
 def room() -> float:
@@ -62,6 +67,14 @@ def table_bytes(rows: int, schema: Schema) -> float:
     """About how much memory so many rows take in Arrow's tables; infinite where Arrow does not read them. No rows take
     none, of whatever types."""
     return rows * sum(map(_width, schema)) if rows else 0.0
+
+
+def files_bytes(files: Sequence[DataFile], schema: Schema) -> float:
+    """The same of all rows of files that are stored with these columns, and perhaps with others."""
+    found = table_bytes(total_rows(files), schema)
+    if not any(isinstance(column.type, NESTED) for column in schema):
+        return found
+    return max(found, _DECODED * sum(file.bytes for file in files))
 
 
 def _width(column: Column) -> float:

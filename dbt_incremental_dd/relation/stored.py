@@ -15,7 +15,7 @@ from dbt_incremental_dd.core.time import BEGINNING, Time
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.keys import Keys
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.relation.room import room, table_bytes
+from dbt_incremental_dd.relation.room import files_bytes, room
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.arrow import among, arrow_type, is_readable
 from dbt_incremental_dd.trace.driver_reader import find_rows, pages_with, read_files, searched_rows
@@ -58,7 +58,7 @@ def read(
 
 def most_of(workspace: Workspace, files: Sequence[DataFile], schema: Schema) -> int:
     """How many stored rows to read on the driver, where all of these files' are wanted in columns of ``schema``."""
-    has_room = table_bytes(total_rows(files), schema) <= room()
+    has_room = files_bytes(files, schema) <= room()
     return max(workspace.thresholds.found_rows, workspace.thresholds.built_rows if has_room else 0)
 
 

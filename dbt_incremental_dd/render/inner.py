@@ -23,7 +23,7 @@ from dbt_incremental_dd.differential.state import State
 from dbt_incremental_dd.local.table import consolidate_arrow
 from dbt_incremental_dd.relation.keys import KeyCache, Keys
 from dbt_incremental_dd.relation.relation import Relation, plus
-from dbt_incremental_dd.relation.room import room, table_bytes
+from dbt_incremental_dd.relation.room import files_bytes, room
 from dbt_incremental_dd.relation.stored import read, write
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.arrow import arrow_type, is_readable
@@ -212,7 +212,7 @@ class InnerTrace:
             return ()
         files = self._log.files
         total, most = total_rows(files), self._workspace.thresholds.built_rows
-        has_room = total <= most and table_bytes(total, self._data) <= room()
+        has_room = total <= most and files_bytes(files, self._data) <= room()
         return files if has_room and has_outgrown(files) else mergeable(files)
 
     def _with(self, merged: tuple[DataFile, ...], rows: Relation) -> Relation:
@@ -229,7 +229,7 @@ class InnerTrace:
         """How many stored rows are read on the driver: more where only some of them are kept."""
         most = self._workspace.thresholds
         if keys is None or not keys.values:
-            has_room = table_bytes(total_rows(files), self._data) <= room()
+            has_room = files_bytes(files, self._data) <= room()
             return max(most.local_rows, self._workspace.most(0) if has_room else 0)
         return most.probed_rows
 

@@ -10,10 +10,9 @@ from dbt_incremental_dd.differential.temporal import is_temporal
 from dbt_incremental_dd.logical.graph import each_once
 from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import Get
-from dbt_incremental_dd.relation.room import table_bytes
+from dbt_incremental_dd.relation.room import files_bytes
 from dbt_incremental_dd.render.get import stored_columns
 from dbt_incremental_dd.render.linear import Linear
-from dbt_incremental_dd.trace.log import total_rows
 
 if TYPE_CHECKING:
     from dbt_incremental_dd.render.context import Context
@@ -56,4 +55,4 @@ def _gets(root: Node) -> list[Get]:
 def _bytes(node: Get, context: Context, *, whole: bool) -> float:
     source = context.inputs[node.collection]
     files = source.log.summands(source.t1) if whole else source.new_files
-    return table_bytes(total_rows(files), stored_columns(node, source.schema))
+    return files_bytes(files, stored_columns(node, source.schema))

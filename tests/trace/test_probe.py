@@ -27,7 +27,9 @@ from dbt_incremental_dd.core.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    Array,
     Field,
+    Map,
     Struct,
     Type,
 )
@@ -38,6 +40,7 @@ from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import write_arrow
 
 UTC = datetime.UTC
+DEEP = {"At": datetime.datetime(2020, 1, 1, tzinfo=UTC), "n": [Decimal("1.50"), None]}
 COLUMNS: dict[str, tuple[Type, list[Any]]] = {
     "i": (INTEGER, [1, 2, None]),
     "s": (STRING, ["a", "'x", "ä", None]),
@@ -53,8 +56,11 @@ COLUMNS: dict[str, tuple[Type, list[Any]]] = {
     'we"ird `name': (STRING, ["q", None]),
     "two words": (LONG, [1]),
     "p": (Struct((Field("seq", LONG),)), [None, {"seq": 1}, {"seq": None}]),
+    "tags": (Array(STRING), [None, [], ["a", None], [None]]),
+    "deep": (Array(Struct((Field("At", TIMESTAMP), Field("n", Array(types.Decimal(5, 2)))))), [None, [], [DEEP, None]]),
+    "m": (Map(STRING, Struct((Field("x", DATE),))), [None, [], [("b", None), ("a", {"x": datetime.date(1200, 1, 1)})]]),
 }
-LATER = ("amount", "s")
+LATER = ("amount", "s", "m")
 """Columns that the second file does not have."""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dbt_incremental_dd.core.types import DATE, DOUBLE, FLOATS, INTEGERS, LONG, Decimal
-from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, made
+from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, in_any_order, made
 from dbt_incremental_dd.local.functions.xxhash import hashes_of
 from dbt_incremental_dd.local.nested import numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
@@ -86,9 +86,9 @@ def _taken(groups: Groups, value: Value, order: Array, at: Array) -> Value:
     return made(groups, found, value.type)
 
 
-_PERCENTILE = Aggregate(_percentile, 2, 3, is_ordered=lambda type: False)
+_PERCENTILE = Aggregate(_percentile, 2, 3, is_ordered=in_any_order)
 AGGREGATES: Aggregates = {
-    "approx_count_distinct": Aggregate(_count_distinct, is_ordered=lambda type: False),
+    "approx_count_distinct": Aggregate(_count_distinct, is_ordered=in_any_order),
     "approx_percentile": _PERCENTILE,
     "percentile_approx": _PERCENTILE,
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from dbt_incremental_dd.core.types import DATE, INTEGERS, STRING, Array, Type
-from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups
+from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, in_any_order
 from dbt_incremental_dd.local.functions.murmur import SEED, of_bytes
 from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.nested import numbers
@@ -71,5 +71,5 @@ def _improved(hash: int) -> int:
 
 AGGREGATES: Aggregates = {
     **dict.fromkeys(("array_agg", "collect_list"), Aggregate(_collected)),
-    "collect_set": Aggregate(_set, is_ordered=lambda type: False),
+    "collect_set": Aggregate(_set, is_ordered=in_any_order),
 }

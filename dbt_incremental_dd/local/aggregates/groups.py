@@ -52,6 +52,11 @@ class Groups:
         return Groups(self.numbers[places], self.count)
 
 
+def in_any_order(type: Type) -> bool:
+    """``is_ordered`` of an aggregate whose result is the same in any order of the rows."""
+    return False
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """``apply`` gives a value of each group, from the groups and the arguments' values, one of each row or a constant.

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dbt_incremental_dd.core.types import DOUBLE, FLOATS
-from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, lists, made
+from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, in_any_order, lists, made
 from dbt_incremental_dd.local.aggregates.sums import doubles
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.vectors import Array, column
@@ -57,6 +57,6 @@ def _median(groups: Groups, constants: Constants, value: Value) -> Value:
 
 
 AGGREGATES: Aggregates = {
-    "median": Aggregate(_median, is_ordered=lambda type: False),
-    "percentile": Aggregate(_percentile, 2, 2, is_ordered=lambda type: False),
+    "median": Aggregate(_median, is_ordered=in_any_order),
+    "percentile": Aggregate(_percentile, 2, 2, is_ordered=in_any_order),
 }

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, DOUBLE, FLOATS, INTEGERS, LONG, Decimal, Type
 from dbt_incremental_dd.differential.decimals import decimal_average
-from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, made, only_where
+from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, in_any_order, made, only_where
 from dbt_incremental_dd.local.casts import cast
 from dbt_incremental_dd.local.expressions import evaluate
 from dbt_incremental_dd.local.grouping import Measured, grouped
@@ -109,7 +109,7 @@ def _extreme(function: str) -> Aggregate:
     def extreme(groups: Groups, constants: Constants, value: Value) -> Value:
         return exact(groups, value, function, value.type)
 
-    return Aggregate(extreme, is_ordered=lambda type: False)
+    return Aggregate(extreme, is_ordered=in_any_order)
 
 
 def _truth(*, of_all: bool) -> Aggregate:
@@ -121,12 +121,12 @@ def _truth(*, of_all: bool) -> Aggregate:
         wanted, _ = only_where(groups, (), pc.invert(value.data) if of_all else value.data)
         return made(groups, (wanted.sizes == 0) if of_all else (wanted.sizes > 0), BOOLEAN)
 
-    return Aggregate(truth, is_ordered=lambda type: False)
+    return Aggregate(truth, is_ordered=in_any_order)
 
 
 AGGREGATES: Aggregates = {
-    "count": Aggregate(_count, 0, 1_000, drops_nulls=False, is_ordered=lambda type: False),
-    "count_if": Aggregate(_count_if, drops_nulls=False, is_ordered=lambda type: False),
+    "count": Aggregate(_count, 0, 1_000, drops_nulls=False, is_ordered=in_any_order),
+    "count_if": Aggregate(_count_if, drops_nulls=False, is_ordered=in_any_order),
     "sum": Aggregate(_sum, is_ordered=is_float),
     "avg": Aggregate(_average, is_ordered=is_float),
     "mean": Aggregate(_average, is_ordered=is_float),
