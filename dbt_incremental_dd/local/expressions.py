@@ -53,6 +53,8 @@ _UNARY: dict[type[exp.Expr], Callable[[Value], Value]] = {
     exp.BitwiseNot: arithmetic.invert_bits,
 }
 
+_MAKERS = frozenset({"array", "map", "named_struct"})
+
 
 def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
     """True, false or NULL for each row. Raises NotExact."""
@@ -106,6 +108,11 @@ def _printed(tree: exp.Expr) -> Expr:
     return noted(tree, Expr.of)
 
 
+def _is_made(tree: exp.Expr) -> bool:
+    """Whether it is an array, a map or a struct of its arguments."""
+    return isinstance(tree, exp.Anonymous) and str(tree.this).lower() in _MAKERS
+
+
 def _cast_type(tree: exp.Expr) -> Type:
     """The type that a CAST is to."""
     return type_of(tree.args["to"].sql(dialect="spark"))
@@ -145,7 +152,7 @@ class _Evaluation:
         if kind is exp.Column:
             return self._column(tree)
         expr = _printed(tree)
-        if not expr.refs:
+        if not expr.refs and not _is_made(tree):
             return self._constants.value_of(expr.sql)
         found = self._known.get(expr.sql)
         if found is None:
@@ -233,7 +240,10 @@ class _Evaluation:
             return self._with_unit(name, *arguments)
         if len(arguments) == 2 and isinstance(arguments[1], exp.Lambda):
             return self._applied(name, arguments[0], arguments[1])
-        return functions.call(name, [self.value(argument) for argument in arguments], self._constants)
+        values = [self.value(argument) for argument in arguments]
+        if name in _MAKERS and values:  # of constants, too, it is one of each row
+            values[-1] = Value(repeated(values[-1], self.rows), values[-1].type)
+        return functions.call(name, values, self._constants)
 
     def _applied(self, name: str, array: exp.Expr, body: exp.Lambda) -> Value:
         """``transform(array, x -> body)`` and the like; ``(x, i) -> body`` of an element and its place."""
@@ -243,8 +253,7 @@ class _Evaluation:
         function = higher_order.FUNCTIONS.get(name)
         if function is None or len(names) > function.variables:
             raise NotExact
-        places = pa.array(np.arange(len(lists.rows)) - lists.starts[lists.rows], pa.int32())
-        given = zip(names, (lists.entries[0], places), (type, INTEGER), strict=False)
+        given = zip(names, (lists.entries[0], pa.array(lists.places, pa.int32())), (type, INTEGER), strict=False)
         table, schema = self._table.take(pa.array(lists.rows)), self._schema
         for column, entries, kind in given:
             table, schema = table.append_column(column, entries), schema + Schema((Column(column, kind),))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, Array, Map, Struct, Type
+from dbt_incremental_dd.core.types import DATE, INTEGER, INTEGERS, LONG, VOID, Array, Map, Struct, Type
 from dbt_incremental_dd.local.calendar import add_months
 from dbt_incremental_dd.local.coercion import common_type, widened
 from dbt_incremental_dd.local.expressions import evaluate
@@ -17,14 +17,14 @@ from dbt_incremental_dd.local.functions.json_text import json_field
 from dbt_incremental_dd.local.intervals import Interval, interval_of
 from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.table import Table
-from dbt_incremental_dd.local.value import Constants, NotExact
-from dbt_incremental_dd.local.vectors import MOST_ROWS, constant_text
+from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.vectors import MOST_ROWS, constant_int, constant_text, flat, repeated
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _GENERATORS = ("explode", "posexplode", "inline")
-NAMES = frozenset((*_GENERATORS, "json_tuple"))
+NAMES = frozenset((*_GENERATORS, "json_tuple", "stack"))
 """In lower case."""
 _MANY = "a generator of many rows"
 
@@ -34,6 +34,8 @@ def generated(rows: Table, call: Expr, outputs: Sequence[str], constants: Consta
     name, arguments = _call(call.tree)
     if name == "json_tuple":
         return _fields_of_json(rows, arguments, outputs, constants)
+    if name == "stack":
+        return _stacked(rows, arguments, outputs, constants)
     if name not in _GENERATORS or len(arguments) != 1:
         raise NotExact(call.sql)
     lists, types = _lists(rows, arguments[0], constants)
@@ -64,6 +66,28 @@ def _fields_of_json(rows: Table, arguments: Sequence[exp.Expr], outputs: Sequenc
     wanted = [constant_text(constants.value_of(name.sql)) for name in names]
     found = [json_field(value, name) for name in wanted]
     return rows.with_columns([(output, one.data, one.type) for output, one in zip(outputs, found, strict=True)])
+
+
+def _stacked(rows: Table, arguments: Sequence[exp.Expr], outputs: Sequence[str], constants: Constants) -> Table:
+    """``stack(n, ...)``: the values in ``n`` rows, those that are missing at the end are NULL."""
+    number, *others = map(Expr.of, arguments)
+    count = 0 if number.refs else constant_int(constants.value_of(number.sql))
+    width = -(-len(others) // count) if count > 0 else 0
+    if width != len(outputs) or rows.num_rows * count > MOST_ROWS:
+        raise NotExact("a stack")
+    found = [evaluate(rows, other, constants) if other.refs else constants.value_of(other.sql) for other in others]
+    found += [Value(pa.scalar(None), VOID)] * (width * count - len(found))
+    order = np.arange(rows.num_rows * count).reshape(count, rows.num_rows).T.ravel()
+    columns = []
+    for place, output in enumerate(outputs):
+        of_one = found[place::width]
+        types = {value.type for value in of_one} - {VOID}
+        if len(types) != 1:
+            raise NotExact("values of several types")
+        (type,) = types
+        parts = [flat(repeated(widened(value, type), rows.num_rows)) for value in of_one]
+        columns.append((output, pa.concat_arrays(parts).take(pa.array(order)), type))
+    return rows.take(pa.array(np.repeat(np.arange(rows.num_rows), count))).with_columns(columns)
 
 
 def _fields(*values: tuple[pa.Array, Type]) -> list[tuple[pa.Array, Type]]:

@@ -46,6 +46,11 @@ class Lists:
         """Of each row, the place of its first entry."""
         return np.cumsum(self.lengths) - self.lengths
 
+    @cached_property
+    def places(self) -> Array:
+        """Of each entry, its place in its row, from 0 on."""
+        return np.arange(len(self.rows)) - self.starts[self.rows]
+
     def only(self, mask: Array) -> Lists:
         """Some of the entries."""
         lengths = np.bincount(self.rows[mask], minlength=len(self.lengths))

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from dbt_incremental_dd.local import aggregates, expression_types, functions, generators, windows
+from dbt_incremental_dd.local import aggregates, expression_types, functions, generators, higher_order, windows
 
 _SYNTAX = ("if", "mod", "dd_now", "timestampadd", "timestampdiff")
 """What is written like a function."""
 NAMES: frozenset[str] = frozenset(
-    (*_SYNTAX, *expression_types.NAMES, *aggregates.NAMES, *functions.NAMES, *generators.NAMES, *windows.NAMES)
+    (
+        *_SYNTAX,
+        *expression_types.NAMES,
+        *aggregates.NAMES,
+        *functions.NAMES,
+        *generators.NAMES,
+        *higher_order.FUNCTIONS,
+        *windows.NAMES,
+    )
 )
 """In lower case. Every Spark has them, and none of the user's own can take their place."""

@@ -75,6 +75,12 @@ DATES = [
 ]
 MOMENTS = [
     *(
+        "from_utc_timestamp(v, 'America/New_York')",
+        "from_utc_timestamp(v, '+05:30')",
+        "to_utc_timestamp(v, 'Europe/Paris')",
+    ),
+    *("to_utc_timestamp(v, 'UTC')", "from_utc_timestamp(v, 'Asia/Tokyo')"),
+    *(
         "v >= '2024-01-01'",
         "v BETWEEN '2024-01-01' AND '2024-12-31 12:00:00'",
         "v < DATE '2024-01-01'",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_incremental_dd.local import higher_order
 from dbt_incremental_dd.local.expressions import evaluate
-from dbt_incremental_dd.local.functions import arrays, splitting
+from dbt_incremental_dd.local.functions import array_parts, array_sets, arrays, splitting
 from dbt_incremental_dd.local.generators import NAMES, generated
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact
@@ -44,6 +45,21 @@ _ROWS: list[tuple[Any, ...]] = [
     ),
 ]
 CALLS = [
+    *("array_contains(array('a', 'b'), s)", "array(1, 2)[n]", "map('a', 1)[s]", "named_struct('a', 1, 'b', 'x').a"),
+    *("array_union(texts, array(s, w))", "array_except(texts, array(s))", "array_intersect(texts, array('b', NULL))"),
+    *("array_union(deep, deep)", "array_except(longs, longs)", "arrays_overlap(texts, array('a'))"),
+    *("arrays_overlap(texts, array('zz'))", "arrays_overlap(array(s), texts)", "arrays_overlap(longs, array(n * 1L))"),
+    *("array_compact(texts)", "array_remove(texts, 'a')", "array_remove(longs, n)", "array_position(texts, s)"),
+    *("array_position(longs, 3)", "slice(texts, 2, 2)", "slice(texts, -2, 5)", "slice(longs, 9, 1)", "flatten(deep)"),
+    *("array_append(texts, s)", "array_prepend(longs, n * 1L)", "array_append(deep, NULL)", "try_element_at(texts, 2)"),
+    *(
+        "map('k', n, 'l', 2)",
+        "map(n, s)",
+        "map(concat('k', n), texts)['k0']",
+        "isnull(texts)",
+        "isnotnull(m)",
+        "isnan(x)",
+    ),
     *("transform(longs, e -> e * 2 + n)", "transform(texts, (t, i) -> concat(t, i))", "filter(texts, t -> t <> 'a')"),
     *(
         "filter(points, q -> q.x > 1)",
@@ -132,12 +148,18 @@ LEFT_TO_SPARK = [
         "transform(deep, e -> transform(e, e -> 1))",
         "array_contains(deep, array(1))",
         "array(texts, s)",
-        "named_struct('a', NULL)",
+        "named_struct('a', NULL, 'b', n)",
     ),
     *(
         "cast(longs AS ARRAY<STRING>)",
         "cast(texts AS STRING)",
         "map(s, n)",
+        "map(x, n)",
+        "map('a', n, 'a', 1)",
+        "array_union(doubles, doubles)",
+        "slice(texts, 0, 1)",
+        "slice(texts, n, 1)",
+        "array_append(texts, n)",
         "array_contains(texts, NULL)",
         "hash(texts)",
     ),
@@ -161,6 +183,8 @@ GENERATORS = {
     "posexplode(deep)": ["a", "b"],
     "posexplode(by_day)": ["a", "b", "c"],
     "inline(points)": ["a", "b"],
+    "stack(2, n, s, -n, w)": ["a", "b"],
+    "stack(3, 'x', texts, 'y', NULL, 'z')": ["a", "b"],
 }
 
 
@@ -207,6 +231,6 @@ def test_generators(spark: SparkSession, call: str, outer: bool) -> None:
 
 
 def test_every_function_is_among_these() -> None:
-    texts = " ".join(CALLS)
-    assert all(f"{name}(" in texts for name in (*arrays.FUNCTIONS, *splitting.FUNCTIONS))
+    texts, families = " ".join(CALLS), (array_parts, array_sets, arrays, splitting, higher_order)
+    assert all(f"{name}(" in texts for family in families for name in family.FUNCTIONS)
     assert {call.split("(")[0] for call in GENERATORS} == NAMES - {"json_tuple"}

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CALLS = [
+    "json_array_length(t)",
     *("get_json_object(t, '$.a')", "get_json_object(t, '$.b.c')", "get_json_object(t, '$.l[1]')"),
     *("get_json_object(t, '$.l[0].c')", "get_json_object(t, \"$['a']\")", "get_json_object(t, '$[0]')"),
     *("get_json_object(t, '$.b')", "get_json_object(t, '$.l')", "CAST(get_json_object(t, '$.a') AS INT)"),

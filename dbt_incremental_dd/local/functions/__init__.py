@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt_incremental_dd.local.functions import (
+    array_parts,
+    array_sets,
     arrays,
     conditional,
     conversions,
@@ -26,6 +28,8 @@ from dbt_incremental_dd.local.functions.function import Functions
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 
 _FUNCTIONS: Functions = {
+    **array_parts.FUNCTIONS,
+    **array_sets.FUNCTIONS,
     **arrays.FUNCTIONS,
     **conditional.FUNCTIONS,
     **conversions.FUNCTIONS,

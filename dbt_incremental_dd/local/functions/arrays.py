@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import (
     BOOLEAN,
+    FLOATS,
     INTEGER,
     INTEGERS,
     NESTED,
@@ -97,11 +98,11 @@ def _equal_keys(zone: str, value: Value, key: Value) -> tuple[Lists, Array]:
     if not isinstance(value.type, Map) or isinstance(value.data, pa.Scalar) or arrow_type(value.type) is None:
         raise NotExact
     lists = Lists.of(value.data)
-    equals, _ = _equal(zone, lists, value.type.key, key)
+    equals, _ = equal_elements(zone, lists, value.type.key, key)
     return lists, equals
 
 
-def _equal(zone: str, lists: Lists, type: Type, value: Value) -> tuple[Array, Array]:
+def equal_elements(zone: str, lists: Lists, type: Type, value: Value) -> tuple[Array, Array]:
     """Which entries are equal to their row's value, or to a constant; and in which rows that is NULL."""
     if value.type == VOID or isinstance(type, NESTED):
         raise NotExact
@@ -118,7 +119,7 @@ def _equal(zone: str, lists: Lists, type: Type, value: Value) -> tuple[Array, Ar
 def _contains(zone: str, value: Value, wanted: Value) -> Value:
     """NULL, not false, where an element is NULL and none is equal."""
     type, lists = element_type(value), Lists.of(value.data)
-    equals, nulls = _equal(zone, lists, type, wanted)
+    equals, nulls = equal_elements(zone, lists, type, wanted)
     found = lists.any(equals)
     unknown = ~found & lists.any(pc.is_null(lists.entries[0]).to_numpy(zero_copy_only=False))
     return column(pa.array(found, mask=lists.nulls | nulls | unknown), BOOLEAN)
@@ -239,6 +240,27 @@ def _extreme(*, is_greatest: bool) -> Any:
     return extreme
 
 
+def _map(*arguments: Value) -> Value:
+    """Of keys and values by turns. A key that is NULL, or comes twice, is an error."""
+    keys, values = arguments[::2], arguments[1::2]
+    if len(keys) != len(values):
+        raise NotExact
+    rows = rows_of(*arguments)
+    made = _array(*(Value(repeated(key, rows), key.type) for key in keys))
+    items = Lists.of(_array(*(Value(repeated(value, rows), value.type) for value in values)).data)
+    lists = Lists.of(made.data)
+    type = element_type(made)
+    code = _order(type, lists.entries[0])
+    if type in FLOATS or isinstance(type, NESTED) or np.any(code < 0):
+        raise NotExact("keys of a map")
+    if len(np.unique(np.stack([lists.rows, code]), axis=1)[0]) < len(code):
+        raise NotExact("a key that comes twice")
+    of_values = common_type([value.type for value in values])
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32))
+    kind = arrow_type(Map(type, of_values))
+    return column(pa.MapArray.from_arrays(offsets, lists.entries[0], items.entries[0], type=kind), Map(type, of_values))
+
+
 def _array(*values: Value) -> Value:
     """Of the arguments."""
     type = common_type([value.type for value in values])
@@ -281,7 +303,9 @@ FUNCTIONS: Functions = {
     "array_sort": fixed(_sorted_nulls_last, 1),
     "cardinality": fixed(_size, 1),
     "element_at": zoned(_element_at, 2),
+    "try_element_at": zoned(_element_at, 2),
     "get": zoned(_get, 2),
+    "map": Function(_map, 2, MANY),
     "map_contains_key": zoned(_contains_key, 2),
     "map_entries": fixed(_map_entries, 1),
     "map_keys": fixed(_keys, 1),

@@ -75,10 +75,20 @@ def _zero_if_null(value: Value) -> Value:
     return _coalesce(value, _zero())
 
 
+def _is_nan(value: Value) -> Value:
+    """False of NULL."""
+    if value.type not in FLOATS:
+        raise NotExact
+    return Value(pc.fill_null(pc.is_nan(value.data), False), BOOLEAN)
+
+
 FUNCTIONS: Functions = {
     "coalesce": Function(_coalesce, 1, MANY),
     "greatest": Function(_extreme(is_greatest=True), 2, MANY),
     "ifnull": fixed(_coalesce, 2),
+    "isnan": fixed(_is_nan, 1),
+    "isnotnull": fixed(lambda value: Value(pc.is_valid(value.data), BOOLEAN), 1),
+    "isnull": fixed(lambda value: Value(pc.is_null(value.data), BOOLEAN), 1),
     "least": Function(_extreme(is_greatest=False), 2, MANY),
     "nullif": zoned(_nullif, 2),
     "nullifzero": zoned(_null_if_zero, 1),

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    INTEGER,
     INTEGERS,
     STRING,
     Array,
@@ -214,8 +215,20 @@ _WRITERS: dict[Type, Callable[[Any], str]] = {
 }
 
 
+def _length(value: Value) -> Value:
+    """``json_array_length``: NULL of what is no array."""
+    require(value, STRING)
+    return by_row(_elements, INTEGER, value)
+
+
+def _elements(text: str) -> int | None:
+    found = None if _SCALAR.match(text) or not text.strip() else _read(text)
+    return len(found) if isinstance(found, list) else None
+
+
 FUNCTIONS: Functions = {
     "from_json": fixed(_parsed, 2),
     "get_json_object": fixed(_field, 2),
+    "json_array_length": fixed(_length, 1),
     "to_json": fixed(_as_json, 1),
 }

@@ -204,6 +204,18 @@ def _months_between(zone: str, one: Value, other: Value, rounds: Value | None = 
     return column(pa.array(found, mask=a.nulls | b.nulls), DOUBLE)
 
 
+def _from_utc(value: Value, zone: Value) -> Value:
+    """What clocks of a constant zone show, as if they were in UTC."""
+    require(value, TIMESTAMP)
+    return moment(local(value, constant_text(zone)), "UTC")
+
+
+def _to_utc(value: Value, zone: Value) -> Value:
+    """When clocks of a constant zone show what those in UTC do."""
+    require(value, TIMESTAMP)
+    return moment(local(value, "UTC"), constant_text(zone))
+
+
 FUNCTIONS: Functions = {
     **{name: zoned(part, 1) for name, part in _PARTS.items()},
     "date_format": zoned(_formatted, 2),
@@ -211,10 +223,12 @@ FUNCTIONS: Functions = {
     "date_trunc": zoned(_truncated, 2),
     "datepart": zoned(_date_part, 2),
     "months_between": zoned(_months_between, 2, 3),
+    "from_utc_timestamp": fixed(_from_utc, 2),
     "from_unixtime": zoned(_from_unix_time, 1, 2),
     "timestamp_micros": fixed(_moment_of(1), 1),
     "timestamp_millis": fixed(_moment_of(1_000), 1),
     "timestamp_seconds": fixed(_moment_of(_PER_SECOND), 1),
+    "to_utc_timestamp": fixed(_to_utc, 2),
     "to_unix_timestamp": zoned(_unix_timestamp, 1),
     "unix_micros": fixed(_count(1), 1),
     "unix_millis": fixed(_count(1_000), 1),
