@@ -112,6 +112,9 @@ class Grammar:
                 self._literal,
                 self._having,
                 self._packed,
+                self._in_arrays,
+                self._in_maps,
+                self._in_json,
                 self._untyped,
             ]
         )(depth)
@@ -324,6 +327,49 @@ class Grammar:
         """Two queries of these columns."""
         inner, other = self.relation(depth - 1), self.relation(depth - 2)
         return f"SELECT {columns} FROM ({inner})", f"SELECT {columns} FROM ({other})"
+
+    def _in_arrays(self, depth: int) -> str:
+        """Arrays made, grouped, joined, collected and taken apart."""
+        inner, other = self._two("k, v, d, s, array(s, lower(s), NULL) AS l", depth)
+        return self._rng.choice(
+            [
+                f"SELECT max(k) AS k, min(v) AS v, sum(d) AS d, l[0] AS s FROM ({inner}) GROUP BY l",
+                f"SELECT k, e.v AS v, e.d AS d, e.s AS s FROM (SELECT k, sort_array(collect_list(struct(v, d, s))) AS es "
+                f"FROM ({inner}) GROUP BY k) LATERAL VIEW explode(es) g AS e",
+                f"SELECT x.k, y.v, x.d, element_at(y.l, 2) AS s FROM ({inner}) x {self._join_word()} ({other}) y ON x.l = y.l",
+                f"SELECT k, v, d, array_join(sort_array(collect_set(s)), ',') AS s FROM ({inner}) GROUP BY k, v, d",
+                f"SELECT size(l) + k AS k, v, d, s FROM ({inner}) WHERE array_contains(l, 'a') OR exists(l, e -> e > s)",
+                f"SELECT k, aggregated[0] AS v, d, s FROM (SELECT *, transform(filter(array(v, k, 1), e -> e > 0), "
+                f"(e, i) -> e + i) AS aggregated FROM ({inner}))",
+                f"SELECT k, v, d, s FROM (SELECT *, row_number() OVER (PARTITION BY l ORDER BY l DESC, {COLUMNS}) AS n "
+                f"FROM ({inner})) WHERE n = 1",
+                f"SELECT k, v, d, array_max(u) AS s FROM (SELECT k, v, d, array_union(l, array('b', s)) AS u FROM ({inner}))",
+                f"SELECT DISTINCT k, v, d, concat_ws('-', array_distinct(l)) AS s FROM ({inner})",
+            ]
+        )
+
+    def _in_maps(self, depth: int) -> str:
+        """Maps made, compared and looked into."""
+        inner, other = self._two("k, v, d, s, map('k', k, 's', length(s)) AS m", depth)
+        return self._rng.choice(
+            [
+                f"SELECT m['k'] AS k, v, d, s FROM ({inner}) UNION SELECT element_at(m, 's'), v, d, s FROM ({other})",
+                f"SELECT max(k) AS k, max(v) AS v, max(d) AS d, max(s) AS s FROM ({inner}) GROUP BY m",
+                f"SELECT y AS k, v, d, x AS s FROM ({inner}) LATERAL VIEW explode(m) g AS x, y",
+            ]
+        )
+
+    def _in_json(self, depth: int) -> str:
+        """Texts that are JSON, written and read."""
+        inner, _ = self._two("k, v, d, s, to_json(struct(k, v, s, array(s) AS l)) AS j", depth)
+        return self._rng.choice(
+            [
+                f"SELECT CAST(get_json_object(j, '$.k') AS INT) AS k, v, d, get_json_object(j, '$.l[0]') AS s FROM ({inner})",
+                f"SELECT p.k, p.v, d, p.l[0] AS s FROM (SELECT d, from_json(j, 'k INT, v BIGINT, l ARRAY<STRING>') AS p "
+                f"FROM ({inner}))",
+                f"SELECT k, CAST(a AS BIGINT) AS v, d, b AS s FROM ({inner}) LATERAL VIEW json_tuple(j, 'v', 'l') g AS a, b",
+            ]
+        )
 
     def _packed(self, depth: int) -> str:
         """A struct as one value, which may be NULL."""

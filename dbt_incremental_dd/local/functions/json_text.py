@@ -76,10 +76,12 @@ def _at(text: str, steps: Sequence[Step]) -> str | None:
     for step in steps:
         if isinstance(found, dict) and isinstance(step, str):
             found = found.get(step)
-        elif isinstance(found, list) and isinstance(step, int):
-            found = found[step] if step < len(found) else None
+        elif isinstance(found, list) and isinstance(step, int) and step < len(found):
+            found = found[step]
         else:
             return None
+    if found is None and isinstance(steps[-1], int):  # an element is written, a field that is null is not
+        return "null"
     return _shown(found)
 
 
