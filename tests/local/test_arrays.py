@@ -133,6 +133,13 @@ CALLS = [
 ]
 LEFT_TO_SPARK = [
     *(
+        "array_contains(texts, 1)",
+        "array_contains(days, s)",
+        "m[n]",
+        "array_position(longs, 1.5)",
+        "by_day['2024-02-29']",
+    ),
+    *(
         "element_at(texts, 0)",
         "element_at(texts, n)",
         "points.y",

@@ -16,6 +16,7 @@ from dbt_incremental_dd.core.types import (
     NESTED,
     STRING,
     VOID,
+    Decimal,
     Field,
     Map,
     Struct,
@@ -104,8 +105,7 @@ def _equal_keys(zone: str, value: Value, key: Value) -> tuple[Lists, Array]:
 
 def equal_elements(zone: str, lists: Lists, type: Type, value: Value) -> tuple[Array, Array]:
     """Which entries are equal to their row's value, or to a constant; and in which rows that is NULL."""
-    if value.type == VOID or isinstance(type, NESTED):
-        raise NotExact
+    _require_alike(type, value.type)
     if not isinstance(value.data, pa.Scalar):
         nulls = pc.is_null(value.data).to_numpy()
         value = Value(value.data.take(pa.array(lists.rows)), value.type)
@@ -114,6 +114,15 @@ def equal_elements(zone: str, lists: Lists, type: Type, value: Value) -> tuple[A
     one, other = comparable(Value(pa.chunked_array([lists.entries[0]]), type), value, zone)
     found = pc.fill_null(equal(one, other), False)
     return np.asarray(found.to_numpy()).astype(bool), nulls
+
+
+def _require_alike(type: Type, other: Type) -> None:
+    """Raises NotExact unless Spark compares elements of ``type`` with such values, and not in another type than here:
+    it refuses some pairs, and converts others."""
+    is_wider = type in INTEGERS and other in INTEGERS[: INTEGERS.index(type) + 1]
+    are_decimals = isinstance(type, Decimal) and isinstance(other, Decimal)
+    if isinstance(type, NESTED) or not (type == other or is_wider or are_decimals):
+        raise NotExact(f"a {other} among {type}")
 
 
 def _contains(zone: str, value: Value, wanted: Value) -> Value:
@@ -303,7 +312,6 @@ FUNCTIONS: Functions = {
     "array_sort": fixed(_sorted_nulls_last, 1),
     "cardinality": fixed(_size, 1),
     "element_at": zoned(_element_at, 2),
-    "try_element_at": zoned(_element_at, 2),
     "get": zoned(_get, 2),
     "map": Function(_map, 2, MANY),
     "map_contains_key": zoned(_contains_key, 2),
@@ -313,4 +321,5 @@ FUNCTIONS: Functions = {
     "named_struct": Function(_struct, 2, MANY),
     "size": fixed(_size, 1),
     "sort_array": Function(_sorted, 1, 2),
+    "try_element_at": zoned(_element_at, 2),
 }
