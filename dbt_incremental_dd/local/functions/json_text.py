@@ -35,6 +35,8 @@ from dbt_incremental_dd.trace.arrow import arrow_type
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\['([^'?\[\].]+)'\]|\[(\d{1,9})\]", re.ASCII)
 _SCALAR = re.compile(r"\s*[^\s{\[]")
 """What begins no object and no array: whatever it is, it has no parts."""
+_NO_JSON = re.compile(r"\s*[a-eg-mo-su-zA-HJ-MO-Z]")
+"""What begins no value at all."""
 _ESCAPED = re.compile("[\x00-\x07\x0b\x0e-\x1f\U00010000-\U0010ffff]")
 """Characters that Spark and Python may write by other escapes."""
 _LONGEST = 20_000
@@ -125,12 +127,14 @@ _read_once = lru_cache(maxsize=2_048)(_decoded)
 
 
 def _parsed(value: Value, schema: Value) -> Value:
-    """``from_json`` of objects, by a constant schema of a struct."""
+    """``from_json`` of objects, by a constant schema of a struct; of what is no JSON all fields are NULL."""
     require(value, STRING)
     type = _struct_of(constant_text(schema))
     make = struct_maker(type.fields)
 
     def record(text: str) -> dict[str, Any]:
+        if _NO_JSON.match(text):
+            return {field.name: None for field in type.fields}
         try:
             found = make(_read(text))
         except TypeError as error:
