@@ -7,20 +7,19 @@ from functools import reduce as fold
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
 from dbt_incremental_dd.core.types import Struct
 from dbt_incremental_dd.differential.join import Equality
-from dbt_incremental_dd.logical.equality import same
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Kind, Measure, Outputs, Pairs, Running, Side
-from dbt_incremental_dd.trace.spark_reader import consolidate, quote_name, quoted, schema_of, struct
+from dbt_incremental_dd.trace.spark_reader import consolidate, quote_name, quoted, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _OTHER = "dd_diff_other"
 _KEY = "dd_key_"
@@ -79,7 +78,7 @@ class SparkEngine:
     ) -> DataFrame:
         other = keys.selectExpr(*_renamed([(_KEY + name, name) for name in columns]))
         other = other.hint("broadcast") if is_small else other
-        return rows.join(other, _null_safe(rows, columns), "left_semi" if inside else "left_anti")
+        return rows.join(other, _null_safe(columns), "left_semi" if inside else "left_anti")
 
     def lookup(
         self, rows: DataFrame, other: DataFrame, keys: Sequence[str], columns: Pairs, *, is_little: bool
@@ -87,7 +86,7 @@ class SparkEngine:
         if is_little:
             return _looked_up_in_one_task(rows, other, keys, columns)
         named = other.selectExpr(*_renamed([*((_KEY + name, name) for name in keys), *columns]))
-        return rows.join(named, _null_safe(rows, keys), "left").drop(*(_KEY + name for name in keys))
+        return rows.join(named, _null_safe(keys), "left").drop(*(_KEY + name for name in keys))
 
     def running(
         self, rows: DataFrame, keys: Sequence[str], order: Sequence[Order], sums: Sequence[Running]
@@ -176,10 +175,9 @@ def _condition(equalities: Sequence[Equality], residual: Sequence[Expr]) -> Expr
     return F.expr(" AND ".join(parts) or "true")
 
 
-def _null_safe(rows: DataFrame, columns: Sequence[str]) -> Expression:
+def _null_safe(columns: Sequence[str]) -> Expression:
     """Each of the columns equal to the one whose name has a prefix, NULL to NULL."""
-    types = schema_of(StructType([field for field in rows.schema if field.name in columns]))
-    equal = (same(quote_name(one.name), quote_name(_KEY + one.name), one.type) for one in types)
+    equal = (f"{quote_name(name)} <=> {quote_name(_KEY + name)}" for name in columns)
     return F.expr(" AND ".join(equal) or "true")
 
 

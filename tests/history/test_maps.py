@@ -1,4 +1,4 @@
-"""Histories of rows with maps, of which Spark itself compares none."""
+"""Histories with a key of rows with maps, of which Spark itself compares none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _KINDS = {
-    "of_rows": History(),
     "by_key": History(key=("id",)),
     "checked": History(key=("id",), compared=("m",), deletes="keep"),
 }
@@ -41,4 +40,4 @@ def test_a_version_for_each_other_map(spark: SparkSession, tmp_path: Path, thres
         assert verify_model(spark, world.storage, f"{world.schema}.{name}").exact
         rows = Collection(world.storage, f"{world.schema}.{name}").as_of().to_pylist()
         versions[name] = sorted(row["id"] for row in rows)
-    assert versions == {"of_rows": [1, 1, 1, 2, 2, 3], "by_key": [1, 1, 1, 2, 2, 3], "checked": [1, 1, 2, 2, 3]}
+    assert versions == {"by_key": [1, 1, 1, 2, 2, 3], "checked": [1, 1, 2, 2, 3]}
