@@ -1,4 +1,4 @@
-"""Values of JSON as Spark's JSON reader makes them, of a type; what it might read otherwise is refused."""
+"""JSON values as values of a type, as Spark's JSON reader makes them. What Spark might read otherwise is refused."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def has_lone_surrogate(line: str) -> bool:
-    """Whether a text has one among its escapes, also in what is left out; a backslash that is escaped itself begins
-    none."""
+    """Whether an escape of the text is half of a surrogate pair, also in parts that nobody reads. An escaped backslash
+    begins no escape."""
     if "\\ud" not in line and "\\uD" not in line:
         return False
     return bool(_SURROGATE.search(_PAIR.sub(" ", line.replace("\\\\", ""))))

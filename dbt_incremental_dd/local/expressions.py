@@ -253,11 +253,15 @@ class _Evaluation:
         function = higher_order.FUNCTIONS.get(name)
         if function is None or len(names) > function.variables:
             raise NotExact
+        tree, rows = noted(body, body_of), pa.array(lists.rows)
+        read = [column for column in self._schema if column.name in _printed(tree).refs]
+        columns = {column.name: self._table[column.name].take(rows) for column in read}
         given = zip(names, (lists.entries[0], pa.array(lists.places, pa.int32())), (type, INTEGER), strict=False)
-        table, schema = self._table.take(pa.array(lists.rows)), self._schema
-        for column, entries, kind in given:
-            table, schema = table.append_column(column, entries), schema + Schema((Column(column, kind),))
-        return function.apply(lists, type, _Evaluation(self._constants, table, schema).value(noted(body, body_of)))
+        for variable_name, entries, kind in given:
+            columns[variable_name] = entries
+            read.append(Column(variable_name, kind))
+        over = _Evaluation(self._constants, pa.table(columns), Schema(tuple(read)))
+        return function.apply(lists, type, over.value(tree))
 
     def _with_unit(self, name: str, unit: exp.Expr, *arguments: exp.Expr) -> Value:
         """``datediff(DAY, a, b)`` and ``dateadd(DAY, 1, a)``."""

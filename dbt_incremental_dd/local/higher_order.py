@@ -13,15 +13,14 @@ from dbt_incremental_dd.core.types import BOOLEAN, Type
 from dbt_incremental_dd.core.types import Array as ArrayType
 from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import Array, column, flat, repeated
+from dbt_incremental_dd.local.vectors import Array, column, flat_column, repeated
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 
 def _transformed(lists: Lists, type: Type, found: Value) -> Value:
-    kind = arrow_type(found.type)
-    if kind is None:
+    if arrow_type(found.type) is None:
         raise NotExact("an array of special types")
-    elements = flat(pa.chunked_array(repeated(found, len(lists.rows)).chunks, kind))
+    elements = flat_column(found, len(lists.rows))
     return column(Lists(lists.lengths, lists.nulls, (elements,)).arrays(), ArrayType(found.type))
 
 

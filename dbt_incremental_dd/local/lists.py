@@ -51,6 +51,11 @@ class Lists:
         """Of each entry, its place in its row, from 0 on."""
         return np.arange(len(self.rows)) - self.starts[self.rows]
 
+    @cached_property
+    def known(self) -> Array:
+        """Which entries are not NULL in the first of their columns."""
+        return np.asarray(pc.is_valid(self.entries[0]).to_numpy(zero_copy_only=False))
+
     def only(self, mask: Array) -> Lists:
         """Some of the entries."""
         lengths = np.bincount(self.rows[mask], minlength=len(self.lengths))

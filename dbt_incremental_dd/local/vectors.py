@@ -113,6 +113,18 @@ def repeated(value: Value, rows: int) -> pa.ChunkedArray:
     return value.data
 
 
+def flat_column(value: Value, rows: int) -> pa.Array:
+    """A value of so many rows as one array of its type."""
+    return flat(pa.chunked_array(repeated(value, rows).chunks, arrow_type(value.type)))
+
+
+def firsts_of_equal(*numbers: Array) -> Array:
+    """A mask of places: those that come first of the places at which all of the arrays have the same numbers."""
+    mask = np.zeros(len(numbers[0]), bool)
+    mask[np.unique(np.stack(numbers), axis=1, return_index=True)[1]] = True
+    return mask
+
+
 def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column as one array."""
     if not isinstance(column, pa.ChunkedArray):

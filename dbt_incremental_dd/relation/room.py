@@ -24,7 +24,7 @@ groups take more than half as much again."""
 _TEXT_BYTES, _ELEMENTS = 32, 8
 """Of a text, and of an array or a map, as far as is known."""
 _DECODED = 4
-"""The bytes of nested columns for each of their files': they may be of any length."""
+"""Bytes in memory for each byte of a file: nested values may be of any length."""
 
 
 def room() -> float:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, NESTED, Type
+from dbt_incremental_dd.core.types import BOOLEAN, INTEGER, Type
 from dbt_incremental_dd.local.expression_types import ExpressionTypes, union
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical import nodes as logical
@@ -23,7 +23,7 @@ from dbt_incremental_dd.logical.now import bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
 from dbt_incremental_dd.relation.constants import DriverConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.arrow import is_flat
 from dbt_incremental_dd.trace.spark_reader import schema_of, struct, unstorable
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class DriverTypes(PlanTypes):
         compared = (
             found.select(node.keys) if isinstance(node, logical.Reduce | logical.Window | logical.TopK) else found
         )
-        if not isinstance(node, _PASSING) and not all(map(_is_plain, compared)):
+        if not isinstance(node, _PASSING) and not is_flat(compared):
             raise NotExact("a column that only Spark compares")
         return found
 
@@ -205,10 +205,6 @@ _PASSING = (
     *(logical.Join, logical.OuterJoin, logical.SemiJoin),
 )
 """Operators that compare no column by itself."""
-
-
-def _is_plain(column: Column) -> bool:
-    return arrow_type(column.type) is not None and not isinstance(column.type, NESTED)
 
 
 def _used(node: Node, of: Callable[[Node], Schema]) -> Iterator[tuple[str, Expr, Schema]]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.asked import ListeningSession
+from tests.engine import unasked
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -76,16 +76,7 @@ def test_nobody_asks_spark(spark: SparkSession, tmp_path: Path) -> None:
         world.insert("customers", [(next(ids) % 40, f"name {step}")])
         if step:
             world.delete("orders", rng.sample(tables["orders"].rows, 2))
-        session, asked = ListeningSession(spark), set[str]()
-
-        def check(name: str, session: ListeningSession = session, asked: set[str] = asked) -> None:
-            if session.asked:
-                asked.add(name)
-                session.asked.clear()
-            world.check(name)
-
-        failures = world.step_and_check_each(check, session=session, fallback="error")
-        assert not failures, "\n\n".join([f"step {step}", *failures])
+        asked = unasked.step(world)
         assert step == 0 or not asked
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import STRING
 from dbt_incremental_dd.local.expressions import evaluate
-from dbt_incremental_dd.local.functions import json_text
+from dbt_incremental_dd.local.functions import json_text, json_writer
 from dbt_incremental_dd.local.generators import generated
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact
@@ -199,4 +199,4 @@ def test_what_is_left_to_spark(spark: SparkSession, call: str) -> None:
 
 
 def test_every_function_is_among_these() -> None:
-    assert all(any(f"{name}(" in call for call in CALLS) for name in json_text.FUNCTIONS)
+    assert all(any(f"{name}(" in call for call in CALLS) for name in (*json_text.FUNCTIONS, *json_writer.FUNCTIONS))

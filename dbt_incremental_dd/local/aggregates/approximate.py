@@ -1,4 +1,4 @@
-"""Approximations of groups for which they are exact: few different values, or few rows.
+"""Approximate aggregates of groups for which Spark's answer is certain: few different values, or few rows.
 
 Sources: Heule, Nunkesser, Hall, "HyperLogLog in Practice" (EDBT 2013), as Spark's ``HyperLogLogPlusPlusHelper`` has it;
 Greenwald, Khanna, "Space-efficient Online Computation of Quantile Summaries" (SIGMOD 2001), which keeps every value
@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.types import DATE, DOUBLE, FLOATS, INTEGERS, LONG, Decimal
 from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, in_any_order, made
-from dbt_incremental_dd.local.functions.xxhash import hashes_of
+from dbt_incremental_dd.local.functions.hash_chain import hashes
+from dbt_incremental_dd.local.functions.xxhash import of_bytes
 from dbt_incremental_dd.local.nested import numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.vectors import Array, constant_int, flat
@@ -34,7 +35,7 @@ _EXACT_DIGITS = 15
 def _count_distinct(groups: Groups, constants: Constants, value: Value) -> Value:
     if value.type in FLOATS:
         raise NotExact("hashes of floats")
-    registers = np.array([hash >> (64 - _BITS) for hash in hashes_of(value)], np.int64)
+    registers = np.array([hash >> (64 - _BITS) for hash in hashes(of_bytes, value)], np.int64)
     taken = np.zeros((groups.count, _REGISTERS), bool)
     taken[groups.numbers, registers] = True
     estimates = [_estimate(int(count)) for count in _REGISTERS - taken.sum(axis=1)]

@@ -7,11 +7,12 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.types import DATE, INTEGERS, STRING, Array, Type
 from dbt_incremental_dd.local.aggregates.groups import Aggregate, Aggregates, Groups, in_any_order
-from dbt_incremental_dd.local.functions.murmur import SEED, of_bytes
+from dbt_incremental_dd.local.functions.hash_chain import SEED
+from dbt_incremental_dd.local.functions.murmur import of_bytes
 from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.nested import numbers
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
-from dbt_incremental_dd.local.vectors import column, flat
+from dbt_incremental_dd.local.vectors import column, firsts_of_equal, flat
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 _BUCKETS = 16
@@ -37,10 +38,7 @@ def _set(groups: Groups, constants: Constants, value: Value) -> Value:
     if isinstance(value.data, pa.Scalar) or value.type not in (STRING, DATE, *INTEGERS):
         raise NotExact(f"a set of {value.type}")
     lists = _lists(groups, value)
-    _, firsts = np.unique(np.stack([lists.rows, numbers(lists.entries[0])[0].to_numpy()]), axis=1, return_index=True)
-    mask = np.zeros(len(lists.rows), bool)
-    mask[firsts] = True
-    lists = lists.only(mask)
+    lists = lists.only(firsts_of_equal(lists.rows, numbers(lists.entries[0])[0].to_numpy()))
     if np.any(lists.lengths > _MOST_IN_SET):
         raise NotExact("a set of many values")
     hashes = np.array([_improved(_hash(item, value.type)) for item in _plain(lists.entries[0])], np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import LONG, VOID
 from dbt_incremental_dd.core.types import Array as ArrayType
@@ -13,7 +12,7 @@ from dbt_incremental_dd.local.functions.arrays import element_type, equal_elemen
 from dbt_incremental_dd.local.functions.function import Functions, fixed, zoned
 from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import column, constant_int, flat, repeated
+from dbt_incremental_dd.local.vectors import column, constant_int, flat_column
 
 
 def _of(value: Value) -> Lists:
@@ -24,7 +23,7 @@ def _of(value: Value) -> Lists:
 def _compact(value: Value) -> Value:
     """Without NULLs."""
     lists = _of(value)
-    return column(lists.only(pc.is_valid(lists.entries[0]).to_numpy(zero_copy_only=False)).arrays(), value.type)
+    return column(lists.only(lists.known).arrays(), value.type)
 
 
 def _without(zone: str, value: Value, wanted: Value) -> Value:
@@ -72,7 +71,7 @@ def _with(value: Value, added: Value, *, is_last: bool) -> Value:
         raise NotExact("an element of another type")
     added = widened(added, type)
     rows = len(lists.lengths)
-    elements = pa.concat_arrays([lists.entries[0], flat(repeated(added, rows))])
+    elements = pa.concat_arrays([lists.entries[0], flat_column(added, rows)])
     of = np.concatenate([lists.rows, np.arange(rows)])
     place = np.concatenate([np.zeros(len(lists.rows)), np.full(rows, 1 if is_last else -1)])
     order = np.lexsort((place, of))

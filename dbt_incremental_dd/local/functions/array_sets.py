@@ -15,7 +15,7 @@ from dbt_incremental_dd.local.functions.function import Functions, fixed
 from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.nested import has_order, numbers
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import Array, column
+from dbt_incremental_dd.local.vectors import Array, column, firsts_of_equal
 
 
 @dataclass(frozen=True)
@@ -54,38 +54,30 @@ def _holds_floats(type: Type) -> bool:
     return any(str(one) in type.text for one in FLOATS)
 
 
-def _firsts(keys: Array) -> Array:
-    """Which come first of equal ones."""
-    mask = np.zeros(len(keys), bool)
-    mask[np.unique(keys, return_index=True)[1]] = True
-    return mask
-
-
 def _union(value: Value, other: Value) -> Value:
     pair = _Pair.of(value, other)
     rows = np.concatenate([pair.one.rows, pair.other.rows])
     order = np.argsort(rows, kind="stable")
     elements = pa.concat_arrays([pair.one.entries[0], pair.other.entries[0]]).take(pa.array(order))
     both = Lists(pair.one.lengths + pair.other.lengths, pair.nulls, (elements,))
-    return pair.made(both.only(_firsts(np.concatenate(pair.keys)[order])))
+    return pair.made(both.only(firsts_of_equal(np.concatenate(pair.keys)[order])))
 
 
 def _except(value: Value, other: Value) -> Value:
     pair = _Pair.of(value, other)
-    return pair.made(pair.one.only(_firsts(pair.keys[0]) & ~np.isin(pair.keys[0], pair.keys[1])))
+    return pair.made(pair.one.only(firsts_of_equal(pair.keys[0]) & ~np.isin(pair.keys[0], pair.keys[1])))
 
 
 def _intersection(value: Value, other: Value) -> Value:
     pair = _Pair.of(value, other)
-    return pair.made(pair.one.only(_firsts(pair.keys[0]) & np.isin(pair.keys[0], pair.keys[1])))
+    return pair.made(pair.one.only(firsts_of_equal(pair.keys[0]) & np.isin(pair.keys[0], pair.keys[1])))
 
 
 def _overlap(value: Value, other: Value) -> Value:
     """NULL, not false, where neither is empty and an element is NULL."""
     pair = _Pair.of(value, other)
-    known = [pc.is_valid(part.entries[0]).to_numpy(zero_copy_only=False) for part in (pair.one, pair.other)]
-    found = pair.one.any(known[0] & np.isin(pair.keys[0], pair.keys[1][known[1]]))
-    holds_null = pair.one.any(~known[0]) | pair.other.any(~known[1])
+    found = pair.one.any(pair.one.known & np.isin(pair.keys[0], pair.keys[1][pair.other.known]))
+    holds_null = pair.one.any(~pair.one.known) | pair.other.any(~pair.other.known)
     unknown = ~found & holds_null & (pair.one.lengths > 0) & (pair.other.lengths > 0)
     return column(pa.array(found, mask=pair.nulls | unknown), BOOLEAN)
 

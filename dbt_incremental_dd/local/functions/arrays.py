@@ -36,7 +36,9 @@ from dbt_incremental_dd.local.vectors import (
     column,
     constant_int,
     constant_text,
+    firsts_of_equal,
     flat,
+    flat_column,
     repeated,
     require,
     rows_of,
@@ -130,7 +132,7 @@ def _contains(zone: str, value: Value, wanted: Value) -> Value:
     type, lists = element_type(value), Lists.of(value.data)
     equals, nulls = equal_elements(zone, lists, type, wanted)
     found = lists.any(equals)
-    unknown = ~found & lists.any(pc.is_null(lists.entries[0]).to_numpy(zero_copy_only=False))
+    unknown = ~found & lists.any(~lists.known)
     return column(pa.array(found, mask=lists.nulls | nulls | unknown), BOOLEAN)
 
 
@@ -192,8 +194,8 @@ def _joined(zone: str, value: Value, separator: Value, replacement: Value | None
     texts = flat(cast(Value(pa.chunked_array([lists.entries[0]]), type), STRING, zone).data)
     if replacement is not None:
         texts = pc.fill_null(texts, constant_text(replacement))
-    there = Lists(lists.lengths, lists.nulls, (texts,)).only(pc.is_valid(texts).to_numpy(zero_copy_only=False))
-    return column(pc.binary_join(there.arrays(), between), STRING)
+    found = Lists(lists.lengths, lists.nulls, (texts,))
+    return column(pc.binary_join(found.only(found.known).arrays(), between), STRING)
 
 
 def _order(type: Type, elements: pa.Array) -> Array:
@@ -229,11 +231,8 @@ def _distinct(value: Value) -> Value:
     """The first of equal elements; of zeros 0.0."""
     type, lists = element_type(value), Lists.of(value.data)
     order = _order(type, lists.entries[0])
-    _, firsts = np.unique(np.stack([lists.rows, order]), axis=1, return_index=True)
-    mask = np.zeros(len(order), bool)
-    mask[firsts] = True
-    lists = Lists(lists.lengths, lists.nulls, (canonical(lists.entries[0]),))
-    return column(lists.only(mask).arrays(), value.type)
+    found = Lists(lists.lengths, lists.nulls, (canonical(lists.entries[0]),))
+    return column(found.only(firsts_of_equal(lists.rows, order)).arrays(), value.type)
 
 
 def _extreme(*, is_greatest: bool) -> Any:
@@ -241,7 +240,7 @@ def _extreme(*, is_greatest: bool) -> Any:
 
     def extreme(value: Value) -> Value:
         type, lists = element_type(value), Lists.of(value.data)
-        lists = lists.only(pc.is_valid(lists.entries[0]).to_numpy(zero_copy_only=False))
+        lists = lists.only(lists.known)
         order = _order(type, lists.entries[0])
         found = lists.taken(np.lexsort((-order if is_greatest else order, lists.rows)))
         return column(found.at(np.zeros(len(lists.lengths), np.int64)), type)
@@ -262,7 +261,7 @@ def _map(*arguments: Value) -> Value:
     code = _order(type, lists.entries[0])
     if type in FLOATS or isinstance(type, NESTED) or np.any(code < 0):
         raise NotExact("keys of a map")
-    if len(np.unique(np.stack([lists.rows, code]), axis=1)[0]) < len(code):
+    if not firsts_of_equal(lists.rows, code).all():
         raise NotExact("a key that comes twice")
     of_values = common_type([value.type for value in values])
     offsets = pa.array(np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32))
@@ -276,15 +275,11 @@ def _array(*values: Value) -> Value:
     if type == VOID or arrow_type(type) is None:
         raise NotExact
     rows = rows_of(*values)
-    columns = [_flat(widened(value, type), rows) for value in values]
+    columns = [flat_column(widened(value, type), rows) for value in values]
     places = np.arange(rows * len(values)).reshape(len(values), rows).T.ravel()
     elements = pa.concat_arrays(columns).take(pa.array(places))
     lists = Lists(np.full(rows, len(values)), np.zeros(rows, bool), (elements,))
     return column(lists.arrays(), ArrayType(type))
-
-
-def _flat(value: Value, rows: int) -> pa.Array:
-    return flat(pa.chunked_array(repeated(value, rows).chunks, arrow_type(value.type)))
 
 
 def _struct(*arguments: Value) -> Value:
@@ -296,7 +291,7 @@ def _struct(*arguments: Value) -> Value:
     if arrow_type(type) is None:
         raise NotExact("a struct of special types")
     rows = rows_of(*values)
-    parts = [_flat(value, rows) for value in values]
+    parts = [flat_column(value, rows) for value in values]
     fields = [pa.field(name, part.type) for name, part in zip(names, parts, strict=True)]
     return column(pa.StructArray.from_arrays(parts, fields=fields), type)
 

@@ -1,4 +1,4 @@
-"""``hash``, as Spark computes it: Murmur3 of each argument in turn, with the hash so far as its seed.
+"""``hash``: Murmur3 of each argument in turn.
 
 Source: Austin Appleby, MurmurHash3_x86_32; bytes after the last word of four are mixed one by one, as signed numbers.
 """
@@ -9,13 +9,10 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.types import INTEGER
 from dbt_incremental_dd.local.functions.function import MANY, Function, Functions
-from dbt_incremental_dd.local.functions.xxhash import parts_of
-from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import column, repeated, rows_of
+from dbt_incremental_dd.local.functions.hash_chain import hashes
+from dbt_incremental_dd.local.value import Value
+from dbt_incremental_dd.local.vectors import column
 
-SEED = 42
-_MOST_ROWS = 20_000
-"""Of more, Spark is quicker."""
 _MASK = 0xFFFF_FFFF
 
 
@@ -39,15 +36,7 @@ def of_bytes(data: bytes, seed: int) -> int:
 
 
 def _hash(*values: Value) -> Value:
-    """NULL leaves the hash as it is."""
-    rows = rows_of(*values)
-    if rows > _MOST_ROWS:
-        raise NotExact
-    hashes = [SEED] * rows
-    for value in values:
-        parts = parts_of(repeated(value, rows), value.type)
-        hashes = [seed if part is None else of_bytes(part, seed) for seed, part in zip(hashes, parts, strict=True)]
-    return column(pa.array(hashes, pa.int32()), INTEGER)
+    return column(pa.array(hashes(of_bytes, *values), pa.int32()), INTEGER)
 
 
 FUNCTIONS: Functions = {"hash": Function(_hash, 1, MANY)}
