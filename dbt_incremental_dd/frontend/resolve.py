@@ -140,10 +140,11 @@ def _name_structs(tree: exp.Expr) -> None:
 def _named_struct(call: exp.Anonymous) -> exp.Expr:
     arguments: list[exp.Expr] = []
     for number, argument in enumerate((argument.unnest() for argument in call.expressions), start=1):
-        if isinstance(argument, exp.Bracket) and argument.expressions[0].is_string:
-            raise UnsupportedSQL("struct(x['f']) names its field after f if x is a struct: write an alias")
-        named = isinstance(argument, exp.Alias | exp.Column | exp.Dot | exp.Identifier)
-        name = argument.meta.get("name") or argument.alias_or_name if named else f"col{number}"
+        if isinstance(argument, exp.Bracket) and argument.expressions[0].is_string:  # x['f'], of a struct or a map
+            name = argument.expressions[0].name
+        else:
+            named = isinstance(argument, exp.Alias | exp.Column | exp.Dot | exp.Identifier)
+            name = argument.meta.get("name") or argument.alias_or_name if named else f"col{number}"
         arguments.append(exp.Literal.string(name))
         arguments.append(argument.this.copy() if isinstance(argument, exp.Alias) else argument.copy())
     return exp.Anonymous(this="named_struct", expressions=arguments)
