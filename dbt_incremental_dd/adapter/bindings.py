@@ -58,7 +58,8 @@ class BoundSession(SessionConnectionWrapper):
         """As dbt-spark's."""
         if self._answered is None:
             return super().fetchall()
-        return [tuple(row.values()) for row in self._answered.rows.to_pylist()]
+        columns = [map(_as_collected, column.to_pylist()) for column in self._answered.rows.columns]
+        return list(zip(*columns, strict=True))
 
     @property
     def description(self) -> Any:
@@ -85,6 +86,12 @@ class BoundSession(SessionConnectionWrapper):
     @classmethod
     def _fix_binding(cls, value: Any) -> str:
         return literal(value)
+
+
+def _as_collected(value: Any) -> Any:
+    """The value as a session's rows have it: a moment is in the process's own time zone."""
+    is_moment = isinstance(value, datetime.datetime) and value.tzinfo is not None
+    return datetime.datetime.fromtimestamp(value.timestamp()) if is_moment else value
 
 
 def literal(value: Any) -> str:

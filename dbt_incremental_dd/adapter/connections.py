@@ -23,14 +23,15 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.driver_answer import driver_answer
 from dbt_incremental_dd.runtime.session import is_usable
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
+from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.layout import Storage
 
 logger = AdapterLogger("Differential")
 
 _RUNS = ("run", "build")
-_CERTAIN = ("seed", "snapshot", "show")
-"""Commands whose statements are Spark's; those of tests may be answered without it."""
-_STATEMENTS = (*_CERTAIN, "test")
+_CERTAIN = ("seed", "snapshot")
+"""Commands whose statements are Spark's; those of others may be answered without it."""
+_STATEMENTS = (*_CERTAIN, "show", "test")
 _SELECTION = ("WHICH", "SELECT", "EXCLUDE", "SELECTOR", "RESOURCE_TYPES", "EXCLUDE_RESOURCE_TYPES")
 """dbt's flags that say which nodes a command is for."""
 _LOCK = threading.Lock()
@@ -52,7 +53,8 @@ class DifferentialConnectionManager(SparkConnectionManager):
         if isinstance(opened.handle, SessionConnectionWrapper):
             session = _session(connection.credentials)
             asked = partial(session.memory.note_statement, _command())
-            answer = partial(driver_answer, session, storage_of(connection.credentials, _invocation_dir()))
+            storage = storage_of(connection.credentials, _invocation_dir())
+            answer = partial(driver_answer, session, storage, source_of=_source_of)
             opened.handle = BoundSession(opened.handle.handle, session, asked, answer)
         return opened
 
@@ -78,6 +80,15 @@ def _session(credentials: Any) -> LazySession:
         if key not in _SESSIONS or not is_usable(_SESSIONS[key]):
             _SESSIONS[key] = credentials.session(folder, logger.debug)
         return _SESSIONS[key]
+
+
+def _source_of(schema: str, identifier: str) -> SourceSpec | None:
+    """As the adapter says, which knows dbt's graph."""
+    from dbt.adapters.factory import get_adapter_by_type
+
+    adapter: Any = get_adapter_by_type(DifferentialConnectionManager.TYPE)
+    found: SourceSpec | None = adapter.declared_source(schema, identifier)
+    return found
 
 
 def _open_ahead(credentials: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,7 +11,7 @@ from dbt.adapters.base import available
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.differential.connections import DifferentialConnectionManager, project_dir, storage_of
 from dbt.adapters.differential.errors import dbt_errors
-from dbt.adapters.differential.requests import model_request, read_sources
+from dbt.adapters.differential.requests import model_request, read_sources, sources_of
 from dbt.adapters.differential.responses import DifferentialResponse, PreviewResponse
 from dbt.adapters.differential.runs import finish, run_of
 from dbt.adapters.differential.seeds import is_loaded, mark_of, note_loaded
@@ -21,13 +21,18 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_incremental_dd.core.schema import Column
 from dbt_incremental_dd.core.time import parse_time
+from dbt_incremental_dd.frontend.relations import RelationName
+from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.runtime.driver_answer import driver_columns
 from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
 from dbt_incremental_dd.runtime.relation_sql import as_of_sql, changes_sql
 from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.run import Run
-from dbt_incremental_dd.runtime.source_relation import final_at, show_source, source_columns
+from dbt_incremental_dd.runtime.shown_rows import shown_rows
+from dbt_incremental_dd.runtime.source_relation import final_at, needs_relation, show_source, source_columns
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential
 
@@ -111,7 +116,7 @@ class DifferentialAdapter(SparkAdapter):
         found = super().get_relation(database, schema, identifier) if kind is None else None
         if found is not None:
             return found
-        spec = self._declared(schema, identifier)
+        spec = self.declared_source(schema, identifier)
         if spec is None:
             return None
         self._show(spec, anew=False)
@@ -134,7 +139,7 @@ class DifferentialAdapter(SparkAdapter):
         """When a source was last known in full: its frontier. Raises DbtRuntimeError for a source that no differential
         model reads."""
         final = final_at(self._storage(), _collection(source))
-        if final is None and self._declared(source.schema, source.identifier) is None:
+        if final is None and self.declared_source(source.schema, source.identifier) is None:
             raise DbtRuntimeError(
                 f"source {_collection(source)}: there is no loaded_at_field, and nothing was taken in of it\n"
                 "  Set loaded_at_field, or run a differential model that reads it."
@@ -142,7 +147,8 @@ class DifferentialAdapter(SparkAdapter):
         loaded = None if final is None else datetime.fromtimestamp(final / 1000, UTC)
         return None, self._create_freshness_response(loaded, datetime.now(UTC))
 
-    def _declared(self, schema: str, identifier: str) -> SourceSpec | None:
+    def declared_source(self, schema: str, identifier: str) -> SourceSpec | None:
+        """The source of that name that is in no catalog by itself. Raises DbtRuntimeError for wrong settings."""
         manifest, folder = self.get_macro_resolver(), project_dir(self.config)
         with dbt_errors():
             return next(declared(manifest, schema, folder, identifier), None)
@@ -234,30 +240,52 @@ class DifferentialAdapter(SparkAdapter):
             release(self.connections.session(), self._storage(), _collection(relation), relation.render())
 
     def get_columns_in_relation(self, relation: Any) -> Any:
-        """As dbt-spark's; of a source that is in no catalog, the columns that were taken in."""
+        """As dbt-spark's, or as they are known without a session; of a source that is in no catalog, the columns that
+        were taken in or are declared."""
+        session, storage = self.connections.session(), self._storage()
+        if not session.is_open:
+            name = RelationName((relation.schema, relation.identifier))
+            with dbt_errors():
+                shown = shown_rows(session, storage, name, self.declared_source)
+            if shown is not None:
+                return _columns(shown.schema, relation)
         try:
             found = super().get_columns_in_relation(relation)
         except DbtRuntimeError:
             found = []
         if found:
             return found
-        name, spec = _collection(relation), self._declared(relation.schema, relation.identifier)
-        if spec is None:
-            columns = stored_columns(self._storage(), name)
-        else:
-            columns = source_columns(self.connections.session().spark, self._storage(), spec)
-        return [
-            SparkColumn(
-                table_schema=relation.schema,
-                table_name=relation.identifier,
-                column=column,
-                dtype=dtype,
-                table_database=None,
-                table_type=None,
-                column_index=i,
-            )
-            for i, (column, dtype) in enumerate(columns)
-        ]
+        spec = self.declared_source(relation.schema, relation.identifier)
+        with dbt_errors():
+            stored = stored_columns(storage, _collection(relation)) if spec is None else None
+            schema = stored if spec is None else source_columns(session, storage, spec)
+        return _columns(schema or (), relation)
+
+    @available
+    def differential_query_columns(self, sql: str) -> list[SparkColumn] | None:
+        """The columns of a query that is answered without a session; None of any other."""
+        found = driver_columns(self.connections.session(), self._storage(), sql, self.declared_source)
+        return None if found is None else _columns(found)
+
+    @available
+    def differential_take_in(
+        self,
+        node: Mapping[str, Any],
+        graph: Mapping[str, Any],
+        dd_time: Any = None,
+        selected: Sequence[str] = (),
+    ) -> None:
+        """What a test reads of sources that are in no catalog by themselves is taken in. Raises DbtRuntimeError with
+        what is wrong and what to do."""
+        folder = project_dir(self.config)
+        with dbt_errors():
+            specs = [spec for spec in sources_of(node, graph, folder) if needs_relation(spec)]
+            if not specs:
+                return
+            run = self._run(dd_time)
+            run.scope.expect(lambda: read_sources(graph, selected, folder))
+            for spec in specs:
+                run.source(spec)
 
     @available
     def differential_now(self, dd_time: Any = None) -> str:
@@ -287,6 +315,22 @@ class DifferentialAdapter(SparkAdapter):
 
     def _run(self, dd_time: Any) -> Run:
         return run_of(self.config, self._storage(), self.connections.session, dd_time)
+
+
+def _columns(schema: Iterable[Column], of: Any = None) -> list[SparkColumn]:
+    """As dbt-spark has the columns ``of`` a relation."""
+    return [
+        SparkColumn(
+            table_schema=getattr(of, "schema", None),
+            table_name=getattr(of, "identifier", None),
+            column=column.name,
+            dtype=sql_type(column.type).lower(),
+            table_database=None,
+            table_type=None,
+            column_index=number,
+        )
+        for number, column in enumerate(schema)
+    ]
 
 
 def _collection(relation: Any) -> str:

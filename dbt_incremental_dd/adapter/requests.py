@@ -79,6 +79,12 @@ def read_sources(graph: Mapping[str, Any], selected: Iterable[str], folder: str)
     return tuple(spec for _, spec in sorted(inputs.items()) if isinstance(spec, SourceSpec))
 
 
+def sources_of(node: Mapping[str, Any], graph: Mapping[str, Any], folder: str) -> tuple[SourceSpec, ...]:
+    """The sources that a node reads, through ephemeral models as well. Raises ConfigError for wrong settings."""
+    found = dict(_inputs(node, graph, folder))
+    return tuple(spec for _, spec in sorted(found.items()) if isinstance(spec, SourceSpec))
+
+
 def run_time(given: Any) -> Time | None:
     """The var ``dd_time`` as a time, or else the environment variable ``DBT_DD_TIME``; None where neither is given."""
     found = os.environ.get("DBT_DD_TIME", "") if given in (None, "") else given

@@ -39,7 +39,8 @@ def say_once(subject: Hashable, text: str) -> None:
 def warn_of_absent(storage: Storage, request: ModelRequest) -> None:
     """Warns of columns that ``persist_docs`` describes, but that the model has not."""
     described = [name for name, _ in request.config.description.columns]
-    columns = {name.lower() for name, _ in stored_columns(storage, request.name)} if described else ()
+    stored = stored_columns(storage, request.name) if described else None
+    columns = {column.name.lower() for column in stored or ()}
     absent = ", ".join(name for name in described if name.lower() not in columns)
     if absent:
         text = f"model {request.name}: persist_docs describes columns that it does not have: {absent}"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
-from dbt_incremental_dd.core.plain_text import parser_of
+from dbt_incremental_dd.core.plain_text import Moments, parser_of
 from dbt_incremental_dd.core.types import (
     BOOLEAN,
     DATE,
@@ -76,9 +76,9 @@ def _double(value: Any) -> float | None:
     return float(value)
 
 
-def _plain(dtype: Type, *kinds: type) -> Callable[[Any], Any]:
+def _plain(dtype: Type, *kinds: type, moments: Moments | None = None) -> Callable[[Any], Any]:
     """Of values of these kinds whose text is plain."""
-    parse = parser_of(dtype)
+    parse = parser_of(dtype, moments)
     assert parse is not None
 
     def make(value: Any) -> Any:
@@ -91,9 +91,11 @@ def _plain(dtype: Type, *kinds: type) -> Callable[[Any], Any]:
     return make
 
 
-def struct_maker(fields: Sequence[Field], taken: Collection[str] = ()) -> Callable[[Any], dict[str, Any] | None]:
+def struct_maker(
+    fields: Sequence[Field], taken: Collection[str] = (), moments: Moments | None = None
+) -> Callable[[Any], dict[str, Any] | None]:
     """Of objects, whose other names are passed over; not of those that differ in case alone, or are in ``taken``."""
-    makers = {field.name: maker_of(field.type) for field in fields}
+    makers = {field.name: maker_of(field.type, moments) for field in fields}
     folded = {name.lower() for name in makers} | set(taken)
 
     def make(value: Any) -> dict[str, Any] | None:
@@ -126,15 +128,17 @@ def _map(of_value: Callable[[Any], Any]) -> Callable[[Any], list[tuple[str, Any]
     return make
 
 
-def maker_of(dtype: Type) -> Callable[[Any], Any]:
-    """What makes a value of the type of a JSON value. Raises TypeError for a type of which Spark has ways of its
-    own."""
+def maker_of(dtype: Type, moments: Moments | None = None) -> Callable[[Any], Any]:
+    """What makes a value of the type of a JSON value; ``moments``: of local times. Raises TypeError for a type of which
+    Spark has ways of its own."""
     if isinstance(dtype, Struct):
-        return struct_maker(dtype.fields)
+        return struct_maker(dtype.fields, moments=moments)
     if isinstance(dtype, Array):
-        return _array(maker_of(dtype.element))
+        return _array(maker_of(dtype.element, moments))
     if isinstance(dtype, Map) and dtype.key == STRING:
-        return _map(maker_of(dtype.value))
+        return _map(maker_of(dtype.value, moments))
+    if dtype == TIMESTAMP:
+        return _plain(dtype, str, moments=moments)
     if isinstance(dtype, Decimal):
         return _plain(dtype, int, str, Number)
     if dtype not in _MAKERS:
@@ -147,6 +151,6 @@ _MAKERS: Mapping[Type, Callable[[Any], Any]] = {
     STRING: _as(str),
     BOOLEAN: _as(bool),
     DOUBLE: _double,
-    **{dtype: _plain(dtype, str) for dtype in (DATE, TIMESTAMP, TIMESTAMP_NTZ)},  # of numbers Spark makes seconds
+    **{dtype: _plain(dtype, str) for dtype in (DATE, TIMESTAMP_NTZ)},  # of numbers Spark makes seconds
 }
 """Of flat types."""

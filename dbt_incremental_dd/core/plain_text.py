@@ -25,6 +25,8 @@ from dbt_incremental_dd.core.types import (
 
 Parser = Callable[[str], Any]
 """Raises ValueError for a text that is not plain."""
+Moments = Callable[[datetime.datetime], datetime.datetime]
+"""When clocks show a local time, in a time zone. Raises ValueError where only Spark can say that."""
 
 
 class Unclear(ValueError):
@@ -44,8 +46,11 @@ _BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}
 _BOOLEANS = {"true": True, "false": False}
 
 
-def parser_of(dtype: Type) -> Parser | None:
-    """The parser of a type's plain texts; None if the type has none."""
+def parser_of(dtype: Type, moments: Moments | None = None) -> Parser | None:
+    """The parser of a type's plain texts; None if the type has none. ``moments``: those of texts that name no time
+    zone; without it, they are not plain."""
+    if dtype == TIMESTAMP and moments is not None:
+        return _moment(moments)
     if isinstance(dtype, Decimal):
         return _decimal(dtype)
     if dtype in _BITS:
@@ -102,13 +107,28 @@ def _date(text: str) -> datetime.date:
     return found
 
 
-def _timestamp(pattern: re.Pattern[str]) -> Parser:
+def _timestamp(pattern: re.Pattern[str]) -> Callable[[str], datetime.datetime]:
     def parse(text: str) -> datetime.datetime:
-        found = datetime.datetime.fromisoformat(_match(pattern, text))
-        if found.year < _FIRST_YEAR:
-            raise Unclear(text)
-        return found
+        return _recent(datetime.datetime.fromisoformat(_match(pattern, text)))
 
+    return parse
+
+
+def _recent(time: datetime.datetime) -> datetime.datetime:
+    if time.year < _FIRST_YEAR:
+        raise Unclear(time.isoformat())
+    return time
+
+
+def _moment(moments: Moments) -> Parser:
+    """A day alone is its midnight."""
+
+    def parse(text: str) -> datetime.datetime:
+        if _WITHOUT_ZONE.fullmatch(text) or _DATE.fullmatch(text):
+            return moments(_recent(datetime.datetime.fromisoformat(text)))
+        return with_zone(text)
+
+    with_zone = _timestamp(_WITH_ZONE)
     return parse
 
 

@@ -77,7 +77,8 @@ class Environment:
     """``ctes``: the visible common table expressions, each with the environment of its definition.
 
     ``types`` are those of columns that have been found already, ``types_of`` what the driver knows of a plan.
-    ``outer``: what a correlated block can see of the outside.
+    ``outer``: what a correlated block can see of the outside. ``spells_out``: whether a query over nothing is lowered
+    as any other; otherwise it stays whole, for Spark to compute once.
     """
 
     inputs: Mapping[str, Input]
@@ -87,6 +88,7 @@ class Environment:
     types: dict[Id, Type] = field(default_factory=dict)
     outer: Outer | None = None
     types_of: TypesOf = unknown
+    spells_out: bool = False
 
     @property
     def closed(self) -> Environment:

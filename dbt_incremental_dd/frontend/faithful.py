@@ -98,7 +98,12 @@ def _aggregates_alias(select: exp.Select) -> bool:
 
 
 def _orders_by_columns(order: exp.Order, query: exp.Query) -> bool:
-    """Whether the order is of the query's own columns, by their names."""
-    names = {name.lower() for name in query.named_selects}
-    items = [item.this for item in order.expressions]
-    return all(isinstance(item, exp.Column) and len(item.parts) == 1 and item.name.lower() in names for item in items)
+    """Whether the order is of the query's own columns, by their names or numbers."""
+    names = [name.lower() for name in query.named_selects]
+    numbers = set() if "*" in names else {str(number + 1) for number in range(len(names))}
+    return all(
+        item.name in numbers
+        if isinstance(item, exp.Literal) and item.is_int
+        else isinstance(item, exp.Column) and len(item.parts) == 1 and item.name.lower() in names
+        for item in (item.this for item in order.expressions)
+    )

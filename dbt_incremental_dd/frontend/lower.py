@@ -47,7 +47,7 @@ def lower(
     Never fails for a query that parses: what has no plan of its own becomes a Fallback.
     """
     try:
-        block = _block(query, inputs, analyze, types_of)
+        block = _block(query, Environment(inputs, analyze, Ids(), types_of=types_of))
     except UnsupportedSQL as error:
         return whole(query, inputs, output, error.construct)
     if len(block.columns) != len(output):
@@ -56,21 +56,27 @@ def lower(
 
 
 def lower_alone(
-    query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze, types_of: TypesOf = unknown
+    query: ParsedQuery,
+    inputs: Mapping[str, Input],
+    analyze: Analyze,
+    types_of: TypesOf = unknown,
+    *,
+    spells_out: bool = False,
 ) -> Query:
-    """The plan of a query that Spark is not asked about as a whole. Raises UnsupportedSQL where there is none."""
-    block = _block(query, inputs, analyze, types_of)
+    """The plan of a query that Spark is not asked about as a whole. ``spells_out``: see ``Environment``. Raises
+    UnsupportedSQL where there is none."""
+    block = _block(query, Environment(inputs, analyze, Ids(), types_of=types_of, spells_out=spells_out))
     return Query(block.only, tuple(column.name for column in block.columns))
 
 
-def _block(query: ParsedQuery, inputs: Mapping[str, Input], analyze: Analyze, types_of: TypesOf) -> Block:
+def _block(query: ParsedQuery, environment: Environment) -> Block:
     if query.uses_pipes:
         raise UnsupportedSQL("pipe syntax |>")
     try:
         tree = query.tree
         if tree.find(exp.Collate) or any(str(call.this).lower() == "collate" for call in tree.find_all(exp.Anonymous)):
             raise UnsupportedSQL("COLLATE")
-        return _lower(tree, Environment(inputs, analyze, Ids(), types_of=types_of))
+        return _lower(tree, environment)
     except UnsupportedSQL:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, SqlglotError, TypeError, ValueError) as error:
@@ -132,7 +138,9 @@ def _lower(tree: exp.Expr, environment: Environment) -> Block:
     if isinstance(tree, exp.SetOperation):
         return _limited(tree, lower_set_operation(tree, inner, lower_query))
     if inner.outer is None and _is_constant(tree, inner):
-        return _selected(tree, inner) or _constant(tree, inner)
+        found = _selected(tree, inner)
+        if found is not None or not inner.spells_out:
+            return found or _constant(tree, inner)
     if isinstance(tree, exp.Select):
         return lower_select(tree, inner, lower_query)
     raise UnsupportedSQL(named(tree))

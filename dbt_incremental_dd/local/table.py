@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.schema import DIFF, Column, Schema
-from dbt_incremental_dd.core.types import Type
+from dbt_incremental_dd.core.types import INTEGERS, Type
 from dbt_incremental_dd.duck.connections import error
 from dbt_incremental_dd.local.floats import canonical
 from dbt_incremental_dd.local.nested import decoded, encoded, is_nested, numbers
@@ -81,6 +81,15 @@ def require_comparable(table: Table, columns: Sequence[str]) -> None:
         raise NotExact("keys of a special type")
 
 
+def require_alike(table: Table, other: Table, columns: Sequence[str]) -> None:
+    """Raises NotExact for columns of types that Arrow does not have, or whose values in the two tables would be cast
+    before they are compared; integers of any width compare as they are."""
+    require_comparable(table, columns)
+    pairs = zip(table.schema.select(tuple(columns)), other.schema.select(tuple(columns)), strict=True)
+    if any(one.type != two.type and not {one.type, two.type} <= {*INTEGERS} for one, two in pairs):
+        raise NotExact("keys of other types")
+
+
 def places(table: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Array:
     """For each row of ``table`` the place of the row of ``other`` with the same keys, or NULL.
 
@@ -104,8 +113,8 @@ def group_numbers(table: pa.Table, columns: Sequence[str]) -> pa.Array:
 def member_mask(table: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
     """For each row, whether ``keys`` has a row with the same ``columns``."""
     if len(columns) == 1 and not is_nested(table[columns[0]]):
-        (name,) = columns
-        return pc.is_in(canonical(table[name]), value_set=canonical(keys[name]).combine_chunks())
+        one, other = _as_wide(table[columns[0]], keys[columns[0]])
+        return pc.is_in(canonical(one), value_set=canonical(other).combine_chunks())
     rows, wanted = _codes(table, keys, columns)
     return pa.chunked_array([pc.is_in(rows, value_set=wanted)])
 
@@ -126,10 +135,15 @@ def _codes(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> tuple[pa
 
 
 def _comparable(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Pair:
-    """The values of two columns of one type as some that Arrow compares."""
+    """The values of two columns that are alike as some that Arrow compares."""
     if is_nested(one):
         return tuple(numbers(one, other))
-    return tuple(canonical(column).combine_chunks() for column in (one, other))
+    return tuple(canonical(column).combine_chunks() for column in _as_wide(one, other))
+
+
+def _as_wide(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Integers of two widths as the widest ones; columns of one type as they are."""
+    return (one, other) if one.type == other.type else (one.cast(pa.int64()), other.cast(pa.int64()))
 
 
 def _dense(pair: Pair) -> Pair:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import datetime
 import re
+import zoneinfo
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt_incremental_dd.core.plain_text import Moments, Unclear
 from dbt_incremental_dd.core.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import require_all
@@ -66,6 +69,35 @@ def moment(times: Value, zone: str) -> Value:
     found = Value(pc.cast(pc.assume_timezone(times.data, zone), _ZONED), TIMESTAMP)
     _require_settled(found, zone)
     return found
+
+
+def moments_in(zone: Callable[[], str]) -> Moments:
+    """The moments of local times in a zone, one by one. ``zone`` is asked for with the first one."""
+    known: list[str] = []
+
+    def moment(time: datetime.datetime) -> datetime.datetime:
+        if not known:
+            known.append(zone())
+        offset = _offset(known[0])
+        if offset is not None:
+            return (time - offset).replace(tzinfo=datetime.UTC)
+        return _settled_moment(time, known[0])
+
+    return moment
+
+
+def _settled_moment(time: datetime.datetime, zone: str) -> datetime.datetime:
+    """Raises Unclear where clocks never show it, or twice, or another copy of the zone's rules may say otherwise."""
+    try:
+        found = time.replace(tzinfo=zoneinfo.ZoneInfo(zone)) if zone in SETTLED else None
+    except zoneinfo.ZoneInfoNotFoundError:
+        found = None
+    if found is None or found.utcoffset() != found.replace(fold=1).utcoffset():
+        raise Unclear(time.isoformat())
+    moment = found.astimezone(datetime.UTC)
+    if not _SETTLED_FROM <= moment <= _SETTLED_UNTIL:
+        raise Unclear(time.isoformat())
+    return moment
 
 
 def days(value: Value, zone: str) -> Value:

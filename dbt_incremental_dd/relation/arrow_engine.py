@@ -20,7 +20,7 @@ from dbt_incremental_dd.local.grouping import Measured, grouped
 from dbt_incremental_dd.local.joining import joined
 from dbt_incremental_dd.local.ordering import in_order, running_sums
 from dbt_incremental_dd.local.slices import in_slices, is_sliced
-from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_comparable
+from dbt_incremental_dd.local.table import Table, consolidate, lookup, member_mask, require_alike
 from dbt_incremental_dd.local.value import Constants, NotExact, Value
 from dbt_incremental_dd.local.vectors import row_numbers
 from dbt_incremental_dd.local.windows import with_windows
@@ -96,16 +96,12 @@ class ArrowEngine:
         )
 
     def restrict(self, rows: Table, keys: Table, columns: Sequence[str], *, inside: bool, is_small: bool) -> Table:
-        require_comparable(rows, columns)
-        if rows.schema.select(tuple(columns)) != keys.schema.select(tuple(columns)):
-            raise NotExact("keys of other types")
+        require_alike(rows, keys, columns)
         mask = member_mask(rows.arrow, keys.arrow, columns)
         return rows.filter(mask if inside else pc.invert(mask))
 
     def lookup(self, rows: Table, other: Table, keys: Sequence[str], columns: Pairs, *, is_little: bool) -> Table:
-        require_comparable(rows, keys)
-        if rows.schema.select(tuple(keys)) != other.schema.select(tuple(keys)):
-            raise NotExact("keys of other types")
+        require_alike(rows, other, keys)
         found = lookup(rows.arrow, other.arrow, keys, list(dict.fromkeys(source for _, source in columns)))
         types = {column.name: column.type for column in other.schema}
         return rows.with_columns([(name, found[source], types[source]) for name, source in columns])

@@ -13,13 +13,28 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from dbt_incremental_dd.core.errors import UnsupportedSQL
+from dbt_incremental_dd.core.plain_text import parser_of
 from dbt_incremental_dd.core.schema import Column, Schema
-from dbt_incremental_dd.core.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, VOID, Decimal, Field, Struct
+from dbt_incremental_dd.core.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    Decimal,
+    Field,
+    Struct,
+)
 from dbt_incremental_dd.local.coercion import is_comparable
 from dbt_incremental_dd.local.expressions import constant
 from dbt_incremental_dd.local.names import NAMES
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.local.zones import moments_in
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
 from dbt_incremental_dd.trace.arrow import arrow_type, is_flat
@@ -35,6 +50,10 @@ _ISO = r"'((?:1[6-9]|2\d)\d\d-\d\d-\d\d)'"
 _DAY = re.compile(rf"DATE ?{_ISO}|CAST\({_ISO} AS DATE\)", re.IGNORECASE)
 _MOMENT = re.compile(r"timestamp_millis\((\d{1,14})L\)", re.IGNORECASE)
 """As ``logical.now`` writes a run's time."""
+_TIMED = re.compile(r"(TIMESTAMP(?:_LTZ|_NTZ)?) ?'([^'\\\\]*)'", re.IGNORECASE)
+_DOUBLE = re.compile(
+    r"(-?\d{1,17}(?:\.\d{1,17})?(?:E[+-]?\d{1,2})?)D|(-?\d{1,17}(?:\.\d{1,17})?E[+-]?\d{1,2})", re.IGNORECASE
+)
 _WORDS = {"TRUE": (True, BOOLEAN), "FALSE": (False, BOOLEAN), "NULL": (None, VOID)}
 _MOST_ROWS, _MOST_BYTES = 5_000, 20_000
 """Of a query's rows that are remembered."""
@@ -65,10 +84,25 @@ class Literals:
 
     def value_of(self, sql: str) -> Value:
         """The literal's value. Raises NotExact for other expressions."""
-        found = _literal(sql)
+        found = self.literal(sql)
         if found is None:
             raise NotExact(f"{sql} is no plain literal")
         return found
+
+    def literal(self, sql: str) -> Value | None:
+        """The literal's value; None of other expressions."""
+        timed = _TIMED.fullmatch(sql)
+        return _literal(sql) if timed is None else self._time(timed[1].upper(), timed[2])
+
+    def _time(self, word: str, text: str) -> Value | None:
+        """Of a time in the session's time zone, or without any; None where only Spark can read it."""
+        dtype = TIMESTAMP_NTZ if word.endswith("NTZ") else TIMESTAMP
+        parse = parser_of(dtype, moments_in(lambda: self.time_zone))
+        assert parse is not None
+        try:
+            return Value(pa.scalar(parse(text), arrow_type(dtype)), dtype) if self.has_usual_types else None
+        except ValueError:
+            return None
 
 
 class DriverConstants(Literals):
@@ -81,7 +115,7 @@ class DriverConstants(Literals):
 
     def known(self, sql: str) -> Value | None:
         """The expression's value, if the driver computes it."""
-        return _literal(sql) or self._of_driver(sql)
+        return self.literal(sql) or self._of_driver(sql)
 
     def _of_driver(self, sql: str) -> Value | None:
         try:
@@ -99,7 +133,7 @@ class SparkConstants(DriverConstants):
 
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact if it has none, such as that of a division by zero."""
-        return _literal(sql) or self._asked(sql)
+        return self.literal(sql) or self._asked(sql)
 
     def rows_of(self, sql: str) -> Table | None:
         """The rows of a query over nothing, of which Spark is asked once; None if they are many, or not of plain types.
@@ -183,6 +217,9 @@ def _literal(sql: str) -> Value | None:
     moment = _MOMENT.fullmatch(sql)
     if moment:
         return Value(pa.scalar(int(moment[1]) * 1000, arrow_type(TIMESTAMP)), TIMESTAMP)
+    double = _DOUBLE.fullmatch(sql)
+    if double:
+        return Value(pa.scalar(float(double[1] or double[2]), pa.float64()), DOUBLE)
     word = _WORDS.get(sql.upper())
     return Value(pa.scalar(word[0]), word[1]) if word else None
 

@@ -12,9 +12,11 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
+from dbt_incremental_dd.core.plain_text import Moments
 from dbt_incremental_dd.core.thresholds import Thresholds
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.vectors import row_numbers
+from dbt_incremental_dd.local.zones import moments_in
 from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
 from dbt_incremental_dd.relation.constants import SparkConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -57,6 +59,11 @@ class Workspace:
     def on_driver(self) -> ArrowEngine:
         """The engine of what is on the driver."""
         return ArrowEngine(self.constants, self.thresholds)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """When clocks show a local time in the session's time zone."""
+        return moments_in(lambda: self.session.dialect[0])
 
     @property
     def thresholds(self) -> Thresholds:

@@ -107,14 +107,22 @@ def compile_model(
 
 
 def compiled_on_driver(
-    session: LazySession, name: str, written: ParsedQuery, inputs: Mapping[str, Input], *, is_output: bool = True
+    session: LazySession,
+    name: str,
+    written: ParsedQuery,
+    inputs: Mapping[str, Input],
+    *,
+    is_output: bool = True,
+    spells_out: bool = False,
 ) -> tuple[DifferentialPlan, Schema] | None:
-    """The plan and its columns; None if only Spark can say whether it accepts the query, or why not."""
+    """The plan and its columns; None if only Spark can say whether it accepts the query, or why not. ``spells_out``:
+    parts that read nothing are computed by operators, too."""
     if not is_faithful(written):
         return None
     types = DriverTypes(session, _schemas(inputs))
     try:
-        query = lower_alone(with_run_time(written, inputs), inputs, _unasked, types.known)
+        timed = with_run_time(written, inputs)
+        query = lower_alone(timed, inputs, _unasked, types.known, spells_out=spells_out)
         as_written = types.of(query.plan)
         query = Query(optimize(query.plan), query.names)
         found = types.of(query.plan)

@@ -1,5 +1,5 @@
-"""The rows of a query over models' relations as they are now, computed on the driver: for dbt's tests, which then open
-no session."""
+"""The rows of a query over relations of models, sources and seeds as they are now, computed on the driver: for what dbt
+itself asks, which then opens no session."""
 
 from __future__ import annotations
 
@@ -12,27 +12,39 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from dbt_incremental_dd.core.manifest import ModelManifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import BEGINNING
-from dbt_incremental_dd.core.types import BOOLEAN, DATE, DOUBLE, INTEGERS, STRING, Decimal
+from dbt_incremental_dd.core.types import (
+    BOOLEAN,
+    DATE,
+    FLOATS,
+    INTEGERS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+)
 from dbt_incremental_dd.frontend.block import Input
+from dbt_incremental_dd.frontend.order import order_of
 from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.recursion import is_recursive
-from dbt_incremental_dd.frontend.relations import RelationName
+from dbt_incremental_dd.local.ordering import in_order
 from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import NotExact
+from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Node
+from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
 from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.compile import compiled_on_driver
+from dbt_incremental_dd.runtime.output import stored_names
+from dbt_incremental_dd.runtime.shown_rows import ShownRows, SourceOf, shown_rows
 from dbt_incremental_dd.trace.arrow import arrow_type
-from dbt_incremental_dd.trace.columns import visible_schema
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import Log, total_rows
+from dbt_incremental_dd.trace.log import total_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,26 +52,43 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 """Tells at DEBUG why something is left to Spark."""
 _SELECTS = re.compile(r"\s*(/\*.*?\*/\s*|--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE | re.DOTALL)
-_ANSWERED = (*INTEGERS, BOOLEAN, STRING, DOUBLE, DATE)
+_ANSWERED = (*INTEGERS, BOOLEAN, STRING, *FLOATS, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types of which Python's values are those that a session would give; and decimals."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows in no order."""
+    """Rows, in the order that the query asks for."""
 
     schema: Schema
     rows: pa.Table
 
 
-def driver_answer(session: LazySession, storage: Storage, sql: str) -> Answer | None:
-    """None for what only Spark answers: other statements and relations, an order, what the driver does not compute, or
-    more rows than it does; and where a session is open already. ``sql`` is one statement."""
+def driver_answer(session: LazySession, storage: Storage, sql: str, source_of: SourceOf) -> Answer | None:
+    """None for what only Spark answers: other statements and relations, what the driver does not compute, or more rows
+    than it does; and where a session is open already. ``sql`` is one statement."""
+    asked = _asked(session, storage, sql, source_of)
+    if asked is None:
+        return None
+    try:
+        return asked.answer()
+    except Exception as why:  # whatever it is: Spark answers, or says what is wrong
+        _LOG.debug("for Spark: %s", why)
+        return None
+
+
+def driver_columns(session: LazySession, storage: Storage, sql: str, source_of: SourceOf) -> Schema | None:
+    """The columns of a query that ``driver_answer`` may answer; None for others."""
+    asked = _asked(session, storage, sql, source_of)
+    return None if asked is None else asked.schema
+
+
+def _asked(session: LazySession, storage: Storage, sql: str, source_of: SourceOf) -> _Asked | None:
     if session.is_open or not _SELECTS.match(sql):
         return None
     try:
-        return _answer(_Unopened(session.memory), storage, parsed(sql))
-    except Exception as why:  # whatever it is: Spark answers, or says what is wrong
+        return _compiled(_Unopened(session.memory), storage, parsed(sql), source_of)
+    except Exception as why:  # as above
         _LOG.debug("for Spark: %s", why)
         return None
 
@@ -79,60 +108,85 @@ def _refused() -> SparkSession:
     raise NotExact("only Spark answers this")
 
 
-def _answer(session: _Unopened, storage: Storage, query: ParsedQuery) -> Answer | None:
+def _compiled(session: _Unopened, storage: Storage, query: ParsedQuery, source_of: SourceOf) -> _Asked | None:
     tree = query.tree
-    if not isinstance(tree, exp.Query) or any(tree.args.get(clause) for clause in ("order", "limit", "offset")):
+    if not isinstance(tree, exp.Query) or is_recursive(tree) or query.uses_pipes:
         return None
-    if is_recursive(tree) or query.uses_pipes or not query.relations:
-        return None
-    shown = {relation.key: _shown(session, storage, relation) for relation in query.relations}
+    shown = {relation.key: shown_rows(session, storage, relation, source_of) for relation in query.relations}
     given = {key: found for key, found in shown.items() if found is not None}
-    rows = sum(total_rows(log.files) for log, _ in given.values())
+    rows = sum(total_rows(found.log.files) for found in given.values() if found.log is not None)
     if len(given) < len(shown) or rows > storage.thresholds.built_rows:
         return None
-    inputs = {key: Input(log.name, schema) for key, (log, schema) in given.items()}
-    compiled = compiled_on_driver(session, "the query", query, inputs)
+    inputs = {key: Input(found.name, found.schema) for key, found in given.items()}
+    compiled = compiled_on_driver(session, "the query", query, inputs, spells_out=True)
     if compiled is None or compiled[0].is_temporal or compiled[0].fallbacks:
         return None
     plan, schema = compiled
-    if not all(column.type in _ANSWERED or isinstance(column.type, Decimal) for column in schema):
+    order = _order(tree, schema)
+    if order is None or not all(column.type in _ANSWERED or isinstance(column.type, Decimal) for column in schema):
         return None
-    found = _rows(session, storage, plan.root, list(given.values()))
-    empty = pa.schema([(column.name, arrow_type(column.type)) for column in schema]).empty_table()
-    return Answer(schema, empty if found is None else found.arrow.rename_columns(schema.names))
+    return _Asked(session, storage, tuple(given.values()), plan.root, schema, order)
 
 
-def _shown(session: LazySession, storage: Storage, relation: RelationName) -> tuple[Log, Schema] | None:
-    """The collection that a relation shows, and its columns; None for another relation, or if that is not certain."""
-    if len(relation.parts) != 2 or session.memory.relation_type(*relation.key.split(".", 1)) != "view":
+def _order(tree: exp.Query, schema: Schema) -> tuple[tuple[int, Order], ...] | None:
+    """The numbers of the columns by which the query's rows are ordered; None where it is not by columns of its own."""
+    if any(tree.args.get(clause) for clause in ("sort", "cluster", "distribute")):
         return None
-    place = storage.collection(relation.key)
-    log = place.log()
-    manifest = None if log is None else place.read_manifest(log.manifest)
-    if log is None or not isinstance(manifest, ModelManifest):
-        return None
-    is_plain = manifest.fingerprint and not manifest.history and not manifest.output
-    is_its = manifest.relation.replace("`", "").lower() == relation.key
-    return (log, visible_schema(manifest, log)) if is_plain and is_its else None
+    found, names = [], [name.lower() for name in schema.names]
+    order = tree.args.get("order")
+    for item in order.expressions if order is not None else ():
+        target = item.this
+        if isinstance(target, exp.Literal) and target.is_int:
+            number = int(target.this) - 1
+        elif isinstance(target, exp.Column) and not target.table and target.name.lower() in names:
+            number = names.index(target.name.lower())
+        else:
+            return None
+        found.append((number, order_of(item, Expr("NULL"))))
+    return tuple(found)
 
 
-def _rows(session: LazySession, storage: Storage, root: Node, given: list[tuple[Log, Schema]]) -> Table | None:
-    """The plan's rows, each as often as it counts, in the columns of its root; None of nothing. What its operators
-    store is thrown away."""
-    inputs = {log.name: InputInterval(log, schema, BEGINNING, log.frontiers.last) for log, schema in given}
-    now = max(interval.t1 for interval in inputs.values())
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Storage(folder, thresholds=storage.thresholds)
-        states = InnerTraces(Workspace(session, scratch), scratch.collection("q"), {}, fresh=True, report=_ignore)
-        workspace = Workspace(session, storage)
+@dataclass(frozen=True)
+class _Asked:
+    """A query that the driver can compute, over what its relations show. ``order``: numbers of its columns."""
+
+    session: LazySession
+    storage: Storage
+    given: tuple[ShownRows, ...]
+    root: Node
+    schema: Schema
+    order: tuple[tuple[int, Order], ...]
+
+    def answer(self) -> Answer:
+        """Its rows. Raises what computing them does."""
+        with tempfile.TemporaryDirectory() as folder:
+            found = self._rows(Storage(folder, thresholds=self.storage.thresholds))
+        if found is None:
+            empty = pa.schema([(column.name, arrow_type(column.type)) for column in self.schema]).empty_table()
+            return Answer(self.schema, empty)
+        columns = self.root.columns
+        by = [Order(Expr.column(columns[number]), item.descending, item.nulls_first) for number, item in self.order]
+        return Answer(self.schema, in_order(found, by).arrow.rename_columns(self.schema.names))
+
+    def _rows(self, scratch: Storage) -> Table | None:
+        """Each as often as it counts, in the columns of the root; None of nothing. ``scratch``: for what operators
+        store, which is thrown away."""
+        logs = [(one, one.log or scratch.collection(one.name).create(stored_names(one.schema))) for one in self.given]
+        inputs = {
+            log.name: InputInterval(log, one.schema, BEGINNING, log.frontiers.last if one.log else BEGINNING)
+            for one, log in logs
+        }
+        now = max((interval.t1 for interval in inputs.values()), default=BEGINNING)
+        states = InnerTraces(Workspace(self.session, scratch), scratch.collection("q"), {}, fresh=True, report=_ignore)
+        workspace = Workspace(self.session, self.storage)
         context = Context(workspace, BEGINNING, now, at=now, inputs=inputs, output=None, inner=states, report=_ignore)
-        rows = Renderer(context, root).run()
+        rows = Renderer(context, self.root).run()
         if rows is None:
             return None
-        found = rows.multiset().expand().select([(id, id) for id in root.columns]).table
+        found = rows.multiset().expand().select([(id, id) for id in self.root.columns]).table
         if found is None:
             raise NotExact("rows that are in Spark")
-        return Table(found.arrow.select(list(root.columns)), found.schema.select(root.columns))
+        return Table(found.arrow.select(list(self.root.columns)), found.schema.select(self.root.columns))
 
 
 def _ignore(line: str) -> None:

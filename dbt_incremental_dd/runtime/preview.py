@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.frontend.block import Input
 from dbt_incremental_dd.frontend.relations import RelationName
-from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.compile import compile_model, require_deltas
 from dbt_incremental_dd.runtime.constraints import Constrained, require_meaning
@@ -17,6 +16,7 @@ from dbt_incremental_dd.runtime.contract import require_columns
 from dbt_incremental_dd.runtime.kept_history import KeptHistory
 from dbt_incremental_dd.runtime.relation_sql import no_rows_sql
 from dbt_incremental_dd.runtime.request import ModelRequest
+from dbt_incremental_dd.runtime.source_relation import source_columns
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
@@ -62,24 +62,18 @@ def preview(spark: SparkSession, storage: Storage, request: ModelRequest) -> Pre
     return Preview(no_rows_sql(schema), compiled.plan.fallbacks)
 
 
-def stored_columns(storage: Storage, name: str) -> list[tuple[str, str]]:
-    """Names and SQL types of a stored collection's columns; none where there is no such collection."""
-    schema = _stored(storage, name)
-    return [] if schema is None else [(column.name, sql_type(column.type).lower()) for column in schema]
+def stored_columns(storage: Storage, name: str) -> Schema | None:
+    """A stored collection's columns; None where there is no such collection."""
+    place = storage.collection(name)
+    log = place.log()
+    return None if log is None or log.manifest is None else columns_of(place, log)
 
 
 def _schema(spark: SparkSession, storage: Storage, request: ModelRequest, relation: RelationName) -> Schema:
     """What was taken in, else what is declared, else what the catalog says."""
-    stored = _stored(storage, relation.key)
-    if stored is not None:
-        return stored
     how = request.inputs.get(relation.key)
-    if isinstance(how, SourceSpec) and how.ddl is not None:
-        return schema_of(spark.createDataFrame([], how.ddl).schema)
-    return schema_of(spark.table(relation.sql).schema)
-
-
-def _stored(storage: Storage, name: str) -> Schema | None:
-    place = storage.collection(name)
-    log = place.log()
-    return None if log is None or log.manifest is None else columns_of(place, log)
+    if isinstance(how, SourceSpec):
+        found = source_columns(LazySession.of(spark), storage, how)
+    else:
+        found = stored_columns(storage, relation.key)
+    return schema_of(spark.table(relation.sql).schema) if found is None else found

@@ -93,8 +93,12 @@ class StoredMemory(SessionMemory):
         views = self.views(schema)
         if views is not None and name in views:
             return "view"
-        names = () if self._is_unmade else self._certain.get("names", {}).get(".".join(parts_of(schema)))
-        return "" if names is not None and name not in names else None
+        schema = ".".join(parts_of(schema))
+        names = () if self._is_unmade else self._certain.get("names", {}).get(schema)
+        if names is None:
+            self._used.add(schema)  # whoever opens a session looks at it
+            return "" if self.schemas and schema not in self.schemas else None
+        return "" if name not in names else None
 
     def _due_views(self, schema: str) -> frozenset[str]:
         return self._due.views(schema) if self._due is not None else frozenset()

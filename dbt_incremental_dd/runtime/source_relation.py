@@ -6,12 +6,9 @@ made once is kept up from then on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.time import Time
-from dbt_incremental_dd.logical.sql_types import sql_type
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.description import NOTHING
@@ -20,13 +17,11 @@ from dbt_incremental_dd.runtime.relation_sql import no_rows_sql
 from dbt_incremental_dd.runtime.shown import expect_published, was_published
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.intake import Intake
+from dbt_incremental_dd.sources.record_schema import declared_row
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.lock import writing
 from dbt_incremental_dd.trace.spark_reader import schema_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def needs_relation(spec: SourceSpec) -> bool:
@@ -58,8 +53,9 @@ def show_source(session: LazySession, storage: Storage, spec: SourceSpec, *, ane
             catalog, columns = Catalog(session), columns_of(place, log)
             publish(catalog, place, spec.relation, log, columns, anew=True, description=NOTHING)
             return
-        columns = schema_of(spark.createDataFrame([], str(spec.ddl)).schema)
-        spark.sql(f"CREATE OR REPLACE VIEW {spec.relation} AS {no_rows_sql(columns)}")
+        row = declared_row(session, spec)
+        assert row is not None
+        spark.sql(f"CREATE OR REPLACE VIEW {spec.relation} AS {no_rows_sql(schema_of(row))}")
         Catalog(session).note(spec.relation, is_there=True)
         expect_published(place)
 
@@ -73,16 +69,14 @@ def follow_source(catalog: Catalog, storage: Storage, spec: SourceSpec, intake: 
         publish(catalog, place, spec.relation, intake.log, intake.schema, anew=False, description=NOTHING)
 
 
-def source_columns(spark: SparkSession, storage: Storage, spec: SourceSpec) -> list[tuple[str, str]]:
-    """Names and SQL types of a source's columns, as stored, or else as declared; none where neither is known."""
+def source_columns(session: LazySession, storage: Storage, spec: SourceSpec) -> Schema | None:
+    """A source's columns, as stored, or else as declared; None where neither is known."""
     place = storage.collection(spec.name)
     log = place.log()
-    schema: Schema | None = None
     if log is not None and log.manifest is not None:
-        schema = columns_of(place, log)
-    elif spec.ddl is not None:
-        schema = schema_of(spark.createDataFrame([], spec.ddl).schema)
-    return [(column.name, sql_type(column.type).lower()) for column in schema or ()]
+        return columns_of(place, log)
+    row = declared_row(session, spec)
+    return None if row is None else schema_of(row)
 
 
 def final_at(storage: Storage, name: str) -> Time | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow.fs import FileInfo, FileSelector, FileType
 
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.trace.layout import Storage
 
 if TYPE_CHECKING:
@@ -67,6 +68,16 @@ def files_in(storage: Storage, folder: str) -> dict[str, Any] | None:
         return None
     is_flat = all(info.type == FileType.File for info in found)
     return {info.path: [info.size or 0, info.mtime_ns or 0] for info in found} if is_flat else None
+
+
+def is_as_read(session: LazySession, storage: Storage, relation: str, progress: Mapping[str, Any]) -> bool:
+    """Whether a table is certain to be as it was when a source had that progress: nobody has opened the catalog since,
+    and the table's folder has just the files that were read. Told without a session."""
+    folder, seen = progress.get("folder"), progress.get("files")
+    is_known = not session.is_open and session.memory.has_table(relation)
+    if not is_known or not isinstance(folder, str) or not seen:
+        return False
+    return bool(files_in(storage, folder) == seen)
 
 
 def _is_hidden(info: FileInfo) -> bool:

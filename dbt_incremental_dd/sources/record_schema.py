@@ -20,22 +20,26 @@ if TYPE_CHECKING:
 
 def declared(session: LazySession, spec: SourceSpec) -> StructType | None:
     """The columns of records by those that are declared, if any are. Raises ConfigError for a bad type."""
+    row = declared_row(session, spec)
+    return None if row is None else spec.envelope.record_of(row)
+
+
+def declared_row(session: LazySession, spec: SourceSpec) -> StructType | None:
+    """The columns that are declared, which are those of rows, if any are. Raises ConfigError for a bad type."""
     if spec.ddl is None:
         return None
     try:
-        row = struct(Schema(tuple(Column(name, type_of(dtype)) for name, dtype in spec.columns)))
-        return spec.envelope.record_of(row)
+        return struct(Schema(tuple(Column(name, type_of(dtype)) for name, dtype in spec.columns)))
     except ValueError:  # Spark may know it
         spark = session.spark
     try:
-        row = spark.createDataFrame([], spec.ddl).schema
+        return spark.createDataFrame([], spec.ddl).schema
     except PySparkException as error:
         wrong = [f"{name} ({dtype})" for name, dtype in spec.columns if not _is_type(spark, dtype)]
         raise ConfigError(
             f"source {spec.name}: the data_type of {', '.join(wrong) or 'its columns'} is none of Spark's",
             "Write a type of Spark SQL, such as bigint, string, decimal(12,2), timestamp.",
         ) from error
-    return spec.envelope.record_of(row)
 
 
 def _is_type(spark: SparkSession, dtype: str) -> bool:

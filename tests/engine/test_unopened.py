@@ -52,6 +52,9 @@ MODELS = {
       JOIN {orders} o ON last_day(o.day) = m.month GROUP BY 1""",
     "generated": f"""WITH {_DIGITS}, days AS (SELECT date_add(DATE '2024-01-01', CAST(n AS INT)) AS day FROM numbers)
       SELECT d.day, count(o.id) AS n FROM days d LEFT JOIN {{orders}} o ON o.day = d.day GROUP BY 1""",
+    "wide_keys": """SELECT o.id, x.n, f.a FROM {orders} o
+      LEFT JOIN (SELECT CAST(customer_id AS BIGINT) AS k, count(*) AS n FROM {orders} GROUP BY 1) x ON x.k = o.customer_id
+      LEFT JOIN (SELECT CAST(id AS BIGINT) AS k, max(name) AS a FROM {customers} GROUP BY 1) f ON f.k = o.customer_id""",
     "unknown": "SELECT id, name FROM {customers} UNION ALL SELECT -1 AS id, 'unknown' AS name",
     "united": """SELECT id, name, NULL AS status, 'customer' AS kind FROM {customers}
       UNION ALL SELECT id, note, status, 'order' FROM {orders} WHERE 1 = 1""",

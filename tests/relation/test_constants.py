@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.relation.constants import SparkConstants
-from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.relation.lazy_session import ANSI, RULES, TIME_ZONE, LazySession, SessionMemory
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import schema_of
 
@@ -24,27 +25,40 @@ KNOWN = [
     *("0.05", "1.5", "-0.5", "10.00", "0.00", "00.50", "123456789012345678.123456789012345678", "-0.0", "0.10"),
     *("DATE '1993-07-01'", "date'2024-02-28'", "CAST('1600-01-01' AS DATE)"),
     "timestamp_millis(1700000000123L)",
+    *("1e0", "-2.5E3", "1.5D", "7d", "0.1e-10", "12345678901234567e22", "-0e0"),
+    *("TIMESTAMP '2024-01-01 00:00:00'", "timestamp'2024-07-01T10:20:30.25'", "TIMESTAMP_LTZ '2024-07-01'"),
+    *("TIMESTAMP '2024-07-01 10:20:30+05:30'", "TIMESTAMP_NTZ '2024-03-10 02:30:00'"),
 ]
 ASKED = [
     *(
         "2147483647",
         "2147483648",
-        "1e0",
         "7S",
         "'it''s'",
         "'a\\\\b'",
-        "TIMESTAMP '2024-01-01 00:00:00'",
+        "TIMESTAMP '2024-03-10 02:30:00'",
+        "TIMESTAMP '2024-11-03 01:30:00'",
+        "TIMESTAMP '1999-01-01 00:00:00'",
+        "TIMESTAMP '2024-01-01 00:00'",
+        "TIMESTAMP_NTZ '2024-01-01 00:00:00Z'",
+        "1e400",
+        "1.5F",
         "DATE '1582-10-10'",
     ),
-    *("DATE '2024-01-31'", "TIMESTAMP_NTZ '2024-01-01 00:00:00'", "2 - 1", "concat('a', 'b')", "X'00'"),
+    *("DATE '2024-01-31'", "2 - 1", "concat('a', 'b')", "X'00'"),
 ]
 
 
-class _Unasked:
-    """A session that nobody may open."""
+class _Usual(SessionMemory):
+    """Of the suite's sessions."""
 
-    def __getattr__(self, name: str) -> object:
-        raise AssertionError(f"Spark was asked: {name}")
+    @property
+    def settings(self) -> Mapping[str, str]:
+        return {TIME_ZONE: os.environ["TZ"], ANSI: "true", **RULES}
+
+
+def _unasked() -> NoReturn:
+    raise AssertionError("Spark was asked")
 
 
 def _same(spark: SparkSession, sql: str, found: Value) -> None:
@@ -58,7 +72,7 @@ def _same(spark: SparkSession, sql: str, found: Value) -> None:
 
 @pytest.mark.parametrize("sql", KNOWN)
 def test_plain_literals_are_known(spark: SparkSession, sql: str) -> None:
-    _same(spark, sql, SparkConstants(LazySession.of(_Unasked())).value_of(sql))  # type: ignore[arg-type]
+    _same(spark, sql, SparkConstants(LazySession(_unasked, _Usual())).value_of(sql))
 
 
 def test_others_are_asked_for(spark: SparkSession) -> None:

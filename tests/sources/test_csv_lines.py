@@ -23,7 +23,8 @@ from dbt_incremental_dd.core.types import (
     Decimal,
     Type,
 )
-from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.local.zones import moments_in
+from dbt_incremental_dd.relation.lazy_session import TIME_ZONE, LazySession
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read
@@ -49,9 +50,15 @@ TEXTS: dict[Type, list[str]] = {
     TIMESTAMP: [
         "2024-01-01T00:00:00Z",
         "2024-01-01 10:20:30.123456+05:30",
+        "2024-07-04 12:30:00.25",
         "2024-03-10 02:30:00",
+        "2024-11-03 01:30:00",
+        "1999-01-01 00:00:00",
         "2024-01-01",
+        "2024-1-1",
+        "2024-01-01 10:20",
         "2024-01-01T00:00:00.1234567Z",
+        "2024-01-01T00:00:00.1234567",
         "2024-01-01T24:00:00Z",
         "2024-01-01T00:00:00-17:59",
         "now",
@@ -94,7 +101,7 @@ def by_spark(spark: SparkSession, path: Path, schema: Schema, options: dict[str,
 def check(spark: SparkSession, path: Path, schema: Schema, lines: list[str], options: dict[str, str]) -> bool:
     """Whether the driver reads it; what it reads is what Spark reads."""
     data = "".join(line + "\n" for line in lines).encode(errors="surrogatepass")
-    found = parse(data, schema, options)
+    found = parse(data, schema, options, moments_in(lambda: str(spark.conf.get(TIME_ZONE))))
     if found is None:
         return False
     path.write_bytes(data)
@@ -131,6 +138,18 @@ def test_texts(spark: SparkSession, tmp_path: Path, dtype: Type) -> None:
         ["a,b\r", "1,x\r", ",\r"],
         ["a,b\r", "1,x\r\r"],
         ["a;b", "1;x"],
+        ['"a","b"', '1,"x, y"'],
+        ["a,b", '"1"," x "', '2,"a;b"', '3,"é"'],
+        ["a,b", '1,""'],
+        ["a,b", '1,"a""b"'],
+        ["a,b", '1,"a"b'],
+        ["a,b", '1, "a"'],
+        ["a,b", '1,"a" '],
+        ["a,b", '1,a"b'],
+        ["a,b", '1,"a', 'b"'],
+        ["a,b", '1,"a\\"'],
+        ["a,b", '"1",x', '" 2",y'],
+        ["a,b", '1,"null"', '2,"NULL"'],
     ],
 )
 @pytest.mark.parametrize("options", [{"header": "true"}, {"header": "true", "sep": ";"}, {"Header": "True"}])
@@ -139,11 +158,17 @@ def test_headers_and_lengths(spark: SparkSession, tmp_path: Path, lines: list[st
     check(spark, tmp_path / "a.csv", schema, lines, options)
 
 
+def test_plain_quotes_are_read_on_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    schema = Schema((Column("a", INTEGER), Column("b", STRING), Column("c", TIMESTAMP), Column("d", Decimal(6, 2))))
+    lines = ['"a",b,"c",d', '1,"x, y",2024-01-05 10:00:00,1.5', '"2",,"2024-07-05T10:00:00","-3.25"']
+    assert check(spark, tmp_path / "a.csv", schema, lines, {"header": "true"})
+
+
 def test_options_that_the_driver_does_not_know(tmp_path: Path) -> None:
     schema = Schema((Column("a", STRING),))
     for options in ({"nullValue": "x"}, {"quote": "'"}, {"dateFormat": "yyyy"}, {"sep": "::"}, {"multiLine": "true"}):
-        assert parse(b"x\n", schema, options) is None
-    assert parse(b"x\n", schema, {"header": "false"}) is not None
+        assert parse(b"x\n", schema, options, moments_in(str)) is None
+    assert parse(b"x\n", schema, {"header": "false"}, moments_in(str)) is not None
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from dbt_incremental_dd.core.types import (
     Map,
     Struct,
 )
+from dbt_incremental_dd.local.zones import moments_in
 from dbt_incremental_dd.sources.formats.json_lines import parse
 from dbt_incremental_dd.sources.records import CORRUPT
 from dbt_incremental_dd.trace.spark_reader import struct
@@ -34,6 +36,8 @@ from dbt_incremental_dd.trace.spark_reader import struct
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MOMENTS = moments_in(lambda: os.environ["TZ"])
+"""In the time zone of the suite's sessions."""
 STORED = Schema(
     (
         Column("i", INTEGER),
@@ -106,7 +110,7 @@ def by_spark(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
 def test_odd_lines(spark: SparkSession, tmp_path: Path, line: str) -> None:
     data = (line + "\n").encode(errors="surrogatepass")
     (tmp_path / "a.json").write_bytes(data)
-    found = parse(data, STORED)
+    found = parse(data, STORED, MOMENTS)
     assert (found is not None) == (line in LINES[: SAFE - 1])
     if found is not None:
         rows = [(*row.values(), None) for row in found.to_pylist()]
@@ -116,7 +120,7 @@ def test_odd_lines(spark: SparkSession, tmp_path: Path, line: str) -> None:
 def test_lines_of_windows(spark: SparkSession, tmp_path: Path) -> None:
     data = b'{"i": 1, "s": "a"}\r\n{"i": 2}\r\n'
     (tmp_path / "a.json").write_bytes(data)
-    found = parse(data, STORED)
+    found = parse(data, STORED, MOMENTS)
     assert found is not None
     assert repr([(*row.values(), None) for row in found.to_pylist()]) == repr(by_spark(spark, tmp_path / "a.json"))
 
@@ -150,7 +154,7 @@ def test_random_lines(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]], ascii: bool
 ) -> None:
     data = "".join(json.dumps(record, ensure_ascii=ascii) + "\n" for record in records).encode(errors="replace")
-    found = parse(data, STORED)
+    found = parse(data, STORED, MOMENTS)
     if found is None:
         return
     path = tmp_path_factory.mktemp("lines") / "a.json"
@@ -160,10 +164,10 @@ def test_random_lines(
 
 def test_what_is_read_on_the_driver() -> None:
     lines = "\n".join(LINES[: SAFE - 1]) + "\n"
-    found = parse(lines.encode(), STORED)
+    found = parse(lines.encode(), STORED, MOMENTS)
     assert found is not None and found.num_rows == SAFE - 1
-    assert parse(lines.encode(), Schema((Column("t", Array(VARIANT)),))) is None
-    empty = parse(b"{}", STORED)
+    assert parse(lines.encode(), Schema((Column("t", Array(VARIANT)),)), MOMENTS) is None
+    empty = parse(b"{}", STORED, MOMENTS)
     assert empty is not None and empty.to_pylist() == [dict.fromkeys("ilsbd")]
 
 
@@ -220,7 +224,7 @@ def test_structs_and_decimals(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any] | None]
 ) -> None:
     data = "".join(json.dumps(record) + "\n" for record in records).encode()
-    found = parse(data, NESTED, ignores_nulls=True)
+    found = parse(data, NESTED, MOMENTS, ignores_nulls=True)
     if found is None:
         return
     path = tmp_path_factory.mktemp("lines") / "a.json"
@@ -235,8 +239,8 @@ def test_structs_and_decimals(
 def test_which_nested_lines_are_read_on_the_driver() -> None:
     read_here = ['{"e": {"a": 1, "r": {"s": "x", "d": "1.50", "other": [1]}}, "d": 3}', '{"e": null}', "{}", "null"]
     read_here += ['{"t": [{"a": 1, "s": ["x", null]}, null, {}], "m": {"k": 1, "": 2.5}}', '{"t": [], "m": {}}']
-    assert parse("\n".join(read_here).encode(), NESTED, ignores_nulls=True) is not None
-    assert parse(b"null\n", NESTED) is None
+    assert parse("\n".join(read_here).encode(), NESTED, MOMENTS, ignores_nulls=True) is not None
+    assert parse(b"null\n", NESTED, MOMENTS) is None
     for line in (
         '{"e": []}',
         '{"e": {"r": {"S": 1}}}',
@@ -250,7 +254,7 @@ def test_which_nested_lines_are_read_on_the_driver() -> None:
         '{"m": []}',
         '{"m": {"k": 1, "k": 2}}',
     ):
-        assert parse(line.encode(), NESTED, ignores_nulls=True) is None
+        assert parse(line.encode(), NESTED, MOMENTS, ignores_nulls=True) is None
 
 
 TIMES = Schema((Column("t", TIMESTAMP), Column("n", TIMESTAMP_NTZ), Column("y", DATE), Column("m", Decimal(12, 2))))
@@ -261,6 +265,7 @@ TEXTS = [
         "2024-01-05T10:00:00.1-08:00",
         "1600-01-01T00:00:00Z",
     ),
+    *("2024-03-10 02:30:00", "2024-11-03 01:30:00", "2024-07-05 10:00:00.25", "1999-12-31 23:59:59", "2038-01-01"),
     *("2024-01-05T10:00:00", "2024-01-05 10:00:00.5", "2024-01-05", "2024-02-30", "2024-1-5", "", "now", "10:00:00"),
     *("2024-07-01T10:00:00Z ", "2024-01-05T10:00Z", "0999-01-01T00:00:00Z", "2024-01-05T10:00:00+01", "9999-12-31"),
     *(1704448800, 1704448800.5, 1704448800000, 0, True, 5.00, -12.5, 1e3, "5.00", None),
@@ -271,7 +276,7 @@ TEXTS = [
 @pytest.mark.parametrize("value", TEXTS, ids=repr)
 def test_times_and_decimals(spark: SparkSession, tmp_path: Path, column: str, value: Any) -> None:
     data = (json.dumps({column: value}) + "\n").encode()
-    found = parse(data, TIMES)
+    found = parse(data, TIMES, MOMENTS)
     if found is not None:
         (tmp_path / "a.json").write_bytes(data)
         schema = struct(Schema((*TIMES.columns, Column(CORRUPT, STRING))))
@@ -281,6 +286,6 @@ def test_times_and_decimals(spark: SparkSession, tmp_path: Path, column: str, va
 
 
 def test_which_times_are_read_on_the_driver() -> None:
-    line = b'{"t": "2024-01-05T10:00:00Z", "n": "2024-01-05 10:00:00.25", "y": "2024-01-05", "m": 5.00}'
-    found = parse(line, TIMES)
+    line = b'{"t": "2024-01-05 10:00:00", "n": "2024-01-05 10:00:00.25", "y": "2024-01-05", "m": 5.00}'
+    found = parse(line, TIMES, MOMENTS)
     assert found is not None and found["m"].to_pylist() == [5]

@@ -18,6 +18,7 @@ import pytest
 
 from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, SourceError
 from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.local.zones import moments_in
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.config import SourceSpec, parse_source
@@ -165,7 +166,7 @@ def on_the_driver(data: bytes, wanted: Any, stored: Schema) -> bool:
     """Whether the driver reads it; then as it should. It is asked without the columns that are not for it."""
     if wanted == BAD and any(f'"{name}":'.encode() in data for name in COLUMNS.keys() - DRIVERS.keys()):
         return False
-    table = parse(data, stored)
+    table = parse(data, stored, moments_in(str))
     if table is None:
         return False
     rows = [] if wanted == BAD else [{k: v for k, v in filled(row).items() if k in DRIVERS} for row in wanted]

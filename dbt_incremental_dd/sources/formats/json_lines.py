@@ -9,6 +9,7 @@ import re
 import pyarrow as pa
 
 from dbt_incremental_dd.core.json_values import DECODER, has_lone_surrogate, once, struct_maker
+from dbt_incremental_dd.core.plain_text import Moments
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.core.types import Field
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
@@ -21,17 +22,17 @@ _DEEPEST = 300
 _ODD = re.compile(rb"\r|\x00|^\xef\xbb\xbf|\d{300}")
 
 
-def parse(data: bytes, stored: Schema, *, ignores_nulls: bool = False) -> pa.Table | None:
+def parse(data: bytes, stored: Schema, moments: Moments, *, ignores_nulls: bool = False) -> pa.Table | None:
     """The records with the columns of ``stored``; None where some might be others to Spark, or malformed.
 
-    ``ignores_nulls``: a line that is ``null`` is no record.
+    ``moments``: of local times. ``ignores_nulls``: a line that is ``null`` is no record.
     """
     data = data.replace(b"\r\n", b"\n")
     if _ODD.search(data):
         return None
     rows = []
     try:
-        record_of = struct_maker([Field(column.name, column.type) for column in stored], {CORRUPT})
+        record_of = struct_maker([Field(column.name, column.type) for column in stored], {CORRUPT}, moments)
         for line in data.decode().removesuffix("\n").split("\n"):
             if len(line) > _LONGEST_LINE or line.count("[") + line.count("{") > _DEEPEST:
                 return None

@@ -251,13 +251,13 @@ def _few_rows(
     return on_driver(workspace, table, Schema((*stored.columns, Column(FILE, STRING))))
 
 
-def parsed(spec: FilesSpec, data: bytes, stored: Schema) -> pa.Table | None:
+def parsed(workspace: Workspace, spec: FilesSpec, data: bytes, stored: Schema) -> pa.Table | None:
     """The records of lines of JSON or CSV; None where that might not be what Spark reads."""
     if spec.format == "csv":
-        return csv_lines.parse(data, stored, spec.options)
+        return csv_lines.parse(data, stored, spec.options, workspace.moments)
     if spec.options or spec.format != "json":
         return None
-    return json_lines.parse(data, stored, ignores_nulls=spec.envelope.ignores_nulls)
+    return json_lines.parse(data, stored, workspace.moments, ignores_nulls=spec.envelope.ignores_nulls)
 
 
 def _few_lines(
@@ -273,7 +273,7 @@ def _few_lines(
     tables = []
     for path, partition in files.items():
         with filesystem.open_input_file(path) as file:
-            table = parsed(spec, file.read(), without(stored, partition))
+            table = parsed(workspace, spec, file.read(), without(stored, partition))
         if table is None:
             return None
         table = completed(table, stored, partition)

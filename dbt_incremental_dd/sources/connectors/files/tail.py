@@ -108,7 +108,7 @@ def _few(
     if columns is None or not workspace.thresholds.taken_rows or end - start > workspace.most(MOST_BYTES):
         return None
     file.seek(start)
-    table = parsed(spec, header + file.read(end - start), columns)
+    table = parsed(workspace, spec, header + file.read(end - start), columns)
     return None if table is None else on_driver(workspace, table, columns)
 
 

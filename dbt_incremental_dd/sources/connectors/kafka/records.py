@@ -84,7 +84,7 @@ class _Reader:
         if self._feed.reads_avro:
             found, schema = avro.decoded(self._feed, table, self._stored, skips_nulls=self._skips_nulls)
             return on_driver(workspace, found, schema)
-        rows = text.parsed(self._feed, table, self._stored, skips_nulls=self._skips_nulls)
+        rows = text.parsed(self._feed, table, self._stored, workspace.moments, skips_nulls=self._skips_nulls)
         if rows is not None:
             return on_driver(workspace, rows, self._stored + text.added(self._feed))
         raw = workspace.frame(Table(table, MESSAGES))

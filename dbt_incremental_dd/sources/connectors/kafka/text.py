@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from dbt_incremental_dd.core.plain_text import Moments
 from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.core.types import BOOLEAN, INTEGERS, LONG, STRING
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed
@@ -36,8 +37,9 @@ def added(feed: Feed) -> Schema:
     return Schema((Column(FILE, STRING), Column(ORDER, LONG), *gone))
 
 
-def parsed(feed: Feed, messages: pa.Table, stored: Schema, *, skips_nulls: bool) -> pa.Table | None:
-    """The messages' records without a Spark job; None where some might be others to Spark, or malformed."""
+def parsed(feed: Feed, messages: pa.Table, stored: Schema, moments: Moments, *, skips_nulls: bool) -> pa.Table | None:
+    """The messages' records without a Spark job; None where some might be others to Spark, or malformed. ``moments``:
+    of local times."""
     if feed.format != "json" or feed.reader:
         return None
     if skips_nulls:
@@ -45,14 +47,14 @@ def parsed(feed: Feed, messages: pa.Table, stored: Schema, *, skips_nulls: bool)
     values = messages["value"]
     if not feed.key and values.null_count:
         return None
-    rows = _lines(values.drop_null().to_pylist(), stored)
+    rows = _lines(values.drop_null().to_pylist(), stored, moments)
     if rows is None:
         return None
     present = pc.cast(pc.is_valid(values), pa.int64()).combine_chunks()
     places = pc.if_else(pc.equal(present, 1), pc.subtract(pc.cumulative_sum(present), 1), None)
     table = rows.take(places)
     if feed.key:
-        keys = _keys(feed, messages["key"], stored.select(feed.key))
+        keys = _keys(feed, messages["key"], stored.select(feed.key), moments)
         if keys is None:
             return None
         for name in feed.key:
@@ -73,22 +75,22 @@ def with_place(feed: Feed, table: pa.Table, messages: pa.Table) -> pa.Table:
     return table.append_column(GONE, pc.is_null(messages["value"])) if feed.key else table
 
 
-def _lines(values: Sequence[bytes], stored: Schema) -> pa.Table | None:
+def _lines(values: Sequence[bytes], stored: Schema, moments: Moments) -> pa.Table | None:
     """JSON texts as records; None where one of them is not one line."""
     if not values:
         return pa.table({c.name: pa.array([], arrow_type(c.type) or pa.null()) for c in stored})
     data = b"\n".join(values)
     are_few = len(data) <= MOST_BYTES and data.count(b"\n") == len(values) - 1
-    return json_lines.parse(data, stored) if are_few else None
+    return json_lines.parse(data, stored, moments) if are_few else None
 
 
-def _keys(feed: Feed, keys: pa.ChunkedArray, columns: Schema) -> pa.Table | None:
+def _keys(feed: Feed, keys: pa.ChunkedArray, columns: Schema, moments: Moments) -> pa.Table | None:
     """The key's columns; None where a key is missing, or does not plainly say them."""
     texts = keys.to_pylist()
     if None in texts:
         return None
     if feed.key_format == "json":
-        found = _lines([_object(feed.key, text) for text in texts], columns)
+        found = _lines([_object(feed.key, text) for text in texts], columns, moments)
         return None if found is None or any(found[name].null_count for name in feed.key) else found
     (column,) = columns
     dtype = arrow_type(column.type)

@@ -19,12 +19,11 @@ from pyspark.sql import functions as F
 from dbt_incremental_dd.core.errors import SourceError, UnsupportedSQL
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.relation import Relation
-from dbt_incremental_dd.sources.catalog_table import Described, described, folder_of
+from dbt_incremental_dd.sources.catalog_table import Described, described, folder_of, is_as_read
 from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_interval, no_token
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
 from dbt_incremental_dd.sources.connectors.table.parquet_files import read_small
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
-from dbt_incremental_dd.sources.connectors.table.unchanged import is_unchanged
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest
@@ -49,10 +48,10 @@ SPEC, change_token, poll_interval = TableSpec, no_token, no_interval
 
 def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
-    if is_unchanged(request):
+    storage, spec, progress, stored = request.storage, request.spec, request.progress, request.stored
+    if stored is not None and is_as_read(request.workspace.session, storage, spec.relation, progress):
         return None
-    spark, storage, spec = request.spark, request.storage, request.spec
-    progress, stored = request.progress, request.stored
+    spark = request.spark
     told = described(spark, spec.relation)
     request.workspace.session.memory.keep_table(spec.relation)
     if told.provider == "delta" and told.location is not None:
