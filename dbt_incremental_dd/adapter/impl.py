@@ -243,7 +243,7 @@ class DifferentialAdapter(SparkAdapter):
         """As dbt-spark's, or as they are known without a session; of a source that is in no catalog, the columns that
         were taken in or are declared."""
         session, storage = self.connections.session(), self._storage()
-        if not session.is_open:
+        if not session.is_open and relation.schema:
             name = RelationName((relation.schema, relation.identifier))
             with dbt_errors():
                 shown = shown_rows(session, storage, name, self.declared_source)

@@ -142,4 +142,6 @@ def _name(tree: exp.Expr) -> str:
     if isinstance(tree, exp.Alias):
         return str(tree.alias)
     named = tree.this if isinstance(tree, exp.Cast) else tree
+    if isinstance(tree, exp.Literal) and tree.is_int:
+        return str(int(tree.this))
     return str(named.name) if isinstance(named, exp.Column) else ""

@@ -18,6 +18,7 @@ from dbt_incremental_dd.local.value import Constants, NotExact
 from dbt_incremental_dd.local.windows import with_windows
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Aggregate
+from dbt_incremental_dd.logical.now import SOME_TIME
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 
@@ -56,7 +57,7 @@ class ExpressionTypes:
     def _computed(self, call: Expr) -> Type | None:
         """The type of an aggregate of no rows."""
         try:
-            return aggregated(self._rows, (), [("c", call.at(0))], self._constants).type("c")
+            return aggregated(self._rows, (), [("c", call.at(SOME_TIME))], self._constants).type("c")
         except NotExact:
             return None
 

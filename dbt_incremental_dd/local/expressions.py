@@ -234,6 +234,9 @@ class _Evaluation:
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
         if name == "if" and len(arguments) == 3:
             return case_value([(arguments[0], arguments[1])], arguments[2], self)
+        if name == "nvl2" and len(arguments) == 3:
+            is_there = exp.Not(this=binary(exp.Is, arguments[0], exp.Null()))
+            return case_value([(is_there, arguments[1])], arguments[2], self)
         if name == "mod" and len(arguments) == 2:
             return self.value(binary(exp.Mod, *arguments))
         if arguments and isinstance(arguments[0], exp.Var):
@@ -292,13 +295,24 @@ class _OfLiterals(_Evaluation):
         return self._of_all(found)
 
     def _of_all(self, constant: Value) -> Value:
-        return Value(repeated(constant, 1), constant.type)
+        return Value(repeated(constant, self.rows), constant.type)
 
     def constant(self, tree: exp.Expr) -> Value | None:
         return None
 
     def _over(self, table: pa.Table) -> _Evaluation:
-        raise NotExact("a literal is one of all rows")
+        return _OfLiterals(self._constants, table, self._schema)
+
+    def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
+        """Where an argument has to be a constant, all but the first are."""
+        try:
+            return super()._call(name, arguments)
+        except NotExact:
+            if len(arguments) < 2 or self.rows != 1 or any(isinstance(a, exp.Var | exp.Lambda) for a in arguments):
+                raise
+        first, *rest = (self.value(argument) for argument in arguments)
+        given = [first, *(Value(value.data[0], value.type) for value in rest)]
+        return functions.call(name, given, self._constants)
 
 
 def _field(value: Value, name: str) -> Value:

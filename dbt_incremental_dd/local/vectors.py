@@ -109,7 +109,7 @@ def floor_divided(data: pa.ChunkedArray | pa.Scalar, divisor: int) -> pa.Chunked
 def repeated(value: Value, rows: int) -> pa.ChunkedArray:
     """A column of so many rows."""
     if isinstance(value.data, pa.Scalar):
-        return pa.chunked_array([pa.repeat(value.data, rows)])
+        return pa.chunked_array([pa.repeat(value.data, rows)] if rows else [], value.data.type)
     return value.data
 
 

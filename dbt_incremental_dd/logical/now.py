@@ -14,6 +14,9 @@ _CALL = re.compile(
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 
+SOME_TIME: Time = 1_700_000_000_000
+"""A time at which types are looked for: a recent one, when the rules of time zones are certain."""
+
 
 def bind_now(sql: str, t: Time) -> str:
     """The text with each call of ``dd_now()`` replaced by the timestamp ``t``; strings and comments are left alone."""

@@ -42,8 +42,8 @@ from dbt_incremental_dd.trace.spark_reader import schema_of
 from dbt_incremental_dd.trace.spark_to_arrow import to_arrow
 
 _NUMBER = re.compile(r"(-?\d{1,9})|(-?\d{1,18})L")
-_TEXT = re.compile(r"'([^'\\\\$]*)'")
-"""``$`` may begin a variable, which Spark replaces in a statement's text."""
+_TEXT = re.compile(r"'((?:[^'\\$]|\$(?!\{)|\\\\)*)'")
+"""``${`` may begin a variable, which Spark replaces in a statement's text."""
 _DECIMAL = re.compile(r"-?(\d{1,18})\.(\d{1,18})")
 _ISO = r"'((?:1[6-9]|2\d)\d\d-\d\d-\d\d)'"
 """Days that are the same in every calendar."""
@@ -91,6 +91,8 @@ class Literals:
 
     def literal(self, sql: str) -> Value | None:
         """The literal's value; None of other expressions."""
+        if "\\" in sql and not self.has_usual_types:  # it may be no escape
+            return None
         timed = _TIMED.fullmatch(sql)
         return _literal(sql) if timed is None else self._time(timed[1].upper(), timed[2])
 
@@ -205,7 +207,7 @@ def _literal(sql: str) -> Value | None:
         return Value(pa.scalar(int(number[1] or number[2]), arrow_type(type)), type)
     text = _TEXT.fullmatch(sql)
     if text:
-        return Value(pa.scalar(text[1], pa.string()), STRING)
+        return Value(pa.scalar(text[1].replace("\\\\", "\\"), pa.string()), STRING)
     exact = _DECIMAL.fullmatch(sql)
     if exact:
         digits, scale = len((exact[1] + exact[2]).lstrip("0")), len(exact[2])

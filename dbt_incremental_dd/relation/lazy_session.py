@@ -28,6 +28,7 @@ RULES = {
     "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
     "spark.sql.legacy.timeParserPolicy": "corrected",
     "spark.sql.timestampType": "timestamp_ltz",
+    "spark.sql.parser.escapedStringLiterals": "false",
 }
 """What values and types of expressions depend on beside the dialect, with Spark's defaults in lower case."""
 TIME_ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"

@@ -19,7 +19,7 @@ from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.graph import ByIdentity
 from dbt_incremental_dd.logical.node import Id, Node
-from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.logical.now import SOME_TIME, bind_now
 from dbt_incremental_dd.logical.recursion import Bound, Fixpoint, Hoisted, Recur
 from dbt_incremental_dd.relation.constants import DriverConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
@@ -67,7 +67,7 @@ class PlanTypes:
         for name, frame in zip(names, frames, strict=True):
             frame.createOrReplaceTempView(name)
         try:
-            found = self._spark.sql(bind_now(template, 0).format(*names))
+            found = self._spark.sql(bind_now(template, SOME_TIME).format(*names))
             found.schema  # noqa: B018 - analysed while the views are there
             return found
         finally:
@@ -113,7 +113,7 @@ class PlanTypes:
         return self.of(node.inputs[0])
 
     def _generated(self, node: logical.FlatMap) -> Schema:
-        over, call = self.of(node.input), node.generator.at(0)
+        over, call = self.of(node.input), node.generator.at(SOME_TIME)
         known = ExpressionTypes(over, self._constants).generator(call, node.outputs)
         aliases = node.outputs[0] if len(node.outputs) == 1 else f"({', '.join(node.outputs)})"
         return over + (known or _columns_of(self._empty(over).selectExpr(f"{call.sql} AS {aliases}")))
@@ -129,8 +129,8 @@ class PlanTypes:
     def _each(self, outputs: Sequence[_Typed], over: Schema) -> Schema:
         """Expressions under their names. Spark is asked for all that the driver does not know, at once."""
         known = ExpressionTypes(over, self._constants)
-        types = {id: type for id, e in outputs if (type := known.expression(e.at(0)))}
-        asked = [f"{e.at(0).sql} AS {id}" for id, e in outputs if id not in types]
+        types = {id: type for id, e in outputs if (type := known.expression(e.at(SOME_TIME)))}
+        asked = [f"{e.at(SOME_TIME).sql} AS {id}" for id, e in outputs if id not in types]
         if asked:
             types |= {c.name: c.type for c in _columns_of(self._empty(over).selectExpr(*asked))}
         return Schema(tuple(Column(id, types[id]) for id, _ in outputs))
@@ -148,7 +148,7 @@ class PlanTypes:
         over = self.of(node.input)
         known = ExpressionTypes(over, self._constants)
         types = {a.id: type for a in node.aggregates if (type := known.aggregate(a))}
-        asked = [F.expr(f"{a.sql.at(0).sql} AS {a.id}") for a in node.aggregates if a.id not in types]
+        asked = [F.expr(f"{a.sql.at(SOME_TIME).sql} AS {a.id}") for a in node.aggregates if a.id not in types]
         if asked:
             types |= {c.name: c.type for c in _columns_of(self._empty(over).groupBy(*node.keys).agg(*asked))}
         made = (Column(aggregate.id, types[aggregate.id]) for aggregate in node.aggregates)
@@ -156,7 +156,7 @@ class PlanTypes:
 
     def _window(self, node: logical.Window) -> Schema:
         over = self.of(node.input)
-        functions = [(id, e.at(0)) for id, e in node.functions]
+        functions = [(id, e.at(SOME_TIME)) for id, e in node.functions]
         known = ExpressionTypes(over, self._constants).windows(functions)
         made = known or _columns_of(self._empty(over).selectExpr(*(f"{e.sql} AS {id}" for id, e in functions)))
         return over + made
@@ -187,7 +187,7 @@ class DriverTypes(PlanTypes):
 
     def _columns(self, node: Node) -> Schema:
         for name, expr, over in _used(node, self.of):
-            dtype = ExpressionTypes(over, self._constants).expression(expr.at(0))
+            dtype = ExpressionTypes(over, self._constants).expression(expr.at(SOME_TIME))
             if dtype is None or (name == _CONDITION and dtype != BOOLEAN):
                 raise NotExact(f"only Spark knows the type of {expr.sql}")
         found = super()._columns(node)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.time import BEGINNING
+from dbt_incremental_dd.core.time import BEGINNING, now
 from dbt_incremental_dd.core.types import (
     BOOLEAN,
     DATE,
@@ -119,7 +119,7 @@ def _compiled(session: _Unopened, storage: Storage, query: ParsedQuery, source_o
         return None
     inputs = {key: Input(found.name, found.schema) for key, found in given.items()}
     compiled = compiled_on_driver(session, "the query", query, inputs, spells_out=True)
-    if compiled is None or compiled[0].is_temporal or compiled[0].fallbacks:
+    if compiled is None or compiled[0].fallbacks:
         return None
     plan, schema = compiled
     order = _order(tree, schema)
@@ -176,10 +176,10 @@ class _Asked:
             log.name: InputInterval(log, one.schema, BEGINNING, log.frontiers.last if one.log else BEGINNING)
             for one, log in logs
         }
-        now = max((interval.t1 for interval in inputs.values()), default=BEGINNING)
+        at = max([now(), *(interval.t1 for interval in inputs.values())])
         states = InnerTraces(Workspace(self.session, scratch), scratch.collection("q"), {}, fresh=True, report=_ignore)
         workspace = Workspace(self.session, self.storage)
-        context = Context(workspace, BEGINNING, now, at=now, inputs=inputs, output=None, inner=states, report=_ignore)
+        context = Context(workspace, BEGINNING, at, at=at, inputs=inputs, output=None, inner=states, report=_ignore)
         rows = Renderer(context, self.root).run()
         if rows is None:
             return None

@@ -3,7 +3,7 @@
   made to ask for them.
 #}
 {% materialization unit, adapter='differential' %}
-  {%- set columns = adapter.differential_query_columns(sql) -%}
+  {%- set columns = none if config.get('sql_header') else adapter.differential_query_columns(sql) -%}
   {%- if columns is none -%}
     {{ return(materialization_unit_default()) }}
   {%- endif -%}

@@ -42,6 +42,7 @@ ANSWERED = [
     "SELECT g.k, sum(v) AS s, count(*) AS n FROM g GROUP BY g.k UNION ALL SELECT 7, 8, 9",
     "WITH a AS (SELECT CAST(1 AS BIGINT) AS k UNION ALL SELECT 2), b AS (SELECT k FROM {m}) "
     "SELECT a.k, count(b.k) AS n FROM a LEFT JOIN b ON a.k = b.k GROUP BY a.k",
+    "SELECT k FROM {m} WHERE k > 1 AND current_timestamp() > TIMESTAMP '2024-01-01' AND date(now()) = current_date()",
     "SELECT v FROM VALUES (1), (2) AS t(v) WHERE v > (SELECT min(k) FROM {n})",
 ]
 ORDERED = [
@@ -62,7 +63,6 @@ LEFT = [
     "SELECT * FROM {t}",
     "SELECT * FROM {schema}.nothing",
     "SELECT collect_list(k) AS l FROM {m}",
-    "SELECT current_timestamp() AS now, k FROM {m}",
     "SELECT nothing FROM {m}",
     "INSERT INTO {m} SELECT * FROM {m}",
     "SELECT * FROM {m} WHERE rand() > 2",

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _DIGITS = """p AS (SELECT 0 AS n UNION ALL SELECT 1), numbers AS (
   SELECT a.n * power(2, 0) + b.n * power(2, 1) + c.n * power(2, 2) + d.n * power(2, 3) AS n
   FROM p AS a CROSS JOIN p AS b CROSS JOIN p AS c CROSS JOIN p AS d)"""
+_SURE = """coalesce({0}(CASE WHEN id > 2 THEN ordered_at END), nvl2({0}(CASE WHEN id > 2 THEN ordered_at END),
+  assert_true({0}(CASE WHEN id > 2 THEN ordered_at END) IS NOT NULL), NULL))"""
+"""As dbt's macros write a date in Spark's SQL (``dateadd``, ``datediff``): it may be NULL all the same."""
 MODELS = {
     "staged": """SELECT id AS order_id, lower(status) AS status, coalesce(amount, 0) AS amount,
       round(amount * 1.19, 2) AS gross, CAST(amount AS DECIMAL(10, 2)) AS exact, amount::string AS written,
@@ -55,6 +58,12 @@ MODELS = {
     "wide_keys": """SELECT o.id, x.n, f.a FROM {orders} o
       LEFT JOIN (SELECT CAST(customer_id AS BIGINT) AS k, count(*) AS n FROM {orders} GROUP BY 1) x ON x.k = o.customer_id
       LEFT JOIN (SELECT CAST(id AS BIGINT) AS k, max(name) AS a FROM {customers} GROUP BY 1) f ON f.k = o.customer_id""",
+    "moved": f"""SELECT id, to_timestamp(to_unix_timestamp(date_add({_SURE.format("date")}, CAST(3 * 1 AS INT)))
+      + to_unix_timestamp({_SURE.format("to_timestamp")}) - to_unix_timestamp({_SURE.format("date")})) AS later,
+      datediff(DATE '2024-06-30', {_SURE.format("date")}) AS days, date_format(ordered_at, 'EEE, MMMM dd') AS written,
+      CASE WHEN ordered_at >= TIMESTAMP '2024-01-03 00:00:00' THEN 1e-1 ELSE 0e0 END AS x, note RLIKE '^[a-z]+$' AS r,
+      split(note, CASE WHEN regexp_extract('-', '([^A-Za-z0-9])(.*)', 1) != '_' THEN concat('\\\\', '-') ELSE '-' END)[0]
+      AS part FROM {{orders}}""",
     "unknown": "SELECT id, name FROM {customers} UNION ALL SELECT -1 AS id, 'unknown' AS name",
     "united": """SELECT id, name, NULL AS status, 'customer' AS kind FROM {customers}
       UNION ALL SELECT id, note, status, 'order' FROM {orders} WHERE 1 = 1""",

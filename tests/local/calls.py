@@ -101,6 +101,9 @@ MOMENTS = [
     *("date_format(v, 'yyyy-MM-dd')", "date_format(v, 'HH:mm')", "date_format(v, 'yyyy-MM-dd HH:mm:ss')"),
     *(
         "date_format(v, 'yyyyMM')",
+        "date_format(v, 'E, dd MMM yyyy')",
+        "date_format(d, 'EEEE dd MMMM')",
+        "date_format(d, 'LLL LLLL EE EEE')",
         "date_format(v, 'dd/MM/yyyy')",
         "date_format(d, 'yyyy-MM')",
         "date_format(d, 'yyyyMMdd')",
@@ -317,6 +320,9 @@ CONDITIONAL = [
     *(
         "nvl2(i, j, 0)",
         "nvl2(t, 'x', u)",
+        "coalesce(d, nvl2(d, assert_true(d IS NOT NULL), NULL))",
+        "coalesce(i, nvl2(i, assert_true(i IS NOT NULL, 'x'), NULL))",
+        "nvl2(g, 1 / nvl2(g, 2, 0), -1)",
         "nullifzero(i)",
         "nullifzero(m)",
         "nullifzero(x)",
@@ -564,8 +570,17 @@ IN_ZONE = [text for text in MOMENTS if " FROM " not in text] + [
     "year(v)",
 ]
 SPARKS = [
-    *("exp(x)", "pow(x, 0.5D)", "round(x, -1)", "date_format(v, 'MMM')", "date_format(v, 'yyyyy')"),
-    *("date_format(v, 'E')", "date_trunc('CENTURY', v)", "trunc(d, 'DAY')", "d + INTERVAL 1 HOUR", "v - w", "d - e"),
+    *("coalesce(i, assert_true(i IS NOT NULL))", "assert_true(i)"),
+    *("exp(x)", "pow(x, 0.5D)", "round(x, -1)", "date_format(v, 'yyyyy')"),
+    *(
+        "date_format(v, 'EEEEE')",
+        "date_format(v, 'a')",
+        "date_trunc('CENTURY', v)",
+        "trunc(d, 'DAY')",
+        "d + INTERVAL 1 HOUR",
+        "v - w",
+        "d - e",
+    ),
     *(
         "regexp_replace(t, 'a*', 'x')",
         "t RLIKE '(?i)a'",

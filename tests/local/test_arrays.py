@@ -110,6 +110,10 @@ CALLS = [
         "named_struct('a', 1, 'b', s)",
         "split(w, '-')",
         "split(w, '-')[1]",
+        "split(w, '[-]')",
+        "split(w, concat('\\\\', '-'))",
+        "split(w, '\\\\.')",
+        "split(w, '[.]')",
     ),
     *(
         "size(split(w, '-'))",
@@ -178,7 +182,7 @@ LEFT_TO_SPARK = [
         "sort_array(array(m))",
         "size(texts, 1)",
     ),
-    *("to_json(p)", "concat_ws(',', texts)", "split(w, '[-]')", "split(w, '-', 1)"),
+    *("to_json(p)", "concat_ws(',', texts)", "split(w, '[-+]')", "split(w, '\\\\d')", "split(w, '-', 1)"),
 ]
 GENERATORS = {
     "explode(texts)": ["a"],

@@ -57,7 +57,9 @@ def test_no_numbers() -> None:
     assert [text(float(name)) for name in ("nan", "inf", "-inf")] == ["NaN", "Infinity", "-Infinity"]
 
 
-@pytest.mark.parametrize("number", [2.0**53, -1e23, 5e-324, -1e-310, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "number", [2.0**53, -1e23, 5e-324, -1e-310, 2.0**-24, -(2.0**-1000), float("nan"), float("inf")]
+)
 def test_what_depends_on_java_s_release(number: float) -> None:
     with pytest.raises(ValueError, match=r"\d|nan|inf"):
         written(number)

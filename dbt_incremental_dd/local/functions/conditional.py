@@ -14,6 +14,7 @@ from dbt_incremental_dd.local.coercion import common_type, is_comparable, is_num
 from dbt_incremental_dd.local.comparing import comparable, equal
 from dbt_incremental_dd.local.functions.function import MANY, Function, Functions, fixed, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
+from dbt_incremental_dd.local.vectors import require_all
 from dbt_incremental_dd.trace.arrow import arrow_type
 
 
@@ -55,12 +56,12 @@ def _nullif(zone: str, value: Value, other: Value) -> Value:
     return Value(pc.if_else(is_equal, pa.scalar(None, value.data.type), value.data), value.type)
 
 
-def _nvl2(value: Value, some: Value, none: Value) -> Value:
-    type, (first, second) = _alike([some, none])
-    chosen = pc.is_valid(value.data)
-    if isinstance(chosen, pa.Scalar):
+def _assert_true(condition: Value, message: Value | None = None) -> Value:
+    """NULL, where it holds for every row; whatever the message says."""
+    if condition.type != BOOLEAN:
         raise NotExact
-    return Value(pc.if_else(chosen, first, second), type)
+    require_all(pc.fill_null(condition.data, False))
+    return Value(pa.scalar(None), VOID)
 
 
 def _null_if_zero(zone: str, value: Value) -> Value:
@@ -83,6 +84,7 @@ def _is_nan(value: Value) -> Value:
 
 
 FUNCTIONS: Functions = {
+    "assert_true": Function(_assert_true, 1, 2),
     "coalesce": Function(_coalesce, 1, MANY),
     "greatest": Function(_extreme(is_greatest=True), 2, MANY),
     "ifnull": fixed(_coalesce, 2),
@@ -93,6 +95,5 @@ FUNCTIONS: Functions = {
     "nullif": zoned(_nullif, 2),
     "nullifzero": zoned(_null_if_zero, 1),
     "nvl": fixed(_coalesce, 2),
-    "nvl2": fixed(_nvl2, 3),
     "zeroifnull": fixed(_zero_if_null, 1),
 }

@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.types import BOOLEAN, DATE, DOUBLE, INTEGERS, LONG,
 from dbt_incremental_dd.local import calendar, intervals
 from dbt_incremental_dd.local.casts import cast
 from dbt_incremental_dd.local.functions import dates
-from dbt_incremental_dd.local.functions.datetime_pattern import parts_of
+from dbt_incremental_dd.local.functions.datetime_pattern import DAYS, MONTHS, NAMED, parts_of
 from dbt_incremental_dd.local.functions.function import Functions, fixed, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import (
@@ -22,6 +22,7 @@ from dbt_incremental_dd.local.vectors import (
     constant_int,
     constant_text,
     datetimes,
+    flat,
     floor_divided,
     integers,
     require,
@@ -99,13 +100,24 @@ def _floored(moments: Value, unit: int) -> Value:
 
 
 def _formatted(zone: str, value: Value, pattern: Value) -> Value:
-    """``date_format`` by fields of fixed width and what stands between them."""
+    """``date_format`` by fields of fixed width, names, and what stands between them."""
     parts = parts_of(constant_text(pattern))
-    if any(part.is_field and part.text not in _FIELDS for part in parts):
-        raise NotExact
-    written = pc.cast(_local(value, zone).data, pa.string())
-    pieces = [pc.utf8_slice_codeunits(written, *_FIELDS[part.text]) if part.is_field else part.text for part in parts]
+    times = _local(value, zone).data
+    written = pc.cast(times, pa.string())
+    pieces = [_field(part.text, times, written) if part.is_field else part.text for part in parts]
     return Value(pc.binary_join_element_wise(*pieces, "", null_handling="emit_null"), STRING)
+
+
+def _field(field: str, times: pa.ChunkedArray, written: pa.ChunkedArray) -> pa.ChunkedArray:
+    """``written``: the local times as texts."""
+    if field in _FIELDS:
+        return pc.utf8_slice_codeunits(written, *_FIELDS[field])
+    if field not in NAMED:
+        raise NotExact
+    of_week = field.startswith("E")
+    names = DAYS if of_week else MONTHS
+    numbers = pc.day_of_week(times) if of_week else pc.subtract(pc.month(times), 1)
+    return pa.array([name if len(field) > 3 else name[:3] for name in names]).take(flat(numbers))
 
 
 def _count(unit: int) -> Callable[[Value], Value]:

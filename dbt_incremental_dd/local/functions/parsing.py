@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from dbt_incremental_dd.core.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, Type
 from dbt_incremental_dd.local.casts import cast
-from dbt_incremental_dd.local.functions.datetime_pattern import parts_of
+from dbt_incremental_dd.local.functions.datetime_pattern import NAMED, parts_of
 from dbt_incremental_dd.local.functions.function import Functions, zoned
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.local.vectors import constant_text, require, require_all
@@ -36,6 +36,8 @@ def _read(value: Value, pattern: Value) -> Value:
         width = len(part.text)
         expression += f"[0-9]{{{width}}}" if part.is_field else re.escape(part.text)
         if part.is_field:
+            if part.text in NAMED:
+                raise NotExact
             name = "S" if part.text[0] == "S" else part.text
             if name in fields or (name == "S" and width > _MOST_DIGITS):
                 raise NotExact
