@@ -12,7 +12,7 @@ from dbt.adapters.spark.session import Connection, SessionConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_incremental_dd.core.errors import DifferentialError
-from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.logical.sql_types import described
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.driver_answer import Answer
 
@@ -67,7 +67,7 @@ class BoundSession(SessionConnectionWrapper):
         if self._answered is None:
             return super().description
         columns = self._answered.schema
-        return [(column.name, sql_type(column.type).lower(), None, None, None, None, True) for column in columns]
+        return [(column.name, described(column.type), None, None, None, None, True) for column in columns]
 
     def _execute(self, sql: str, bindings: list[Any] | None) -> None:
         if not _ASIDE.match(sql):
@@ -91,7 +91,7 @@ class BoundSession(SessionConnectionWrapper):
 def _as_collected(value: Any) -> Any:
     """The value as a session's rows have it: a moment is in the process's own time zone."""
     is_moment = isinstance(value, datetime.datetime) and value.tzinfo is not None
-    return datetime.datetime.fromtimestamp(value.timestamp()) if is_moment else value
+    return value.astimezone().replace(tzinfo=None) if is_moment else value
 
 
 def literal(value: Any) -> str:

@@ -24,7 +24,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_incremental_dd.core.schema import Column
 from dbt_incremental_dd.core.time import parse_time
 from dbt_incremental_dd.frontend.relations import RelationName
-from dbt_incremental_dd.logical.sql_types import sql_type
+from dbt_incremental_dd.logical.sql_types import described
 from dbt_incremental_dd.runtime.driver_answer import driver_columns
 from dbt_incremental_dd.runtime.grants import knows_grants
 from dbt_incremental_dd.runtime.preview import Preview, preview, stored_columns
@@ -324,7 +324,7 @@ def _columns(schema: Iterable[Column], of: Any = None) -> list[SparkColumn]:
             table_schema=getattr(of, "schema", None),
             table_name=getattr(of, "identifier", None),
             column=column.name,
-            dtype=sql_type(column.type).lower(),
+            dtype=described(column.type),
             table_database=None,
             table_type=None,
             column_index=number,

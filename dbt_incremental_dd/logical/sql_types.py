@@ -56,6 +56,18 @@ def sql_type(type: spark.Type) -> str:
     return _NAMES.get(type, type.text.upper())
 
 
+def described(type: spark.Type) -> str:
+    """The type as DESCRIBE has it."""
+    match type:
+        case spark.Array():
+            return f"array<{described(type.element)}>"
+        case spark.Map():
+            return f"map<{described(type.key)},{described(type.value)}>"
+        case spark.Struct():
+            return f"struct<{','.join(f'{field.name}:{described(field.type)}' for field in type.fields)}>"
+    return sql_type(type).lower()
+
+
 def type_of(sql: str) -> spark.Type:
     """The type that SQL's name of it means. Raises ValueError for one that only Spark may know."""
     if _WORD.sub("", sql).strip():

@@ -97,7 +97,8 @@ class StoredMemory(SessionMemory):
         names = () if self._is_unmade else self._certain.get("names", {}).get(schema)
         if names is None:
             self._used.add(schema)  # whoever opens a session looks at it
-            return "" if self.schemas and schema not in self.schemas else None
+            is_known = "." not in schema and bool(self.schemas)  # those of another catalog are not
+            return "" if is_known and schema not in self.schemas else None
         return "" if name not in names else None
 
     def _due_views(self, schema: str) -> frozenset[str]:

@@ -40,17 +40,19 @@ def shown_rows(session: LazySession, storage: Storage, relation: RelationName, s
     log = place.log()
     manifest = None if log is None else place.read_manifest(log.manifest)
     kind = session.memory.relation_type(*relation.key.split(".", 1))
-    if isinstance(manifest, ModelManifest):
-        is_shown = kind == "view" and _is_plain(manifest, relation)
-    elif isinstance(manifest, SourceManifest) and _is_table(session, storage, relation, manifest):
-        is_shown = True
-    elif kind == "" or (kind == "view" and was_published(place)):
-        spec = source_of(*relation.parts)
-        schema = None if spec is None else source_columns(session, storage, spec)
-        return None if schema is None else ShownRows(relation.key, log if manifest is not None else None, schema)
-    else:
-        is_shown = False
-    return ShownRows(relation.key, log, visible_schema(manifest, log)) if is_shown and log is not None else None
+    match manifest:
+        case ModelManifest() if kind == "view" and _is_plain(manifest, relation):
+            pass
+        case SourceManifest() if _is_table(session, storage, relation, manifest):
+            pass
+        case SourceManifest() | None if kind == "" or (kind == "view" and was_published(place)):
+            spec = source_of(*relation.parts)
+            schema = None if spec is None else source_columns(session, storage, spec)
+            return None if schema is None else ShownRows(relation.key, log if manifest is not None else None, schema)
+        case _:
+            return None
+    assert log is not None
+    return ShownRows(relation.key, log, visible_schema(manifest, log))
 
 
 def _is_plain(manifest: ModelManifest, relation: RelationName) -> bool:
