@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import Token, exp
 
@@ -30,8 +30,15 @@ _NAME = re.compile(r"`.*`|[A-Za-z_]\w*", re.ASCII | re.DOTALL)
 
 
 def is_faithful(query: ParsedQuery) -> bool:
-    """Whether the query's tree has the words of its text, and lowering looks at each of its parts."""
+    """Whether the query's tree has the words of its text, and lowering looks at each of its parts, but for its own
+    order (``orders_columns``)."""
     return _has_all_words(query) and not _ODD.search(query.sql) and not any(_unseen(query.sql, query.tree))
+
+
+def orders_columns(query: ParsedQuery, names: Sequence[str]) -> bool:
+    """Whether the query is ordered by its own columns, of these names, or lowering looks at its order."""
+    tree, order = query.tree, query.tree.args.get("order")
+    return order is None or not (isinstance(tree, exp.Query) and _orders_output(tree)) or _orders_by(order, names)
 
 
 def _has_all_words(query: ParsedQuery) -> bool:
@@ -71,8 +78,8 @@ def _unseen(sql: str, tree: exp.Expr) -> Iterator[bool]:
                 yield any(isinstance(item, exp.Tuple) for item in node.expressions)
             case exp.Subquery():
                 yield bool(node.alias) and not isinstance(node.parent, exp.From | exp.Join)
-            case exp.Order() if isinstance(node.parent, exp.Query) and _orders_output(node.parent):
-                yield not _orders_by_columns(node, node.parent)
+            case exp.Order() if isinstance(node.parent, exp.Query) and node.parent is not tree:
+                yield _orders_output(node.parent) and not _orders_by(node, node.parent.named_selects)
 
 
 def _has_grouping_sets(group: exp.Group) -> bool:
@@ -97,9 +104,9 @@ def _aggregates_alias(select: exp.Select) -> bool:
     return False
 
 
-def _orders_by_columns(order: exp.Order, query: exp.Query) -> bool:
-    """Whether the order is of the query's own columns, by their names or numbers."""
-    names = [name.lower() for name in query.named_selects]
+def _orders_by(order: exp.Order, columns: Sequence[str]) -> bool:
+    """Whether the order is of a query's own columns, by their names or numbers."""
+    names = [name.lower() for name in columns]
     numbers = set() if "*" in names else {str(number + 1) for number in range(len(names))}
     return all(
         item.name in numbers

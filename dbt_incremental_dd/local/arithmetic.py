@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import BYTE, DATE, DOUBLE, INTEGER, INTEGERS, LONG, SHORT, Decimal, Type
+from dbt_incremental_dd.core.types import BYTE, DATE, DOUBLE, FLOATS, INTEGER, INTEGERS, LONG, SHORT, Decimal, Type
 from dbt_incremental_dd.local import decimals
 from dbt_incremental_dd.local.coercion import as_double, is_number, widened, wider
 from dbt_incremental_dd.local.value import NotExact, Value
@@ -36,7 +36,7 @@ def multiply(one: Value, other: Value) -> Value:
 
 
 def divide(one: Value, other: Value) -> Value:
-    """Of integers as doubles."""
+    """Of other numbers than decimals as doubles."""
     if isinstance(_numbers(one, other), Decimal):
         return decimals.divide(one, other)
     a, b = as_double(one).data, _unless_zero(as_double(other))
@@ -48,7 +48,7 @@ def whole_quotient(one: Value, other: Value) -> Value:
     type = _numbers(one, other)
     if isinstance(type, Decimal):
         return decimals.whole_quotient(one, other)
-    if type == DOUBLE:
+    if type in FLOATS:
         raise NotExact
     a, b = widened(one, LONG).data, _unless_zero(widened(other, LONG))
     require_all(pc.invert(pc.and_(pc.equal(a, _LEAST), pc.equal(b, -1))))
@@ -60,9 +60,9 @@ def remainder(one: Value, other: Value) -> Value:
     type = _numbers(one, other)
     if isinstance(type, Decimal):
         return decimals.remainder(one, other)
-    a, b = widened(one, type), widened(other, type)
-    if type == DOUBLE:
+    if type in FLOATS:
         raise NotExact
+    a, b = widened(one, type), widened(other, type)
     return Value(_rest(a.data, _unless_zero(b)), type)
 
 
@@ -142,9 +142,10 @@ def _numbers(one: Value, other: Value) -> Type:
     """The type in which two numbers are computed with; DECIMAL stands for all decimals."""
     if not is_number(one.type) or not is_number(other.type):
         raise NotExact
-    if DOUBLE not in (one.type, other.type) and isinstance(one.type, Decimal) | isinstance(other.type, Decimal):
+    types = (one.type, other.type)
+    if any(isinstance(type, Decimal) for type in types) and not any(type in FLOATS for type in types):
         return Decimal(1, 0)
-    return wider(one.type, other.type)
+    return wider(*types)
 
 
 def _unless_zero(value: Value) -> Any:

@@ -13,6 +13,7 @@ from dbt_incremental_dd.core.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOATS,
     INTEGERS,
     LONG,
     STRING,
@@ -23,7 +24,7 @@ from dbt_incremental_dd.core.types import (
     Type,
 )
 from dbt_incremental_dd.local import decimals, double_text
-from dbt_incremental_dd.local.coercion import as_double, is_number, widened
+from dbt_incremental_dd.local.coercion import as_double, as_float, is_number, widened
 from dbt_incremental_dd.local.decimals import EXACT
 from dbt_incremental_dd.local.double_text import written
 from dbt_incremental_dd.local.value import NotExact, Value
@@ -56,14 +57,14 @@ def cast(value: Value, type: Type, zone: str, *, wraps: bool = True) -> Value:
         return _of_text(value, type, zone)
     if type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
         return _of_time(value, type, zone)
-    if type == DOUBLE and is_number(value.type):
-        return as_double(value)
+    if type in FLOATS and is_number(value.type):
+        return as_double(value) if type == DOUBLE else as_float(value)
     if type in INTEGERS:
         return Value(_integer(value, type, wraps=wraps), type)
     if type == BOOLEAN and value.type in INTEGERS:
         return Value(pc.not_equal(value.data, 0), BOOLEAN)
     if isinstance(type, Decimal):
-        return decimals.cast(value, type) if value.type != DOUBLE else _decimal(value, type)
+        return _decimal(as_double(value), type) if value.type in FLOATS else decimals.cast(value, type)
     raise NotExact
 
 
@@ -89,7 +90,7 @@ def _integer(value: Value, type: Type, *, wraps: bool) -> pa.ChunkedArray | pa.S
         return pc.cast(data, kind)
     if value.type == TIMESTAMP and type == LONG:
         return floor_divided(pc.cast(data, pa.int64()), _MICROS)
-    if value.type == DOUBLE or isinstance(value.type, Decimal):
+    if value.type in FLOATS or isinstance(value.type, Decimal):
         return pc.cast(pc.trunc(data), kind)
     raise NotExact
 

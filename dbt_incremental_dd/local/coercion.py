@@ -9,6 +9,7 @@ import decimal
 from collections.abc import Sequence
 from functools import reduce as fold
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,8 @@ from dbt_incremental_dd.core.types import (
     BYTE,
     DATE,
     DOUBLE,
+    FLOAT,
+    FLOATS,
     INTEGER,
     INTEGERS,
     LONG,
@@ -29,12 +32,15 @@ from dbt_incremental_dd.core.types import (
     Type,
 )
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import by_row
+from dbt_incremental_dd.local.vectors import by_row, require_all
 from dbt_incremental_dd.trace.arrow import arrow_type, cast_decimals
 
 _AS_DECIMALS = {BYTE: Decimal(3, 0), SHORT: Decimal(5, 0), INTEGER: Decimal(10, 0), LONG: Decimal(20, 0)}
 _COMPARED = (STRING, DATE, BOOLEAN, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ)
 MOST_DIGITS = 38
+_BELOW_FLOAT, _MIDDLE = (1 << 29) - 1, 1 << 28
+"""The bits of a double that a float does not have, and as they are in the middle between two floats."""
+_LEAST_FLOAT = 2.0**-126
 
 
 def is_comparable(type: Type) -> bool:
@@ -43,8 +49,8 @@ def is_comparable(type: Type) -> bool:
 
 
 def is_number(type: Type) -> bool:
-    """Of those that are computed with on the driver; not of FLOAT."""
-    return isinstance(type, Decimal) or type in INTEGERS or type == DOUBLE
+    """Of those that are computed with on the driver."""
+    return isinstance(type, Decimal) or type in INTEGERS or type in FLOATS
 
 
 def common_type(types: Sequence[Type]) -> Type:
@@ -59,8 +65,8 @@ def wider(one: Type, other: Type) -> Type:
         return one
     if one in INTEGERS and other in INTEGERS:
         return max(one, other, key=INTEGERS.index)
-    if DOUBLE in (one, other) and is_number(one) and is_number(other):
-        return DOUBLE
+    if (one in FLOATS or other in FLOATS) and is_number(one) and is_number(other):
+        return FLOAT if {one, other} <= {FLOAT, *INTEGERS} else DOUBLE
     a, b = as_decimal(one), as_decimal(other)
     whole, scale = whole_digits(a, b), max(a.scale, b.scale)
     lost = max(whole + scale - MOST_DIGITS, 0)
@@ -68,7 +74,7 @@ def wider(one: Type, other: Type) -> Type:
 
 
 def widened(value: Value, type: Type) -> Value:
-    """The same value in a type that holds it; as a double, the nearest one."""
+    """The same value in a type that holds it; as a float, the nearest one."""
     if value.type == type:
         return value
     if value.type == VOID:
@@ -77,12 +83,12 @@ def widened(value: Value, type: Type) -> Value:
         return as_double(value)
     if isinstance(type, Decimal):
         return Value(rescaled(value, type), type)
-    return Value(pc.cast(value.data, arrow_type(type)), type)
+    return Value(pc.cast(value.data, arrow_type(type), safe=type != FLOAT), type)
 
 
 def as_double(value: Value) -> Value:
     """Of a number. Arrow's own cast of decimals does not always give the nearest."""
-    if value.type in INTEGERS:
+    if value.type in INTEGERS or value.type == FLOAT:
         return Value(pc.cast(value.data, pa.float64(), safe=False), DOUBLE)
     if value.type == DOUBLE:
         return value
@@ -91,6 +97,27 @@ def as_double(value: Value) -> Value:
         number = value.data.as_py()
         return Value(pa.scalar(None if number is None else float(number), pa.float64()), DOUBLE)
     return by_row(float, DOUBLE, value)
+
+
+def as_float(value: Value) -> Value:
+    """Of a number, the nearest one. Raises NotExact for a decimal that is nearest to two doubles' middle."""
+    if not isinstance(value.type, Decimal):
+        return Value(pc.cast(value.data, pa.float32(), safe=False), FLOAT)
+    double = as_double(value)
+    require_all(_are_clear(double))
+    return Value(pc.cast(double.data, pa.float32(), safe=False), FLOAT)
+
+
+def _are_clear(double: Value) -> pa.ChunkedArray | pa.Scalar:
+    """Whether rounding a number to a double has not put it in the middle between two floats, which loses on which side
+    it was; not of numbers too small for a float of all its digits."""
+    numbers = (
+        pa.chunked_array([[double.data.as_py()]], pa.float64()) if isinstance(double.data, pa.Scalar) else double.data
+    )
+    values = pc.fill_null(numbers, 0.0).to_numpy()
+    is_middle = (values.view(np.int64) & _BELOW_FLOAT) == _MIDDLE
+    is_small = (values != 0) & (np.abs(values) < _LEAST_FLOAT)
+    return pa.chunked_array([pa.array(~(is_middle | is_small))])
 
 
 def shortest(value: Value) -> Value:

@@ -7,7 +7,7 @@ Spark would raise an error, or give NULL instead of one, it is asked, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce as fold
 
 import numpy as np
@@ -304,15 +304,18 @@ class _OfLiterals(_Evaluation):
         return _OfLiterals(self._constants, table, self._schema)
 
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
-        """Where an argument has to be a constant, all but the first are."""
+        """Where some argument has to be a constant, all but one are."""
         try:
             return super()._call(name, arguments)
         except NotExact:
             if len(arguments) < 2 or self.rows != 1 or any(isinstance(a, exp.Var | exp.Lambda) for a in arguments):
                 raise
-        first, *rest = (self.value(argument) for argument in arguments)
-        given = [first, *(Value(value.data[0], value.type) for value in rest)]
-        return functions.call(name, given, self._constants)
+        columns = [self.value(argument) for argument in arguments]
+        scalars = [Value(value.data[0], value.type) for value in columns]
+        for place, column in enumerate(columns):
+            with suppress(NotExact):
+                return functions.call(name, [*scalars[:place], column, *scalars[place + 1 :]], self._constants)
+        raise NotExact
 
 
 def _field(value: Value, name: str) -> Value:

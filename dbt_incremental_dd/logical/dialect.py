@@ -30,6 +30,14 @@ TABLE_QUERY = "dd_table_query"
 _REWRITTEN = (exp.Select, exp.From, exp.Pivot, exp.WithinGroup, exp.Array, exp.Table)
 
 
+def _position(generator: Generator, call: exp.StrPosition) -> str:
+    """``POSITION(a IN b)``; with a place to begin at it is another function's call."""
+    text, part, start = call.this, call.args["substr"], call.args.get("position")
+    if start is not None:
+        return generator.func("LOCATE", part, text, start)
+    return f"POSITION({generator.sql(part)} IN {generator.sql(text)})"
+
+
 def _variant_path(generator: Generator, extract: exp.JSONExtract) -> str:
     """``v:a.b[0]['c d']``, as it was written."""
     path = ""
@@ -176,6 +184,7 @@ class VerbatimSpark(Spark):
         TRANSFORMS: ClassVar = {
             **{kind: print_ for kind, print_ in Spark.Generator.TRANSFORMS.items() if kind not in _REWRITTEN},
             exp.JSONExtract: _variant_path,
+            exp.StrPosition: _position,
             exp.NullSafeEQ: lambda self, e: self.binary(e, "<=>"),
             Verbatim: lambda self, e: str(e.this),
             Plus: lambda self, e: f"+{self.sql(e, 'this')}",

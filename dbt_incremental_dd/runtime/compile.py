@@ -21,7 +21,7 @@ from dbt_incremental_dd.differential.lower import lower as lower_differential
 from dbt_incremental_dd.frontend.block import Input, NoAnalysis, TypesOf, unknown
 from dbt_incremental_dd.frontend.check import check
 from dbt_incremental_dd.frontend.clock import with_run_time
-from dbt_incremental_dd.frontend.faithful import is_faithful
+from dbt_incremental_dd.frontend.faithful import is_faithful, orders_columns
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
 from dbt_incremental_dd.frontend.parsed import NotParsed, ParsedQuery
@@ -127,6 +127,8 @@ def compiled_on_driver(
         query = Query(optimize(query.plan), query.names)
         found = types.of(query.plan)
         if [c.type for c in found] != [c.type for c in as_written] or not all(query.names):
+            return None
+        if not orders_columns(written, query.names):
             return None
         schema = Schema(tuple(Column(label, c.type) for label, c in zip(query.names, found, strict=True)))
         plan = lower_differential(query.plan, query.names, types, is_output=is_output)

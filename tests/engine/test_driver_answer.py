@@ -46,6 +46,7 @@ ANSWERED = [
     "SELECT v FROM VALUES (1), (2) AS t(v) WHERE v > (SELECT min(k) FROM {n})",
 ]
 ORDERED = [
+    "SELECT * FROM {m} ORDER BY v, x",
     "SELECT * FROM {m} ORDER BY v, x LIMIT 100",
     "SELECT k, x FROM {m} ORDER BY 2 DESC, 1",
     "SELECT k AS y, v FROM {m} ORDER BY Y DESC NULLS FIRST, v LIMIT 3",
@@ -59,7 +60,8 @@ LEFT = [
     "SELECT NULL AS n",
     "SELECT k FROM {m} ORDER BY 2",
     "SELECT k FROM {m} ORDER BY 0",
-    "SELECT * FROM {m} ORDER BY v",
+    "SELECT * FROM {m} ORDER BY nothing",
+    "SELECT k FROM (SELECT * FROM {m} ORDER BY v) t",
     "SELECT * FROM {t}",
     "SELECT * FROM {schema}.nothing",
     "SELECT collect_list(k) AS l FROM {m}",

@@ -429,6 +429,29 @@ CASTS = [
     ),
 ]
 NUMBERS = [
+    *(
+        "CAST(x AS FLOAT)",
+        "CAST(i AS FLOAT)",
+        "CAST(l AS FLOAT)",
+        "CAST(m AS FLOAT)",
+        "CAST(n AS FLOAT)",
+        "CAST(o AS FLOAT)",
+    ),
+    *(
+        f"CAST({left} AS FLOAT) {operator} {right}"
+        for operator in ("+", "-", "*", "/")
+        for left, right in (("x", "y"), ("x", "CAST(y AS FLOAT)"), ("x", "i"), ("i", "l"), ("x", "m"), ("l", "1.5"))
+    ),
+    *(
+        f"CAST(x AS FLOAT) {operator} {other}"
+        for operator in ("=", "<", ">=", "<=>")
+        for other in ("y", "CAST(y AS FLOAT)", "i", "l", "m", "0.1", "1")
+    ),
+    *("CAST(CAST(x AS FLOAT) AS DOUBLE)", "CAST(CAST(i AS FLOAT) AS INT)", "CAST(CAST(x AS FLOAT) AS DECIMAL(12,3))"),
+    *("coalesce(CAST(x AS FLOAT), i)", "coalesce(CAST(x AS FLOAT), y)", "coalesce(CAST(x AS FLOAT), m)"),
+    *("CASE WHEN g THEN CAST(x AS FLOAT) ELSE 0 END", "CASE WHEN g THEN CAST(x AS FLOAT) ELSE 0.5 END"),
+    *("nullif(CAST(x AS FLOAT), 0)", "CAST(x AS FLOAT) IN (0, 1, 2)", "CAST(x AS FLOAT) IN (0.5, 1.5)"),
+    *("-CAST(x AS FLOAT)", "abs(CAST(x AS FLOAT))", "sqrt(CAST(l AS FLOAT))", "CAST(x AS FLOAT) BETWEEN i AND l"),
     *("pow(x, 2)", "power(i, 2)", "try_divide(x, y)", "try_divide(i, j)", "pow(i, 3)", "pow(2, i)"),
     *("mod(m, 3)", "mod(n, m)", "mod(m, 1000000)", "mod(7, j)", "greatest(m, 1)", "coalesce(m, 1)", "least(m, i)"),
     *(

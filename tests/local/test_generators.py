@@ -29,7 +29,7 @@ SCHEMA = Schema((Column("a", LONG), Column("b", LONG), Column("d", DATE), Column
     [
         *("explode(sequence(a, b))", "explode(sequence(b, a))", "explode(sequence(a, b, -1))"),
         *("explode(sequence(a, a, 0))", "explode(sequence(d, d, INTERVAL '1' HOUR))", "explode(sequence(d, d, a))"),
-        *("explode(split(s, '[.]'))", "explode(split(s, ',', 2))", "explode(split(s, s))"),
+        *("explode(split(s, '[.,]'))", "explode(split(s, ',', 2))", "explode(split(s, s))"),
         *("explode_outer(sequence(a, a))", "stack(2, a, s)", "stack(0, a)"),
     ],
 )

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pytest
 
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.relation.constants import SparkConstants
+from dbt_incremental_dd.logical.expr import Expr
+from dbt_incremental_dd.relation.constants import DriverConstants, SparkConstants
 from dbt_incremental_dd.relation.lazy_session import ANSI, RULES, TIME_ZONE, LazySession, SessionMemory
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import schema_of
+from tests.local import calls
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,3 +105,31 @@ def test_a_process_in_another_time_zone() -> None:
     done = subprocess.run([sys.executable, "-c", _ELSEWHERE], env=environment, capture_output=True, text=True)
     here, wanted = done.stdout.split()
     assert here == wanted == "1704079800000000", done.stderr
+
+
+_LITERALS = {
+    **{"i": "3", "j": "-7", "l": "9000000000L", "s": "CAST(4 AS SMALLINT)", "b": "CAST(2 AS TINYINT)"},
+    **{"m": "1.25", "n": "3.250000", "o": "2.5000000000", "x": "1.5D", "y": "-2.5e-1", "g": "true", "h": "false"},
+    **{"t": "'a b'", "u": "'b'", "p": "'2024-01-31'", "d": "DATE '2024-02-29'", "e": "DATE '2023-12-31'"},
+    **{"v": "TIMESTAMP '2024-02-29 23:59:59.5'", "w": "TIMESTAMP '2026-06-01 09:30:00'"},
+}
+_CHUNK = 60
+
+
+def test_calls_of_literals_are_spark_s(spark: SparkSession) -> None:
+    """Every function and operator, of literals in place of columns."""
+    by = {name: Expr(f"({text})") for name, text in _LITERALS.items()}
+    texts = [Expr(text).substitute(by).sql for family in calls.HERE.values() for text in family]
+    constants = DriverConstants(LazySession.of(spark))
+    found = {text: value for text in dict.fromkeys(texts) if (value := constants.known(text))}
+    assert len(found) > len(texts) * 2 // 3
+    wrong = []
+    for start in range(0, len(found), _CHUNK):
+        some = list(found.items())[start : start + _CHUNK]
+        frame = spark.sql(f"SELECT {', '.join(f'{text} AS v{n}' for n, (text, _) in enumerate(some))}")
+        answer = frame.toArrow()
+        for n, (text, value) in enumerate(some):
+            type, wanted = schema_of(frame.schema).columns[n].type, answer[f"v{n}"][0].as_py()
+            if value.type != type or repr(value.data.as_py()) != repr(wanted):
+                wrong.append(f"{text}: {value.data.as_py()!r} {value.type}, not {wanted!r} {type}")
+    assert not wrong, "\n".join(wrong)

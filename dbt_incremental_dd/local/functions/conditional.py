@@ -46,7 +46,7 @@ def _extreme(*, is_greatest: bool) -> Callable[..., Value]:
 
 def _alike(values: Sequence[Value]) -> tuple[Type, list[Any]]:
     type = common_type([value.type for value in values])
-    if type in (VOID, FLOATS[0]):
+    if type == VOID:
         raise NotExact
     return type, [widened(value, type).data for value in values]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import DOUBLE, INTEGERS, LONG, Decimal
+from dbt_incremental_dd.core.types import DOUBLE, FLOATS, INTEGERS, LONG, Decimal
 from dbt_incremental_dd.local import arithmetic, decimals
 from dbt_incremental_dd.local.coercion import MOST_DIGITS, as_double, is_number
 from dbt_incremental_dd.local.decimals import EXACT
@@ -78,7 +78,7 @@ def _sign(value: Value) -> Value:
     if not is_number(value.type):
         raise NotExact
     number = as_double(value).data
-    require_all(pc.not_equal(number, -0.0) if value.type == DOUBLE else pa.scalar(True))
+    require_all(pc.not_equal(number, -0.0) if value.type in FLOATS else pa.scalar(True))
     return Value(pc.cast(pc.sign(number), pa.float64()), DOUBLE)
 
 
