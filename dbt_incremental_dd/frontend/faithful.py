@@ -78,7 +78,7 @@ def _unseen(sql: str, tree: exp.Expr) -> Iterator[bool]:
                 yield any(isinstance(item, exp.Tuple) for item in node.expressions)
             case exp.Subquery():
                 yield bool(node.alias) and not isinstance(node.parent, exp.From | exp.Join)
-            case exp.Order() if isinstance(node.parent, exp.Query) and node.parent is not tree:
+            case exp.Order() if isinstance(node.parent, exp.Query) and node is not tree.args.get("order"):
                 yield _orders_output(node.parent) and not _orders_by(node, node.parent.named_selects)
 
 

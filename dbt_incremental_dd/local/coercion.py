@@ -74,7 +74,7 @@ def wider(one: Type, other: Type) -> Type:
 
 
 def widened(value: Value, type: Type) -> Value:
-    """The same value in a type that holds it; as a float, the nearest one."""
+    """The same value in a type that holds it; as a double, the nearest one."""
     if value.type == type:
         return value
     if value.type == VOID:
@@ -83,7 +83,7 @@ def widened(value: Value, type: Type) -> Value:
         return as_double(value)
     if isinstance(type, Decimal):
         return Value(rescaled(value, type), type)
-    return Value(pc.cast(value.data, arrow_type(type), safe=type != FLOAT), type)
+    return Value(pc.cast(value.data, arrow_type(type)), type)
 
 
 def as_double(value: Value) -> Value:
@@ -100,9 +100,10 @@ def as_double(value: Value) -> Value:
 
 
 def as_float(value: Value) -> Value:
-    """Of a number, the nearest one. Raises NotExact for a decimal that is nearest to two doubles' middle."""
+    """Of a number, the nearest one. Raises NotExact for a decimal that is nearest to two doubles' middle, and
+    ArrowInvalid for an integer that is no float: where it becomes a double next, Spark leaves the float out."""
     if not isinstance(value.type, Decimal):
-        return Value(pc.cast(value.data, pa.float32(), safe=False), FLOAT)
+        return Value(pc.cast(value.data, pa.float32(), safe=value.type in INTEGERS), FLOAT)
     double = as_double(value)
     require_all(_are_clear(double))
     return Value(pc.cast(double.data, pa.float32(), safe=False), FLOAT)
