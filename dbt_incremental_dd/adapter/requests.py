@@ -75,14 +75,17 @@ def read_sources(graph: Mapping[str, Any], selected: Iterable[str], folder: str)
     """What the selected differential models read from outside, each once. Raises ConfigError for wrong settings."""
     nodes = [graph["nodes"][name] for name in selected if name in graph["nodes"]]
     models = [node for node in nodes if is_differential(node)]
-    inputs = dict(pair for model in models for pair in _inputs(model, graph, folder))
-    return tuple(spec for _, spec in sorted(inputs.items()) if isinstance(spec, SourceSpec))
+    return _specs(pair for model in models for pair in _inputs(model, graph, folder))
 
 
 def sources_of(node: Mapping[str, Any], graph: Mapping[str, Any], folder: str) -> tuple[SourceSpec, ...]:
     """The sources that a node reads, through ephemeral models as well. Raises ConfigError for wrong settings."""
-    found = dict(_inputs(node, graph, folder))
-    return tuple(spec for _, spec in sorted(found.items()) if isinstance(spec, SourceSpec))
+    return _specs(_inputs(node, graph, folder))
+
+
+def _specs(inputs: Iterable[tuple[str, SourceSpec | Literal["model"]]]) -> tuple[SourceSpec, ...]:
+    """The sources among them, each once, by name."""
+    return tuple(spec for _, spec in sorted(dict(inputs).items()) if isinstance(spec, SourceSpec))
 
 
 def run_time(given: Any) -> Time | None:
