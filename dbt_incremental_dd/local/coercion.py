@@ -32,7 +32,7 @@ from dbt_incremental_dd.core.types import (
     Type,
 )
 from dbt_incremental_dd.local.value import NotExact, Value
-from dbt_incremental_dd.local.vectors import by_row, require_all
+from dbt_incremental_dd.local.vectors import by_row, repeated, require_all
 from dbt_incremental_dd.trace.arrow import arrow_type, cast_decimals
 
 _AS_DECIMALS = {BYTE: Decimal(3, 0), SHORT: Decimal(5, 0), INTEGER: Decimal(10, 0), LONG: Decimal(20, 0)}
@@ -86,6 +86,16 @@ def widened(value: Value, type: Type) -> Value:
     return Value(pc.cast(value.data, arrow_type(type)), type)
 
 
+def compared(value: Value, type: Type) -> Value:
+    """The value as values of the type are compared: FLOAT as the same DOUBLE. Raises NotExact for a type of which Arrow
+    might find otherwise."""
+    if type == FLOAT:
+        return as_double(widened(value, type))
+    if not is_comparable(type):
+        raise NotExact
+    return widened(value, type)
+
+
 def as_double(value: Value) -> Value:
     """Of a number. Arrow's own cast of decimals does not always give the nearest."""
     if value.type in INTEGERS or value.type == FLOAT:
@@ -112,9 +122,7 @@ def as_float(value: Value) -> Value:
 def _are_clear(double: Value) -> pa.ChunkedArray | pa.Scalar:
     """Whether rounding a number to a double has not put it in the middle between two floats, which loses on which side
     it was; not of numbers too small for a float of all its digits."""
-    numbers = (
-        pa.chunked_array([[double.data.as_py()]], pa.float64()) if isinstance(double.data, pa.Scalar) else double.data
-    )
+    numbers = repeated(double, 1)
     values = pc.fill_null(numbers, 0.0).to_numpy()
     is_middle = (values.view(np.int64) & _BELOW_FLOAT) == _MIDDLE
     is_small = (values != 0) & (np.abs(values) < _LEAST_FLOAT)

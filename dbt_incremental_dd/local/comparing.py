@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt_incremental_dd.core.types import DATE, DOUBLE, FLOAT, INTEGERS, LONG, STRING, TIMESTAMP, VOID, Decimal, Type
+from dbt_incremental_dd.core.types import DATE, DOUBLE, INTEGERS, LONG, STRING, TIMESTAMP, Decimal, Type
 from dbt_incremental_dd.local.casts import cast
-from dbt_incremental_dd.local.coercion import as_double, common_type, is_comparable, widened
+from dbt_incremental_dd.local.coercion import common_type, compared
 from dbt_incremental_dd.local.nested import has_order, numbers
 from dbt_incremental_dd.local.value import NotExact, Value
 
@@ -33,13 +33,9 @@ def comparable(one: Value, other: Value, zone: str) -> tuple[Value, Value]:
         for kind in types & {TIMESTAMP, DATE, *INTEGERS}:
             return _as(one, kind, zone), _as(other, kind, zone)
     type = common_type([one.type, other.type])
-    if type == FLOAT:
-        return as_double(widened(one, FLOAT)), as_double(widened(other, FLOAT))
-    if type == VOID or not is_comparable(type):
-        raise NotExact
     if isinstance(type, Decimal):  # of which too many digits are rounded
         return _as(one, type, zone), _as(other, type, zone)
-    return widened(one, type), widened(other, type)
+    return compared(one, type), compared(other, type)
 
 
 def _as(value: Value, type: Type, zone: str) -> Value:

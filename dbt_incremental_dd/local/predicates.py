@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from dbt_incremental_dd.core.types import BOOLEAN, FLOAT, VOID
+from dbt_incremental_dd.core.types import BOOLEAN, VOID
 from dbt_incremental_dd.local import comparing
-from dbt_incremental_dd.local.coercion import as_double, common_type, is_comparable, widened
+from dbt_incremental_dd.local.coercion import common_type, compared
 from dbt_incremental_dd.local.evaluator import Evaluator
 from dbt_incremental_dd.local.functions import patterns
 from dbt_incremental_dd.local.value import NotExact, Value
@@ -94,11 +94,9 @@ def _among(item: exp.Expr, values: list[exp.Expr], evaluator: Evaluator) -> pa.C
     """IN compares in one type for all of the list."""
     found = [evaluator.value(tree) for tree in (item, *values)]
     type = common_type([value.type for value in found])
-    if not (is_comparable(type) or type == FLOAT) or isinstance(found[0].data, pa.Scalar):
+    if isinstance(found[0].data, pa.Scalar):
         raise NotExact
-    wanted, *others = (widened(value, type) for value in found)
-    if type == FLOAT:
-        wanted, *others = map(as_double, (wanted, *others))
+    wanted, *others = (compared(value, type) for value in found)
     return fold(pc.or_kleene, [comparing.equal(wanted, other) for other in others])
 
 
