@@ -23,7 +23,7 @@ from tests.connect import connect_server
 from tests.engines import IN_SPARK
 from tests.logical.cross_products import untied
 from tests.short_lived import SHORT_LIVED
-from tests.turns import TURN, in_turn
+from tests.turns import PARTS, TURN, Recorder, in_turn, long_tests, of_other_turns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,16 +98,20 @@ LONGEST = (
 """Files that take a minute and more, the longest first: what begins last is what one process is left alone with."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """``DD_SECONDS`` has the long tests recorded."""
+    if os.environ.get("DD_SECONDS") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files are begun by their length. In a turn of CI, long tests of other thirds are left out, and told as
+    """Files are begun by their length. In a turn of CI, long tests of other turns are left out, and told as
     deselected."""
     if TURN:
-        long = [item for item in items if item.get_closest_marker("long")]
-        # Counted from their number on: of one or two tests, the first would always be in the first third.
-        others = {item for number, item in enumerate(long, start=len(long)) if number % 3 != in_turn(3)}
-        config.hook.pytest_deselected(items=list(others))
-        items[:] = [item for item in items if item not in others]
+        others = of_other_turns((item.nodeid for item in items), long_tests(), in_turn(PARTS))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in others])
+        items[:] = [item for item in items if item.nodeid not in others]
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get("/".join(item.path.parts[-2:]), len(LONGEST)))
 

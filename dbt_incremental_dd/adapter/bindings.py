@@ -99,11 +99,16 @@ def literal(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
+        return text_of(value)
+    return "'" + _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text_of(value)) + "'"
+
+
+def text_of(value: Any) -> str:
+    """The text from which a CAST to its column's type makes the value."""
+    if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
-        return f"'{value:f}'"
+        return f"{value:f}"
     if isinstance(value, datetime.datetime):
-        return f"'{value.isoformat(sep=' ')}'"
-    if isinstance(value, datetime.date):
-        return f"'{value.isoformat()}'"
-    return "'" + _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", str(value)) + "'"
+        return value.isoformat(sep=" ")
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)

@@ -30,7 +30,7 @@ logger = AdapterLogger("Differential")
 
 _RUNS = ("run", "build")
 _CERTAIN = ("seed", "snapshot")
-"""Commands whose statements are Spark's; those of others may be answered without it."""
+"""Commands whose statements are Spark's, but for seeds that need none; those of others may be answered without it."""
 _STATEMENTS = (*_CERTAIN, "show", "test")
 _SELECTION = ("WHICH", "SELECT", "EXCLUDE", "SELECTOR", "RESOURCE_TYPES", "EXCLUDE_RESOURCE_TYPES")
 """dbt's flags that say which nodes a command is for."""
@@ -118,8 +118,9 @@ def _is_certain(command: str, credentials: Any, session: LazySession) -> bool:
     """Whether the command has statements for Spark; seeds that were loaded once may have none."""
     if session.memory.has_statements(_command()):
         return True
-    is_loaded = command == "seed" and any_loaded(storage_of(credentials, _invocation_dir()))
-    return command in _CERTAIN and not is_loaded
+    if command == "seed":
+        return session.memory.due is None and not any_loaded(storage_of(credentials, _invocation_dir()))
+    return command in _CERTAIN
 
 
 def _command() -> str:

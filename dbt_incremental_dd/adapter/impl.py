@@ -14,7 +14,7 @@ from dbt.adapters.differential.errors import dbt_errors
 from dbt.adapters.differential.requests import model_request, read_sources, sources_of
 from dbt.adapters.differential.responses import DifferentialResponse, PreviewResponse
 from dbt.adapters.differential.runs import finish, run_of
-from dbt.adapters.differential.seeds import is_loaded, mark_of, note_loaded
+from dbt.adapters.differential.seeds import is_loaded, mark_of, note_loaded, seed_column, stage_seed
 from dbt.adapters.differential.source_relations import declared, missed, shows_no_files
 from dbt.adapters.differential.warnings import warn_of_absent
 from dbt.adapters.events.logging import AdapterLogger
@@ -33,6 +33,7 @@ from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.shown_rows import shown_rows
 from dbt_incremental_dd.runtime.source_relation import final_at, needs_relation, show_source, source_columns
+from dbt_incremental_dd.runtime.staging import can_stage
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential
 
@@ -223,6 +224,27 @@ class DifferentialAdapter(SparkAdapter):
     def differential_seed_is_loaded(self, relation: Any, mark: str) -> bool:
         """Whether loading the seed of that mark would change nothing."""
         return is_loaded(self.connections.session(), self._storage(), relation, mark)
+
+    @available
+    def differential_seed_can_wait(self, relation: Any) -> bool:
+        """Whether the seed's table may be made by the next session."""
+        return can_stage(self.connections.session(), relation.render())
+
+    @available
+    def differential_stage_seed(
+        self, relation: Any, table: Any, columns: Sequence[tuple[str, str, str]], clauses: str, mark: str
+    ) -> bool:
+        """Stores the seed's rows, and leaves its table to the next session; False where Spark has to load it.
+
+        ``table``: agate's; ``columns``: of each its name, also as SQL has it, and its type; ``clauses``: what follows
+        them in the statement that makes the table.
+        """
+        made = [seed_column(*column, (row[at] for row in table.rows)) for at, column in enumerate(columns)]
+        found = [column for column in made if column is not None]
+        if len(found) < len(columns):
+            return False
+        session, storage = self.connections.session(), self._storage()
+        return stage_seed(session, storage, relation.render(), found, clauses=clauses, mark=mark)
 
     @available
     def differential_seed_loaded(self, relation: Any, mark: str) -> None:

@@ -1,6 +1,5 @@
-"""Seeds that need not be loaded: the same file and settings, and a table that nobody has touched since.
-
-What was loaded is noted in ``seeds.json`` in the state root: of each table the seed's mark, and its folder and files.
+"""Seeds that need not be loaded: the same file and settings, and a table that nobody has touched since. Of others, what
+the engine needs to load them without a session.
 """
 
 from __future__ import annotations
@@ -8,24 +7,31 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dbt.adapters.differential.bindings import text_of
+
 from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.staging import SeedColumn, stage
 from dbt_incremental_dd.sources.catalog_table import described, files_in, folder_of
+from dbt_incremental_dd.sources.staged_table import (
+    LoadedTable,
+    key_of,
+    loaded_tables,
+    note_loaded_table,
+    staged_table,
+)
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.version import version
 
-_FILE = "seeds.json"
 _TELLING = ("config", "columns", "description", "relation_name")
 """What a seed's table follows from, beside its file. The manifest's checksum is that of the file as it was parsed."""
-_LOCK = threading.Lock()
 
 
 def any_loaded(storage: Storage) -> bool:
     """Whether a seed of the project has been loaded."""
-    return bool(_noted(storage))
+    return bool(loaded_tables(storage))
 
 
 def mark_of(config: Any, seed: Mapping[str, Any]) -> str:
@@ -49,34 +55,45 @@ def is_loaded(session: LazySession, storage: Storage, relation: Any, mark: str) 
     """Whether loading the seed of that mark would change nothing."""
     if not session.memory.follows_catalog:
         return False
-    noted = _noted(storage).get(relation.render())
-    if noted is None or noted["mark"] != mark:
+    name = relation.render()
+    staged = staged_table(session, storage, name)
+    noted = staged or loaded_tables(storage).get(key_of(name))
+    if noted is None or noted.mark != mark or staged is not None:
+        return noted is not None and noted.mark == mark
+    if noted.folder is None:
         return False
     if session.is_open:
-        is_there = folder_of(described(session.spark, relation.render())) == noted["folder"]
+        is_there = folder_of(described(session.spark, name)) == noted.folder
     else:
         is_there = session.memory.is_table(relation.schema, relation.identifier)
-    return is_there and files_in(storage, noted["folder"]) == noted["files"]
+    return is_there and files_in(storage, noted.folder) == noted.files
 
 
 def note_loaded(session: LazySession, storage: Storage, relation: Any, mark: str) -> None:
-    """Notes that the seed of that mark has just been loaded."""
+    """Notes that Spark has just loaded the seed of that mark."""
     if not session.memory.follows_catalog:
         return
-    name = relation.render()
-    folder = folder_of(described(session.spark, name))
+    folder = folder_of(described(session.spark, relation.render()))
     files = None if folder is None else files_in(storage, folder)
-    with _LOCK:
-        known = _noted(storage)
-        known.pop(name, None)
-        if files is not None:
-            known[name] = {"mark": mark, "folder": folder, "files": files}
-        storage.write_small(_FILE, json.dumps(known))
+    loaded = None if files is None else LoadedTable(mark, folder, files)
+    note_loaded_table(storage, relation.render(), loaded)
 
 
-def _noted(storage: Storage) -> dict[str, Any]:
-    try:
-        found = json.loads(storage.read_small(_FILE) or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def stage_seed(
+    session: LazySession, storage: Storage, relation: str, columns: Sequence[SeedColumn], *, clauses: str, mark: str
+) -> bool:
+    """Stores the seed's rows, and leaves its table to the next session; False where Spark has to load it.
+
+    ``clauses``: what follows the columns in the statement that makes the table.
+    """
+    declared = ", ".join(f"{column.quoted} {column.type}" for column in columns)
+    create = f"CREATE TABLE {relation} ({declared}) {clauses}".strip()
+    return stage(session, storage, relation, columns, create=create, mark=mark)
+
+
+def seed_column(name: str, quoted: str, type: str, values: Iterable[Any]) -> SeedColumn | None:
+    """A column of a seed, of values as agate has them; None where the text of a value does not say it."""
+    found = list(values)
+    if any(isinstance(value, bool) for value in found) and type.strip().lower() != "boolean":
+        return None
+    return SeedColumn(name, quoted, type, [None if value is None else text_of(value) for value in found])

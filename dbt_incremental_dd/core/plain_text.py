@@ -41,7 +41,8 @@ _WITH_ZONE = re.compile(rf"{_DAY}[T ]{_TIME}(?:Z|[+-](?:0\d|1[0-7]):[0-5]\d)", r
 _WITHOUT_ZONE = re.compile(rf"{_DAY}[T ]{_TIME}", re.ASCII)
 _DATE = re.compile(_DAY, re.ASCII)
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,39})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+"""Every reader gives the nearest double; none of these is infinite."""
 _BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}
 _BOOLEANS = {"true": True, "false": False}
 

@@ -1,4 +1,4 @@
-"""Relations that runs without a session have left to the next one: small files beside the metastore's folder.
+"""Relations and tables that runs without a session have left to the next one: small files beside the metastore.
 
 Only processes of ours open the metastore under a state root, so nobody reads what it shows before they are made. A
 file that is lost costs nothing: the next run of its model notes it again.
@@ -15,7 +15,7 @@ from contextlib import suppress
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
-_RELATION, _SCHEMA = "relation.", "schema."
+_RELATION, _SCHEMA, _TABLE = "relation.", "schema.", "table."
 _PARTS = re.compile(r"`((?:[^`]|``)+)`|(\w+)")
 
 
@@ -36,6 +36,11 @@ class DueRelations:
         return {name.removeprefix(_RELATION): note for name, note in self._files if name.startswith(_RELATION)}
 
     @property
+    def tables(self) -> Mapping[str, str]:
+        """Tables that have to be made, by names in lower case without quotes, with what is noted of each."""
+        return {name.removeprefix(_TABLE): note for name, note in self._files if name.startswith(_TABLE)}
+
+    @property
     def schemas(self) -> frozenset[str]:
         """Schemas that have to be made."""
         return frozenset(name.removeprefix(_SCHEMA) for name, _ in self._files if name.startswith(_SCHEMA))
@@ -52,6 +57,16 @@ class DueRelations:
     def keep_schema(self, schema: str) -> None:
         """Notes a schema."""
         self._write(_SCHEMA + schema.lower(), "")
+
+    def keep_table(self, name: str, note: str) -> None:
+        """Notes a table, or another one of that name."""
+        self._write(_TABLE + name, note)
+
+    def drop_table(self, name: str, note: str) -> None:
+        """The table of that note was made; one that was noted since stays."""
+        self.read_again()
+        if self.tables.get(name) == note:
+            self._remove(_TABLE + name)
 
     def drop(self, collection: str) -> None:
         """The collection's relations were made."""

@@ -113,7 +113,8 @@ class SessionMemory:
         return None
 
     def relation_type(self, schema: str, name: str) -> str | None:
-        """Whether there is a ``view`` of that name, or nothing (empty); None if that is not certain. In lower case."""
+        """Whether there is a ``view`` of that name, a ``table`` that the next session has to make, or nothing (empty);
+        None if that is not certain. In lower case."""
         return None
 
     def doubt(self) -> None:

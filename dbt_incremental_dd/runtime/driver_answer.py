@@ -7,12 +7,11 @@ import logging
 import re
 import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dbt_incremental_dd.core.schema import Schema
+from dbt_incremental_dd.core.schema import DIFF, TIME, Schema
 from dbt_incremental_dd.core.time import BEGINNING, now
 from dbt_incremental_dd.core.types import (
     BOOLEAN,
@@ -34,7 +33,8 @@ from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import Order
-from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.relation.unopened import Unopened
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.render.context import Context, InputInterval
 from dbt_incremental_dd.render.inner import InnerTraces
@@ -42,12 +42,12 @@ from dbt_incremental_dd.render.renderer import Renderer
 from dbt_incremental_dd.runtime.compile import compiled_on_driver
 from dbt_incremental_dd.runtime.output import stored_names
 from dbt_incremental_dd.runtime.shown_rows import ShownRows, SourceOf, shown_rows
+from dbt_incremental_dd.sources.staged_table import staged_rows
 from dbt_incremental_dd.trace.arrow import arrow_type
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.log import total_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from dbt_incremental_dd.trace.log import Log
+from dbt_incremental_dd.trace.write import write_arrow
 
 _LOG = logging.getLogger(__name__)
 """Tells at DEBUG why something is left to Spark."""
@@ -87,34 +87,19 @@ def _asked(session: LazySession, storage: Storage, sql: str, source_of: SourceOf
     if session.is_open or not _SELECTS.match(sql):
         return None
     try:
-        return _compiled(_Unopened(session.memory), storage, parsed(sql), source_of)
+        return _compiled(Unopened(session.memory), storage, parsed(sql), source_of)
     except Exception as why:  # as above
         _LOG.debug("for Spark: %s", why)
         return None
 
 
-class _Unopened(LazySession):
-    """What is remembered of a session, and no session."""
-
-    def __init__(self, memory: SessionMemory) -> None:
-        super().__init__(_refused, memory)
-
-    @property
-    def spark(self) -> SparkSession:
-        return _refused()
-
-
-def _refused() -> SparkSession:
-    raise NotExact("only Spark answers this")
-
-
-def _compiled(session: _Unopened, storage: Storage, query: ParsedQuery, source_of: SourceOf) -> _Asked | None:
+def _compiled(session: Unopened, storage: Storage, query: ParsedQuery, source_of: SourceOf) -> _Asked | None:
     tree = query.tree
     if not isinstance(tree, exp.Query) or is_recursive(tree) or query.uses_pipes:
         return None
     shown = {relation.key: shown_rows(session, storage, relation, source_of) for relation in query.relations}
     given = {key: found for key, found in shown.items() if found is not None}
-    rows = sum(total_rows(found.log.files) for found in given.values() if found.log is not None)
+    rows = sum(found.count for found in given.values())
     if len(given) < len(shown) or rows > storage.thresholds.built_rows:
         return None
     inputs = {key: Input(found.name, found.schema) for key, found in given.items()}
@@ -171,9 +156,9 @@ class _Asked:
     def _rows(self, scratch: Storage) -> Table | None:
         """Each as often as it counts, in the columns of the root; None of nothing. ``scratch``: for what operators
         store, which is thrown away."""
-        logs = [(one, one.log or scratch.collection(one.name).create(stored_names(one.schema))) for one in self.given]
+        logs = [(one, one.log or self._log(one, scratch)) for one in self.given]
         inputs = {
-            log.name: InputInterval(log, one.schema, BEGINNING, log.frontiers.last if one.log else BEGINNING)
+            log.name: InputInterval(log, one.schema, BEGINNING, log.frontiers.last if log.files else BEGINNING)
             for one, log in logs
         }
         at = max([now(), *(interval.t1 for interval in inputs.values())])
@@ -187,6 +172,17 @@ class _Asked:
         if found is None:
             raise NotExact("rows that are in Spark")
         return Table(found.arrow.select(list(self.root.columns)), found.schema.select(self.root.columns))
+
+    def _log(self, one: ShownRows, scratch: Storage) -> Log:
+        """Of rows that are in no log yet."""
+        place, stored = scratch.collection(one.name), stored_names(one.schema)
+        log = place.create(stored)
+        if one.table is None or not one.table.rows:
+            return log
+        rows, at = staged_rows(self.storage, one.table), now()
+        for name, value in ((TIME, at), (DIFF, 1)):
+            rows = rows.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows))
+        return log.commit(Commit(add=(write_arrow(scratch, place.trace_uri, rows, stored),), upper=at + 1))
 
 
 def _ignore(line: str) -> None:

@@ -1,4 +1,4 @@
-"""Makes the relations that runs without a session have left to this one."""
+"""Makes the relations and tables that runs without a session have left to this one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dbt_incremental_dd.relation.due import DueRelations, parts_of
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime.catalog import Catalog
 from dbt_incremental_dd.runtime.relation import due_relation, publish
+from dbt_incremental_dd.runtime.staging import make_staged
 from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.lock import writing
@@ -24,10 +25,19 @@ def publish_due(session: LazySession, storage: Storage, tell: Callable[[str], No
     due.read_again()
     catalog = Catalog(session)
     of_relations = {parts_of(due_relation(note)[0])[-2:-1] for note in due.notes.values()}
+    of_relations |= {parts_of(name)[-2:-1] for name in due.tables}
     for schema in sorted(due.schemas | {schema for found in of_relations for schema in found}):
         session.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}")
         session.memory.keep_schema(schema)
         due.drop_schema(schema)
+    for name, note in due.tables.items():
+        try:
+            make_staged(session.spark, storage, note)
+        except Exception as error:
+            tell(f"the table {name} is not made yet: {reason(error)}")
+            continue
+        due.drop_table(name, note)
+        session.memory.keep_view(*name.rsplit(".", 1), is_there=False)
     for name, note in due.notes.items():
         try:
             _publish_one(catalog, storage, name, note, due)

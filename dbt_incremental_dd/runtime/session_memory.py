@@ -94,6 +94,8 @@ class StoredMemory(SessionMemory):
         if views is not None and name in views:
             return "view"
         schema = ".".join(parts_of(schema))
+        if self._is_due(schema, name):
+            return "table"
         names = () if self._is_unmade else self._certain.get("names", {}).get(schema)
         if names is None:
             self._used.add(schema)  # whoever opens a session looks at it
@@ -103,6 +105,9 @@ class StoredMemory(SessionMemory):
 
     def _due_views(self, schema: str) -> frozenset[str]:
         return self._due.views(schema) if self._due is not None else frozenset()
+
+    def _is_due(self, schema: str, name: str) -> bool:
+        return self._due is not None and f"{schema}.{name}" in self._due.tables
 
     @property
     def due(self) -> DueRelations | None:
@@ -122,6 +127,8 @@ class StoredMemory(SessionMemory):
 
     def is_table(self, schema: str, name: str) -> bool:
         schema, name = ".".join(parts_of(schema)), name.lower()
+        if self._is_due(schema, name):
+            return True
         known = self._certain
         return name in known.get("names", {}).get(schema, ()) and name not in known.get("views", {}).get(
             schema, (name,)

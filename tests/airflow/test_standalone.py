@@ -11,7 +11,7 @@ from dbt_incremental_dd.core.errors import FrontierError
 from tests.airflow.running import Running
 from tests.airflow.standalone import until
 
-pytestmark = pytest.mark.airflow
+pytestmark = [pytest.mark.airflow, pytest.mark.in_order]
 
 DAYS = ["2013-10-30", "2013-10-31", "2013-11-01", "2013-11-02", "2013-11-03"]
 """The first run's, and those after it: the last has not begun when the others are complete."""

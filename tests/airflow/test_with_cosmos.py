@@ -10,7 +10,6 @@ from tests.airflow.running import Running, contents
 pytestmark = pytest.mark.airflow
 
 
-@pytest.mark.long
 def test_payments_by_cosmos_are_those_of_the_group(running: Running) -> None:
     airflow = running.airflow
     airflow.unpause("payments_with_cosmos")

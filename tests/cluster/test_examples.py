@@ -29,7 +29,6 @@ def cluster(projects: Path) -> Iterator[Cluster]:
         yield found
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("name", "engine"), [("payments", "auto"), ("wikirecent", "spark")])
 def test_a_project_on_the_cluster_is_exact(name: str, engine: str, cluster: Cluster, s3: S3, projects: Path) -> None:
     moved = Moved(name, projects, s3, cluster.settings, engine=engine)
@@ -38,7 +37,6 @@ def test_a_project_on_the_cluster_is_exact(name: str, engine: str, cluster: Clus
     require_deltas(told)
 
 
-@pytest.mark.long
 def test_a_project_over_connect_is_exact(cluster: Cluster, s3: S3, projects: Path, tmp_path: Path) -> None:
     settings = {name: value for name, value in cluster.settings.items() if name != "spark.executor.extraClassPath"}
     with connect(tmp_path, {**settings, **on_class_path()}) as remote:
@@ -49,7 +47,6 @@ def test_a_project_over_connect_is_exact(cluster: Cluster, s3: S3, projects: Pat
     assert s3.secret not in (tmp_path / "server.log").read_text()
 
 
-@pytest.mark.long
 def test_a_worker_that_is_killed_during_a_run(cluster: Cluster, s3: S3, projects: Path) -> None:
     moved = Moved("clickstream", projects, s3, cluster.settings, "killed", engine="spark")
     running = moved.start(1, 2_000)

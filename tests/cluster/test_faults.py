@@ -54,7 +54,6 @@ def test_commits_over_a_bad_line(store: Store, proxy: SlowProxy) -> None:
     assert rows_of(made.collection.as_of()) == +rows
 
 
-@pytest.mark.long
 def test_runs_over_a_bad_line(s3: S3) -> None:
     """Spark's answer of each model's SQL is compared every 20 runs, of which some have failed."""
     options = {name: value for name, value in s3.options.items() if name != "AWS_ENDPOINT_URL"}

@@ -65,7 +65,6 @@ def require_exact(root: str, store: Store) -> None:
         assert rows_of(collection.as_of(t)) == contents(t), t
 
 
-@pytest.mark.long
 def test_a_writer_that_is_ended_is_made_up_for(store: Store, tmp_path: Path) -> None:
     root, ended = f"{store.root}/kills", set()
     for point in ("log: before", "log: created"):

@@ -94,7 +94,6 @@ def test_a_folder_in_which_others_write_is_not_used(environment: dict[str, str],
     assert options(environment) == "-Da=b"
 
 
-@pytest.mark.long
 def test_sessions_share_it(tmp_path: Path, cache: Path) -> None:
     ours = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
     environment = {name: value for name, value in os.environ.items() if name not in ours}

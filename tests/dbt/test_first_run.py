@@ -73,7 +73,6 @@ def test_no_java(spark: SparkSession, shop: Shop) -> None:
     shop.verify(spark)
 
 
-@pytest.mark.long
 def test_of_one_command(shop: Shop) -> None:
     """Models that were built before a test, or a model that only Spark computes, has opened the session."""
     shop.project.write("models/tests.yml", TEST)
@@ -88,7 +87,6 @@ def test_of_one_command(shop: Shop) -> None:
     shop.dbt("run", "--exclude", "zz", java=False)
 
 
-@pytest.mark.long
 def test_a_model_that_becomes_a_table(shop: Shop) -> None:
     shop.dbt("run", java=False)
     shop.project.write("models/large.sql", f"{{{{ config(materialized='table') }}}} {MODELS['large']}")
@@ -100,7 +98,6 @@ def test_a_model_that_becomes_a_table(shop: Shop) -> None:
     assert "(9,)\n('large',)\n" in told
 
 
-@pytest.mark.long
 def test_a_query_that_spark_refuses(shop: Shop) -> None:
     """Nobody but Spark says why; nothing is stored of the model."""
     shop.project.write("models/wrong.sql", "select customer, sum(amuont) as total from {{ ref('large') }} group by 1")
@@ -110,7 +107,6 @@ def test_a_query_that_spark_refuses(shop: Shop) -> None:
     assert _rows(shop, "large") == [9]
 
 
-@pytest.mark.long
 def test_the_catalog_is_lost(shop: Shop) -> None:
     """The next run, which has nothing to do, has the relations made again."""
     import shutil

@@ -71,7 +71,6 @@ def done(process: subprocess.Popen[str]) -> str:
     return output
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not IS_POSSIBLE, reason="no session is kept on this system")
 def test_commands_share_a_session(tmp_path: Path) -> None:
     """Builds, tests, a table beside models, ``verify``; two commands at once. Runs that ask Spark for nothing do not use

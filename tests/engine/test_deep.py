@@ -57,7 +57,7 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize("queries", [SOME, pytest.param(MORE, marks=pytest.mark.long)], ids=["some", "more"])
+@pytest.mark.parametrize("queries", [SOME, MORE], ids=["some", "more"])
 def test_deep_queries_are_maintained(spark: SparkSession, tmp_path: Path, queries: dict[str, str]) -> None:
     world = World(spark, tmp_path, {"t": Table("k INT, v INT"), "u": Table("k INT, w INT")})
     for number, sql in enumerate(queries.values()):

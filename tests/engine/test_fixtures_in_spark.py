@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dbt_incremental_dd.relation.relation import Relation
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_rows_are_as_written(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_spark: Thresholds, path: Path

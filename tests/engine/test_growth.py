@@ -73,7 +73,6 @@ class _Clock:
 DDL = "k STRING, ts INT, v INT, d DECIMAL(10,2), f DOUBLE, s STRING"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_it_stays_exact(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     world = World(spark, tmp_path, {"t": Table(DDL)}, Thresholds(recomputed_rows=seed % 2 * 4))

@@ -98,7 +98,6 @@ def test_processes_share_one_until_it_is_let_go(root: Root) -> None:
     assert root.kept is None
 
 
-@pytest.mark.long
 def test_another_configuration_has_another_one(root: Root) -> None:
     """Also who keeps none does not wait for it, though the metastore serves one process at a time."""
     root.use(600)
@@ -111,7 +110,6 @@ def test_another_configuration_has_another_one(root: Root) -> None:
     assert not is_alive(second)
 
 
-@pytest.mark.long
 def test_one_that_has_ended_or_was_killed_is_replaced(root: Root) -> None:
     root.use(1)
     keeper, jvm = root.keeper, jvm_of(root.keeper)

@@ -77,7 +77,6 @@ def test_nested_types_beside_nulls(spark: SparkSession, tmp_path: Path) -> None:
     _run(spark, tmp_path, MODELS[1:6:2], "auto", steps=2)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("engine", ["auto", "spark"])
 def test_nested_types_in_every_operator(spark: SparkSession, tmp_path: Path, engine: str) -> None:
     _run(spark, tmp_path, MODELS, engine, steps=2)

@@ -51,8 +51,8 @@ SELECT n, k, v FROM {_T} ORDER BY n, v, id LIMIT 2
     ("models", "engine"),
     [
         pytest.param(MODELS[:6], "auto", id="some"),
-        pytest.param(MODELS, "auto", marks=pytest.mark.long, id="all"),
-        pytest.param(MODELS, "spark", marks=pytest.mark.long, id="all in Spark"),
+        pytest.param(MODELS, "auto", id="all"),
+        pytest.param(MODELS, "spark", id="all in Spark"),
     ],
 )
 def test_keys_without_a_type(spark: SparkSession, tmp_path: Path, models: list[str], engine: str) -> None:

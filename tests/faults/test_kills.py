@@ -76,7 +76,6 @@ def worker(folder: Path, *acts: str, server: str = "", seconds: float | None = N
     return code
 
 
-@pytest.mark.long
 def test_runs_that_are_killed_are_made_up_for(tmp_path: Path) -> None:
     """Some points of a run by deltas."""
     acts = ["feed", "run"]

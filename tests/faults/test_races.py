@@ -68,7 +68,6 @@ def race(folder: Path, server: str, rounds: int, seconds: float) -> None:
     print(json.dumps(seen))
 
 
-@pytest.mark.long
 def test_nobody_sees_half_a_change(tmp_path: Path, connect_server: str) -> None:
     race(tmp_path, connect_server, rounds=6, seconds=240)
 

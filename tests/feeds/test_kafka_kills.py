@@ -41,7 +41,6 @@ def run(*arguments: str, stop_at: str = "") -> int:
     return done.returncode
 
 
-@pytest.mark.long
 def test_intakes_that_are_ended(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
     """Between writing and the commit, and behind it."""
     kafka.create("ended", 3)
@@ -140,7 +139,6 @@ def test_what_is_published_reads_back(spark: SparkSession, kafka: Broker, tmp_pa
     assert published.sent("debezium") == before
 
 
-@pytest.mark.long
 def test_publishers_that_are_ended(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
     """Before a commit, behind it, and whenever."""
     published = Published(spark, kafka, tmp_path, "publishers")

@@ -210,7 +210,6 @@ def until_taken(own: Broker, folder: Path, watching: Watching) -> None:
                 return
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_events_are_followed_while_the_broker_is_killed(
     spark: SparkSession, own: Broker, project: Path, capsys: pytest.CaptureFixture[str]

@@ -182,7 +182,6 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         server.stop()
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_pipeline_is_exact_whatever_is_killed(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     rng = random.Random()

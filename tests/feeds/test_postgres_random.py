@@ -107,7 +107,6 @@ def worker(feed: Feed, stop_at: str = "", noted_in: str = "") -> int:
     return done.returncode
 
 
-@pytest.mark.long
 def test_a_run_that_is_killed_loses_nothing(feed: Feed) -> None:
     """Where it has just made the slot, copied, read the log, committed some of the tables, advanced the slot."""
     rng = random.Random(5)

@@ -143,7 +143,6 @@ def _found(history: History, row: dict[str, Any]) -> Row:
     return (own, begin.astimezone(UTC), end, row.get(names.get("deleted", "")) == "True")
 
 
-@pytest.mark.long
 def test_each_round_is_that_of_the_reference(spark: SparkSession, tmp_path: Path) -> None:
     rounds = Rounds(spark, tmp_path, 1, tuple(_KINDS), Thresholds())
     for _ in range(50):
@@ -152,7 +151,6 @@ def test_each_round_is_that_of_the_reference(spark: SparkSession, tmp_path: Path
         rounds.check()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["of_rows", "by_time", "marked"])
 def test_in_spark_as_on_the_driver(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     rounds = Rounds(spark, tmp_path, 3, (kind,), IN_SPARK)

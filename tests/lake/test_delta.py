@@ -70,7 +70,6 @@ def change(spark: SparkSession, rng: random.Random, step: int) -> str:
 MAPPED = "'delta.columnMapping.mode' = 'name'"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("properties", "partition", "by_path"),
     [

@@ -75,7 +75,6 @@ def change(spark: SparkSession, rng: random.Random, step: int) -> str:
     return chosen
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "mode", "partition", "more"),
     [

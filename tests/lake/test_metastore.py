@@ -63,7 +63,6 @@ def plain_session(folder: Path) -> Iterator[PlainSession]:
         process.wait(60)
 
 
-@pytest.mark.long
 def test_a_name_shows_the_rows_of_each_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

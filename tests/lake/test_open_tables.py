@@ -73,7 +73,6 @@ def by_duckdb(*uris: str) -> list[Rows]:
     return [Counter(tuple(map(plain, row)) for row in rows) for rows in pickle.loads(done.stdout)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("thresholds", [Thresholds(), IN_SPARK] if _FORMAT == "iceberg" else [Thresholds()])
 def test_readers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thresholds: Thresholds) -> None:
     monkeypatch.chdir(tmp_path)  # ClickHouse reads files below the current folder only

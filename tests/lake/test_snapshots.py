@@ -48,7 +48,6 @@ def _snapshots(schema: str, day: int) -> str:
     return text
 
 
-@pytest.mark.long
 def test_snapshots_are_those_of_dbt_spark(spark: SparkSession, tmp_path: Path) -> None:
     project, chance = Project(tmp_path), random.Random(5)
     tables = "[{name: t}, {name: once}]"

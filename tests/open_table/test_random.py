@@ -54,7 +54,6 @@ class Rounds:
         return pick([None, *range(8)]), pick([None, "ann", "ü'\"`", ""]), pick(amounts), pick(_RATIOS), pick(_TIMES)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_hundred_rounds(tmp_path: Path, format: str) -> None:
     written = Written(tmp_path, format)

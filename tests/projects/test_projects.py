@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.projects.run import Options, check
 
 if TYPE_CHECKING:
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
 SHOP = Path(__file__).with_name("shop")
 
 
-@pytest.mark.long
 def test_a_project_of_packages_is_exact_and_by_deltas(spark: SparkSession, tmp_path: Path) -> None:
     report = check(SHOP, tmp_path / "shop", Options(rounds=1, seed=5, schema="shop"), print)
     how = {name.split(".")[-1]: report.how(name) for name in report.models}

@@ -130,7 +130,6 @@ def merged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "FAN", 2)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("merged_at_once")
 @pytest.mark.parametrize("kind", ("chain", "cyclic", "star"))
 def test_it_is_exact_after_each_edit(spark: SparkSession, tmp_path: Path, kind: str) -> None:
@@ -143,7 +142,6 @@ def _edge(diff: int, a: int, b: int, w: int = 1) -> Edit:
     return Edit("edges", (a, b, w), diff)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("merged_at_once")
 def test_rows_that_only_support_each_other_go(spark: SparkSession, tmp_path: Path) -> None:
     """A ring is entered by one edge, and leads to another ring by one: without it each keeps to itself. All queries, from

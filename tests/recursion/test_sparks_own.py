@@ -58,7 +58,6 @@ def _world(spark: SparkSession, folder: Path, models: dict[str, str]) -> World:
     return world
 
 
-@pytest.mark.long
 @needs_recursion
 def test_linear_recursions_are_sparks_answer(spark: SparkSession, tmp_path: Path) -> None:
     world, rng = _world(spark, tmp_path, LINEAR), random.Random(5)
@@ -87,7 +86,6 @@ def _stays_verified(spark: SparkSession, folder: Path, models: dict[str, str], r
         _changed(world, rng)
 
 
-@pytest.mark.long
 def test_others_are_what_naive_iteration_makes(spark: SparkSession, tmp_path: Path) -> None:
     _stays_verified(spark, tmp_path, OURS, runs=4, seed=6)
 

@@ -29,6 +29,7 @@ from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import in_spark, on_driver
+from dbt_incremental_dd.sources.staged_table import LoadedTable, staged_rows, staged_table
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import quoted, schema_of
 
@@ -49,6 +50,9 @@ SPEC, change_token, poll_interval = TableSpec, no_token, no_interval
 def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     """The relation's records: all of them, or for ``append`` those of new files; None where it has not changed."""
     storage, spec, progress, stored = request.storage, request.spec, request.progress, request.stored
+    staged = staged_table(request.workspace.session, storage, spec.relation) if spec.envelope.is_whole else None
+    if staged is not None and staged.rows <= request.workspace.thresholds.taken_rows:
+        return _staged(request, staged)
     if stored is not None and is_as_read(request.workspace.session, storage, spec.relation, progress):
         return None
     spark = request.spark
@@ -64,14 +68,7 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     except UnsupportedSQL as error:
         remedy = "Make a view that casts it, and read that."
         raise SourceError(f"source {spec.name}: {error.construct}", remedy) from error
-    refuse_reserved(spec.name, spec.settings, columns.names)
-    if stored is not None and stored != columns:
-        missing = [c.name for c in stored if columns.find(c.name) is None]
-        changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]
-        raise SourceError(
-            f"source {spec.name}: its columns changed (gone: {missing or 'none'}, other type: {changed or 'none'})",
-            "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
-        )
+    _require_same(request, columns)
     files = _data_files(storage, frame) if told.kind in ("MANAGED", "EXTERNAL") else None
     mark = None if files is None else {name: file.state for name, file in files.items()}
     if mark is not None and mark == progress.get("files") and stored is not None:
@@ -86,6 +83,28 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
         records = records or in_spark(request.workspace, fresh, _LARGE)
         return PollResult(records, {"files": mark, "folder": folder_of(told)}, whole=True, within=found)
     return _appended(request, told, frame, files)
+
+
+def _staged(request: PollRequest[TableSpec], staged: LoadedTable) -> PollResult | None:
+    """All records of a table whose rows are stored already; None where they are those that were read last."""
+    if request.stored is not None and request.progress.get("staged") == staged.staged:
+        return None
+    _require_same(request, staged.columns)
+    records = on_driver(request.workspace, staged_rows(request.storage, staged), staged.columns)
+    return PollResult(records, {"staged": staged.staged}, whole=True)
+
+
+def _require_same(request: PollRequest[TableSpec], columns: Schema) -> None:
+    """Raises SourceError where the relation's columns are not those that are stored, or have reserved names."""
+    spec, stored = request.spec, request.stored
+    refuse_reserved(spec.name, spec.settings, columns.names)
+    if stored is not None and stored != columns:
+        missing = [c.name for c in stored if columns.find(c.name) is None]
+        changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]
+        raise SourceError(
+            f"source {spec.name}: its columns changed (gone: {missing or 'none'}, other type: {changed or 'none'})",
+            "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
+        )
 
 
 def _few(
