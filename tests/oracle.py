@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql.conversion import LocalDataToArrowConversion
 from pyspark.sql.types import (
     BinaryType,
@@ -36,19 +39,21 @@ from dbt_incremental_dd.frontend.parsed import parsed
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.history.history import History
 from dbt_incremental_dd.logical.now import bind_now
+from dbt_incremental_dd.logical.sql_types import described
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.runtime import compile
 from dbt_incremental_dd.runtime.request import ModelConfig, ModelRequest, Outcome
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.verify import contents
+from dbt_incremental_dd.trace import arrow_reader
+from dbt_incremental_dd.trace.columns import columns_of
 from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import no_rows, schema_of, struct
 from dbt_incremental_dd.trace.write import write_arrow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _NUMBERS = itertools.count()
 
@@ -82,6 +87,7 @@ class World:
         self.time = 1_000
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {self.schema}")
         self.schemas = {name: schema_of(StructType.fromDDL(table.ddl)) for name, table in tables.items()}
+        self._checks: Counter[str] = Counter()
         self._plain: dict[str, tuple[list[tuple[Any, ...]], str]] = {}
         self._pending: dict[str, list[tuple[tuple[Any, ...], int]]] = {
             name: [(row, 1) for row in table.rows] for name, table in tables.items()
@@ -152,13 +158,18 @@ class World:
         assert not failures, "\n\n".join([f"step {step}", *failures])
 
     def check(self, only: str | None = None) -> None:
-        """Each model's relation against the batch answer of its SQL over plain tables, EXCEPT ALL both ways."""
+        """What is stored of each model against the batch answer of its SQL over plain tables, EXCEPT ALL both ways. In
+        the first check of a model, and in each third one after it, its relation is read, by Spark."""
         for name, sql in self.models.items():
             if only not in (None, name):
                 continue
-            answer, found = self.batch(name), self.found(name)
-            assert found.dtypes == answer.dtypes, name
-            missing, unexpected = _compared(answer, found)
+            answer, number = self.batch(name), self._checks[name]
+            self._checks[name] += 1
+            assert self.dtypes(name) == answer.dtypes, name
+            stored = self.stored(name) if number % 3 else None
+            if stored is None:
+                assert self.found(name).dtypes == answer.dtypes, name
+            missing, unexpected = _compared(answer, self.found(name) if stored is None else stored)
             assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
 
     def _next_run(self, session: LazySession | None = None) -> Run:
@@ -212,6 +223,20 @@ class World:
         """The model's relation."""
         return self.spark.table(f"{self.schema}.{name}")
 
+    def stored(self, name: str) -> pa.Table | None:
+        """The model's contents, each row with its count in the last column, read without Spark; None of types whose
+        values Arrow has in another form."""
+        columns = [dtype for _, dtype in self.dtypes(name)]
+        if not all(_IS_SIMPLE.fullmatch(dtype) for dtype in columns):
+            return None
+        place = self.storage.collection(f"{self.schema}.{name}")
+        return arrow_reader.contents(place, arrow_reader.log_of(place).frontiers.last)
+
+    def dtypes(self, name: str) -> list[tuple[str, str]]:
+        """The columns of what is stored of a model, as a DataFrame has them."""
+        place = self.storage.collection(f"{self.schema}.{name}")
+        return [(column.name, described(column.type)) for column in columns_of(place, arrow_reader.log_of(place))]
+
     def batch(self, name: str) -> DataFrame:
         """Spark's own answer to the model's query."""
         return self._batch(self.models[name])
@@ -257,26 +282,46 @@ class NoAnswer(Exception):
     """Spark's own batch query fails: its optimizer stumbles over some correlated subqueries below a union."""
 
 
-def _compared(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:
+def _compared(answer: DataFrame, found: DataFrame | pa.Table) -> tuple[list[Any], list[Any]]:
+    compare = difference if isinstance(found, DataFrame) else _difference_from_stored
     try:
-        return difference(answer, found)
+        return compare(answer, found)
     except _FAILED:
-        found.collect()
+        if isinstance(found, DataFrame):
+            found.collect()
     try:
         kept = answer.localCheckpoint()
     except _FAILED as error:
         raise NoAnswer(str(error)[:200]) from error
-    return difference(kept, found)
+    return compare(kept, found)
+
+
+def _difference_from_stored(answer: DataFrame, stored: pa.Table) -> tuple[list[Any], list[Any]]:
+    """As ``difference``; ``stored``: rows with their counts."""
+    expected = answer.toArrow()
+    names = [f"c{i}" for i in range(expected.num_columns)]  # two columns may have one name
+    types = pa.schema(zip(names, expected.schema.types, strict=True))
+    one, other = (rows.select(range(len(names))).rename_columns(names).cast(types) for rows in (expected, stored))
+    counts = pa.chunked_array([pa.repeat(pa.scalar(1, pa.int64()), one.num_rows)])
+    removed = pc.negate(stored.column(len(names)))
+    both = pa.concat_tables([one.append_column(DIFF, counts), other.append_column(DIFF, removed)])
+    has_floats = any(pa.types.is_floating(dtype) for dtype in types.types)
+    summed = _summed_rows(both) if has_floats else _summed_arrow(both)
+    return [(n, row) for row, n in summed.items() if n > 0], [(-n, row) for row, n in summed.items() if n < 0]
 
 
 _FAILED = (Py4JJavaError, PySparkException)
+_IS_SIMPLE = re.compile(
+    r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|binary|date|timestamp(_ntz)?"
+)
+"""Types of whose values Arrow has those that are stored as it has those of an answer."""
 
 
 def difference(answer: DataFrame, found: DataFrame) -> tuple[list[Any], list[Any]]:
     """Rows of which ``answer`` has more, and of which ``found`` has, as often: EXCEPT ALL both ways, on the driver."""
     both = answer.selectExpr("*", f"1L AS {DIFF}").union(found.selectExpr("*", f"-1L AS {DIFF}"))
     is_plain = all(isinstance(column.dataType, _PLAIN) for column in both.schema)
-    counts = _summed_by_arrow(both) if is_plain else _summed(both)
+    counts = _summed_arrow(both.toArrow()) if is_plain else _summed(both)
     return [(n, row) for row, n in counts.items() if n > 0], [(-n, row) for row, n in counts.items() if n < 0]
 
 
@@ -284,10 +329,17 @@ _PLAIN = (IntegralType, BooleanType, StringType, BinaryType, DecimalType, DateTy
 """Types of whose values Arrow finds the same ones equal as Spark."""
 
 
-def _summed_by_arrow(both: DataFrame) -> Counter[str]:
+def _summed_arrow(both: pa.Table) -> Counter[str]:
     """Each row's diffs, where they do not cancel out."""
-    rows = zip(*(column.to_pylist() for column in uncancelled(both.toArrow()).columns), strict=True)
-    return Counter({_text(row[:-1]): row[-1] for row in rows})
+    return _summed_rows(uncancelled(both))
+
+
+def _summed_rows(both: pa.Table) -> Counter[str]:
+    """Each row's diffs; the last column has them."""
+    counts: Counter[str] = Counter()
+    for *row, diff in zip(*(column.to_pylist() for column in both.columns), strict=True):
+        counts[_text(row)] += diff
+    return counts
 
 
 def uncancelled(table: pa.Table) -> pa.Table:
