@@ -46,6 +46,10 @@ class SessionMemory:
         """The session's settings, of those that ``settings_of`` asks for; none if they are not known."""
         return {}
 
+    def configured(self, name: str) -> str:
+        """What a setting of the session is configured as; empty for Spark's default, or if that is not known."""
+        return ""
+
     @property
     def functions(self) -> frozenset[str]:
         """The names of Spark's own functions, in lower case; none if they are not known."""

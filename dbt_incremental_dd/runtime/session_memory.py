@@ -50,6 +50,7 @@ class StoredMemory(SessionMemory):
     ) -> None:
         text = json.dumps([version, {key: str(value) for key, value in sorted(configuration.items())}])
         self._storage = storage
+        self._configured = configuration
         self._configuration = hashlib.sha256(text.encode()).hexdigest()
         self._metastore = metastore
         self._expected = expected or {}
@@ -74,6 +75,9 @@ class StoredMemory(SessionMemory):
     def settings(self) -> Mapping[str, str]:
         found: dict[str, str] = self._found.get("settings", {})
         return found or self._expected
+
+    def configured(self, name: str) -> str:
+        return str(self._configured.get(name, ""))
 
     @property
     def functions(self) -> frozenset[str]:

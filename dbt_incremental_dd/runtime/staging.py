@@ -40,6 +40,11 @@ _LOG = logging.getLogger(__name__)
 """Tells at DEBUG why something is left to Spark."""
 _STAGED = (*INTEGERS, BOOLEAN, STRING, DOUBLE, DATE, TIMESTAMP)
 """Types of columns that are computed here; and decimals."""
+_USUAL = (
+    ("spark.sql.sources.default", ("", "parquet")),
+    ("spark.sql.legacy.createHiveTableByDefault", ("", "false")),
+)
+"""Settings by which a table is Parquet that is not said to be anything else."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 """A name that every format takes, with quotes and without."""
 
@@ -58,7 +63,7 @@ def can_stage(session: LazySession, relation: str) -> bool:
     """Whether the next session may make the table: only sessions of ours read the catalog, none is open, and the
     relation is certain not to be a view."""
     memory = session.memory
-    if memory.due is None or session.is_open:
+    if memory.due is None or session.is_open or any(memory.configured(name) not in usual for name, usual in _USUAL):
         return False
     schema, name = key_of(relation).rsplit(".", 1)
     return memory.relation_type(schema, name) in ("", "table") or memory.is_table(schema, name)

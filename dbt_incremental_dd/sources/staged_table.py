@@ -121,8 +121,8 @@ def staged_table(session: LazySession, storage: Storage, relation: str) -> Loade
     if note is not None:
         found = TableToMake.of(note).loaded
         return found if _has_rows(storage, found) else None
-    known = loaded_tables(storage).get(key_of(relation))
-    if known is None or known.staged is None or known.folder is None or not memory.is_table(*parts):
+    known = loaded_tables(storage).get(key_of(relation)) if memory.is_table(*parts) else None
+    if known is None or known.staged is None or known.folder is None:
         return None
     return known if files_in(storage, known.folder) == known.files and _has_rows(storage, known) else None
 

@@ -11,6 +11,8 @@
     <state_root>/collections/<name>/table/             the open table of its present rows, if it has one
     <state_root>/collections/<name>/table.json         up to when the table is written
     <state_root>/collections/<name>/inbox/             events that were sent to a source, with inbox.json beside it
+    <state_root>/seeds/<name>/data/                    rows of a seed, of which a session makes its table
+    <state_root>/seeds.json                            how seeds were loaded, with their tables' files
     <state_root>/locks/<name>                          locked by the process that writes the collection
     <state_root>/scratch/                              files of running jobs
 

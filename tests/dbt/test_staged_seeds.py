@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbt_incremental_dd.relation.due import DueRelations
+from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
+from dbt_incremental_dd.runtime.staging import can_stage
 from dbt_incremental_dd.runtime.verify import verify
 from dbt_incremental_dd.trace.layout import Storage
 from tests.dbt.project import Project
@@ -156,3 +159,29 @@ def test_rows_that_are_lost_are_loaded_again(seeds: _Seeds) -> None:
     assert "INSERT 2" in seeds.dbt("seed")
     count = f"select count(*) as n from {seeds.project.schema}.parts"
     assert '"n": 2' in seeds.dbt("show", "--inline", count, "--output", "json", "--log-format", "text")
+
+
+class _Configured(SessionMemory):
+    """Of a catalog that only our sessions read, with nothing in it yet."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self._due, self._settings = DueRelations(str(folder)), settings
+
+    def configured(self, name: str) -> str:
+        return self._settings.get(name.rsplit(".", 1)[-1], "")
+
+    @property
+    def due(self) -> DueRelations:
+        return self._due
+
+    def relation_type(self, schema: str, name: str) -> str | None:
+        return "view" if name == "shown" else ""
+
+
+def test_tables_of_another_format_are_spark_s(tmp_path: Path) -> None:
+    def can(name: str = "parts", **settings: str) -> bool:
+        return can_stage(LazySession(pytest.fail, _Configured(tmp_path, **settings)), f"s.{name}")
+
+    assert can() and can(default="parquet")
+    assert not can(default="orc") and not can(createHiveTableByDefault="true") and not can("shown")
+    assert not can_stage(LazySession(pytest.fail), "s.parts"), "others read the catalog"
