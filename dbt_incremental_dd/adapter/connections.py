@@ -31,6 +31,8 @@ logger = AdapterLogger("Differential")
 _RUNS = ("run", "build")
 _CERTAIN = ("seed", "snapshot")
 """Commands whose statements are Spark's, but for seeds that need none; those of others may be answered without it."""
+_PRINTING = ("show", "run-operation")
+"""Commands that may print the names of a query's columns. Macros of others take an unnamed column by its number."""
 _STATEMENTS = (*_CERTAIN, "show", "test")
 _SELECTION = ("WHICH", "SELECT", "EXCLUDE", "SELECTOR", "RESOURCE_TYPES", "EXCLUDE_RESOURCE_TYPES")
 """dbt's flags that say which nodes a command is for."""
@@ -56,8 +58,10 @@ class DifferentialConnectionManager(SparkConnectionManager):
             session = _session(connection.credentials)
             asked = partial(session.memory.note_statement, _command())
             storage = storage_of(connection.credentials, _invocation_dir())
-            answer = partial(driver_answer, session, storage, source_of=_source_of)
-            is_trial = getattr(get_flags(), "WHICH", None) == "debug"  # of whether there is a Spark that answers
+            command = getattr(get_flags(), "WHICH", None)
+            prints = command in _PRINTING
+            answer = partial(driver_answer, session, storage, source_of=_source_of, needs_names=prints)
+            is_trial = command == "debug"  # of whether there is a Spark that answers
             opened.handle = BoundSession(opened.handle.handle, session, asked, _no_answer if is_trial else answer)
         return opened
 

@@ -89,8 +89,7 @@ def constant(expr: Expr, literals: Constants) -> Value:
     with _giving_up(expr):
         if not literals.has_usual_types:
             raise NotExact("the session has decimals of its own")
-        one_row = pa.table({"dd_row": pa.nulls(1)})
-        found = _OfLiterals(literals, one_row, Schema(())).value(expr.tree)
+        found = _OfLiterals(literals, _ONE_ROW, Schema(())).value(expr.tree)
         return Value(repeated(found, 1)[0], found.type)
 
 
@@ -282,6 +281,9 @@ class _Evaluation:
         return fold(_field, fields, Value(self._table[name], self._types[name]))
 
 
+_ONE_ROW = pa.table({"dd_row": pa.nulls(1)})
+
+
 class _OfLiterals(_Evaluation):
     """Over one row, of which each literal is a column: operators leave what has none to ``Constants``."""
 
@@ -304,10 +306,14 @@ class _OfLiterals(_Evaluation):
         return _OfLiterals(self._constants, table, self._schema)
 
     def _call(self, name: str, arguments: list[exp.Expr]) -> Value:
-        """Where some argument has to be a constant, all but one are."""
+        """Where some argument has to be a constant, all but one are. In a branch to which the row does not come, the
+        type counts, which is that of one row."""
         try:
             return super()._call(name, arguments)
         except NotExact:
+            if not self.rows:
+                found = _OfLiterals(self._constants, _ONE_ROW, self._schema)._call(name, arguments)
+                return Value(repeated(found, 1).slice(0, 0), found.type)
             if len(arguments) < 2 or self.rows != 1 or any(isinstance(a, exp.Var | exp.Lambda) for a in arguments):
                 raise
         columns = [self.value(argument) for argument in arguments]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbt_incremental_dd.local import aggregates, expression_types, functions, generators, higher_order, windows
 
-_SYNTAX = ("if", "mod", "dd_now", "timestampadd", "timestampdiff")
+_SYNTAX = ("if", "nvl2", "mod", "dd_now", "timestampadd", "timestampdiff")
 """What is written like a function."""
 NAMES: frozenset[str] = frozenset(
     (

@@ -110,6 +110,10 @@ class Literals:
 class DriverConstants(Literals):
     """Those that the driver computes."""
 
+    def __init__(self, session: LazySession) -> None:
+        super().__init__(session)
+        self._computed: dict[str, Value | None] = {}
+
     def value_of(self, sql: str) -> Value:
         """The expression's value. Raises NotExact for one that only Spark computes."""
         found = self.known(sql)
@@ -120,10 +124,12 @@ class DriverConstants(Literals):
         return self.literal(sql) or self._of_driver(sql)
 
     def _of_driver(self, sql: str) -> Value | None:
-        try:
-            return constant(Expr(sql), Literals(self._session))
-        except NotExact:
-            return None
+        if sql not in self._computed:
+            try:
+                self._computed[sql] = constant(Expr(sql), Literals(self._session))
+            except NotExact:
+                self._computed[sql] = None
+        return self._computed[sql]
 
 
 class SparkConstants(DriverConstants):
@@ -162,7 +168,7 @@ class SparkConstants(DriverConstants):
         return Value(pa.scalar(table.to_pylist(), pa.list_(table.type)), struct)
 
     def _asked(self, sql: str) -> Value:
-        found = self._remembered(sql, lambda sql: self._of_driver(sql) or self._of_spark(sql))
+        found = self._of_driver(sql) or self._remembered(sql, self._of_spark)
         assert found is not None
         return found
 

@@ -114,9 +114,11 @@ def compiled_on_driver(
     *,
     is_output: bool = True,
     spells_out: bool = False,
+    needs_names: bool = True,
 ) -> tuple[DifferentialPlan, Schema] | None:
     """The plan and its columns; None if only Spark can say whether it accepts the query, or why not. ``spells_out``:
-    parts that read nothing are computed by operators, too."""
+    parts that read nothing are computed by operators, too; ``needs_names``: whether a column that has no name in the
+    query needs the one that Spark gives it."""
     if not is_faithful(written):
         return None
     types = DriverTypes(session, _schemas(inputs))
@@ -124,7 +126,8 @@ def compiled_on_driver(
         timed = with_run_time(written, inputs)
         query = lower_alone(timed, inputs, _unasked, types.known, spells_out=spells_out)
         as_written = types.of(query.plan)
-        query = Query(optimize(query.plan), query.names)
+        named = query.names if needs_names else tuple(name or f"_c{at}" for at, name in enumerate(query.names))
+        query = Query(optimize(query.plan), named)
         found = types.of(query.plan)
         if [c.type for c in found] != [c.type for c in as_written] or not all(query.names):
             return None

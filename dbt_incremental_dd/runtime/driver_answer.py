@@ -64,10 +64,13 @@ class Answer:
     rows: pa.Table
 
 
-def driver_answer(session: LazySession, storage: Storage, sql: str, source_of: SourceOf) -> Answer | None:
+def driver_answer(
+    session: LazySession, storage: Storage, sql: str, source_of: SourceOf, *, needs_names: bool = True
+) -> Answer | None:
     """None for what only Spark answers: other statements and relations, what the driver does not compute, or more rows
-    than it does; and where a session is open already. ``sql`` is one statement."""
-    asked = _asked(session, storage, sql, source_of)
+    than it does; and where a session is open already. ``sql`` is one statement. ``needs_names``: whether a column that
+    the query gives no name has the one that Spark gives it."""
+    asked = _asked(session, storage, sql, source_of, needs_names=needs_names)
     if asked is None:
         return None
     try:
@@ -83,17 +86,21 @@ def driver_columns(session: LazySession, storage: Storage, sql: str, source_of: 
     return None if asked is None else asked.schema
 
 
-def _asked(session: LazySession, storage: Storage, sql: str, source_of: SourceOf) -> _Asked | None:
+def _asked(
+    session: LazySession, storage: Storage, sql: str, source_of: SourceOf, *, needs_names: bool = True
+) -> _Asked | None:
     if session.is_open or not _SELECTS.match(sql):
         return None
     try:
-        return _compiled(Unopened(session.memory), storage, parsed(sql), source_of)
+        return _compiled(Unopened(session.memory), storage, parsed(sql), source_of, needs_names=needs_names)
     except Exception as why:  # as above
         _LOG.debug("for Spark: %s", why)
         return None
 
 
-def _compiled(session: Unopened, storage: Storage, query: ParsedQuery, source_of: SourceOf) -> _Asked | None:
+def _compiled(
+    session: Unopened, storage: Storage, query: ParsedQuery, source_of: SourceOf, *, needs_names: bool = True
+) -> _Asked | None:
     tree = query.tree
     if not isinstance(tree, exp.Query) or is_recursive(tree) or query.uses_pipes:
         return None
@@ -103,7 +110,7 @@ def _compiled(session: Unopened, storage: Storage, query: ParsedQuery, source_of
     if len(given) < len(shown) or rows > storage.thresholds.built_rows:
         return None
     inputs = {key: Input(found.name, found.schema) for key, found in given.items()}
-    compiled = compiled_on_driver(session, "the query", query, inputs, spells_out=True)
+    compiled = compiled_on_driver(session, "the query", query, inputs, spells_out=True, needs_names=needs_names)
     if compiled is None or compiled[0].fallbacks:
         return None
     plan, schema = compiled
