@@ -6,6 +6,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
+from operator import is_not
 
 from sqlglot import Token, exp
 
@@ -79,7 +82,43 @@ def _unseen(sql: str, tree: exp.Expr) -> Iterator[bool]:
             case exp.Subquery():
                 yield bool(node.alias) and not isinstance(node.parent, exp.From | exp.Join)
             case exp.Order() if isinstance(node.parent, exp.Query) and node is not tree.args.get("order"):
-                yield _orders_output(node.parent) and not _orders_by(node, node.parent.named_selects)
+                yield _orders_output(node.parent) and not _orders_by(node, _names(node.parent))
+
+
+def _names(query: exp.Query) -> list[str]:
+    """The names of its columns, with ``*`` for those that are not known: it is known of one subquery or CTE."""
+    names: list[str] = query.named_selects
+    source = _only_source(query) if names == ["*"] else None
+    if isinstance(source, exp.Subquery) and not source.alias_column_names:
+        return _names(source.this)
+    if isinstance(source, exp.Table) and is_local(source) and not source.alias_column_names:
+        cte = _cte(source)
+        return names if cte is None or cte.alias_column_names else _names(cte.this)
+    return names
+
+
+def _only_source(query: exp.Query) -> exp.Expr | None:
+    """What ``SELECT *`` is from, if it is one thing, and all of its columns."""
+    star, source = query.expressions, query.args.get("from_")
+    others = any(query.args.get(clause) for clause in ("joins", "laterals", "pivots"))
+    is_plain = isinstance(query, exp.Select) and len(star) == 1 and star[0] == exp.Star()
+    return source.this if is_plain and not others and source is not None else None
+
+
+def _cte(table: exp.Table) -> exp.CTE | None:
+    """The CTE that the name is of: of the innermost WITH, and before what it is in."""
+    below: exp.Expr = table
+    node = table.parent
+    while node is not None:
+        with_ = node.args.get("with_")
+        visible: Iterable[exp.Expr] = () if with_ is None or below is with_ else with_.expressions
+        if isinstance(node, exp.With):
+            visible = takewhile(partial(is_not, below), node.expressions)
+        for cte in visible:
+            if isinstance(cte, exp.CTE) and cte.alias.lower() == table.name.lower():
+                return cte if isinstance(cte.this, exp.Query) else None
+        below, node = node, node.parent
+    return None
 
 
 def _has_grouping_sets(group: exp.Group) -> bool:

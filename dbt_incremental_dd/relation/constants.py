@@ -144,8 +144,11 @@ class SparkConstants(DriverConstants):
         return self.literal(sql) or self._asked(sql)
 
     def rows_of(self, sql: str) -> Table | None:
-        """The rows of a query over nothing, of which Spark is asked once; None if they are many, or not of plain types.
-        Raises what Spark does."""
+        """The rows of a query over nothing, of which Spark is asked once if the driver does not compute them; None if
+        they are many, or not of plain types. Raises what Spark does."""
+        computed = self._session.literal_rows(sql)
+        if computed is not None:
+            return computed
         found = self._remembered(sql, self._rows_of_spark)
         if found is None:
             return None

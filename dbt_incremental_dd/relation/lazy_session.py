@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from dbt_incremental_dd.local.table import Table
 from dbt_incremental_dd.local.value import Value
 from dbt_incremental_dd.relation.due import DueRelations
 
@@ -149,7 +150,8 @@ _WARMING = 60.0
 class LazySession:
     """A Spark session that is opened by whoever first asks for it. Threads may share it.
 
-    ``open`` is called once; ``settle`` makes the relations that are due in its catalog.
+    ``open`` is called once; ``settle`` makes the relations that are due in its catalog; ``literal_rows`` computes
+    queries over nothing without it.
     """
 
     def __init__(
@@ -157,9 +159,11 @@ class LazySession:
         open: Callable[[], SparkSession],
         memory: SessionMemory | None = None,
         settle: Callable[[LazySession], None] = lambda session: None,
+        literal_rows: Callable[[LazySession, str], Table | None] = lambda session, sql: None,
     ) -> None:
         self._open = open
         self._settle = settle
+        self._literal_rows = literal_rows
         self._settling = threading.RLock()
         self._spark: SparkSession | None = None
         self._opened_at: float | None = None
@@ -200,6 +204,10 @@ class LazySession:
         with self._settling:
             if self.memory.due:
                 self._settle(self)
+
+    def literal_rows(self, sql: str) -> Table | None:
+        """The rows of a query that reads nothing, under its names; None for what only Spark computes."""
+        return self._literal_rows(self, sql)
 
     def open_ahead(self) -> None:
         """Begins to open it beside what the caller does meanwhile. What goes wrong is raised to whoever asks for it."""

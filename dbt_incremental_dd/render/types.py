@@ -186,6 +186,11 @@ class DriverTypes(PlanTypes):
         raise NotExact("only Spark knows a type")
 
     def _columns(self, node: Node) -> Schema:
+        if isinstance(node, logical.Constant) and not node.is_one_row:
+            rows = self._session.literal_rows(node.sql)
+            if rows is None:
+                raise NotExact("a query over nothing")
+            return Schema(tuple(Column(id, c.type) for id, c in zip(node.ids, rows.schema, strict=True)))
         for name, expr, over in _used(node, self.of):
             dtype = ExpressionTypes(over, self._constants).expression(expr.at(SOME_TIME))
             if dtype is None or (name == _CONDITION and dtype != BOOLEAN):

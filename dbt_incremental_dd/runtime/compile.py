@@ -7,6 +7,7 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -124,7 +125,7 @@ def compiled_on_driver(
     types = DriverTypes(session, _schemas(inputs))
     try:
         timed = with_run_time(written, inputs)
-        query = lower_alone(timed, inputs, _unasked, types.known, spells_out=spells_out)
+        query = lower_alone(timed, inputs, partial(_literal_shape, session), types.known, spells_out=spells_out)
         as_written = types.of(query.plan)
         named = query.names if needs_names else tuple(name or f"_c{at}" for at, name in enumerate(query.names))
         query = Query(optimize(query.plan), named)
@@ -140,8 +141,12 @@ def compiled_on_driver(
         return None
 
 
-def _unasked(template: str, relations: tuple[Schema, ...]) -> Schema:
-    raise NoAnalysis(template)
+def _literal_shape(session: LazySession, template: str, relations: tuple[Schema, ...]) -> Schema:
+    """The columns of a query that reads nothing, if the driver computes it."""
+    rows = None if relations else session.literal_rows(template.format())
+    if rows is None:
+        raise NoAnalysis(template)
+    return rows.schema
 
 
 def _schemas(inputs: Mapping[str, Input]) -> dict[str, Schema]:

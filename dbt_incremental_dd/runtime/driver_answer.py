@@ -29,18 +29,15 @@ from dbt_incremental_dd.frontend.parsed import ParsedQuery, parsed
 from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.local.ordering import in_order
 from dbt_incremental_dd.local.table import Table
-from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.node import Node
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.unopened import Unopened
-from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.render.context import Context, InputInterval
-from dbt_incremental_dd.render.inner import InnerTraces
-from dbt_incremental_dd.render.renderer import Renderer
+from dbt_incremental_dd.render.context import InputInterval
 from dbt_incremental_dd.runtime.compile import compiled_on_driver
 from dbt_incremental_dd.runtime.output import stored_names
+from dbt_incremental_dd.runtime.rendered_once import rendered_once
 from dbt_incremental_dd.runtime.shown_rows import ShownRows, SourceOf, shown_rows
 from dbt_incremental_dd.sources.staged_table import staged_rows
 from dbt_incremental_dd.trace.arrow import arrow_type
@@ -142,7 +139,7 @@ def _order(tree: exp.Query, schema: Schema) -> tuple[tuple[int, Order], ...] | N
 class _Asked:
     """A query that the driver can compute, over what its relations show. ``order``: numbers of its columns."""
 
-    session: LazySession
+    session: Unopened
     storage: Storage
     given: tuple[ShownRows, ...]
     root: Node
@@ -169,16 +166,7 @@ class _Asked:
             for one, log in logs
         }
         at = max([now(), *(interval.t1 for interval in inputs.values())])
-        states = InnerTraces(Workspace(self.session, scratch), scratch.collection("q"), {}, fresh=True, report=_ignore)
-        workspace = Workspace(self.session, self.storage)
-        context = Context(workspace, BEGINNING, at, at=at, inputs=inputs, output=None, inner=states, report=_ignore)
-        rows = Renderer(context, self.root).run()
-        if rows is None:
-            return None
-        found = rows.multiset().expand().select([(id, id) for id in self.root.columns]).table
-        if found is None:
-            raise NotExact("rows that are in Spark")
-        return Table(found.arrow.select(list(self.root.columns)), found.schema.select(self.root.columns))
+        return rendered_once(self.session, self.storage, scratch, self.root, inputs, at)
 
     def _log(self, one: ShownRows, scratch: Storage) -> Log:
         """Of rows that are in no log yet."""
@@ -190,7 +178,3 @@ class _Asked:
         for name, value in ((TIME, at), (DIFF, 1)):
             rows = rows.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows))
         return log.commit(Commit(add=(write_arrow(scratch, place.trace_uri, rows, stored),), upper=at + 1))
-
-
-def _ignore(line: str) -> None:
-    """What nobody reads."""

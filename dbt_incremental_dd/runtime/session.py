@@ -21,6 +21,7 @@ from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory,
 from dbt_incremental_dd.runtime.class_archive import remove_mapped, with_archive
 from dbt_incremental_dd.runtime.java import require_java, starting
 from dbt_incremental_dd.runtime.kept_session import TOKEN, Wanted, configuration_of, join, let_go
+from dbt_incremental_dd.runtime.literal_query import literal_rows
 from dbt_incremental_dd.runtime.metastore import wait_for
 from dbt_incremental_dd.runtime.publication import publish_due
 from dbt_incremental_dd.runtime.session_memory import StoredMemory
@@ -82,7 +83,7 @@ def lazy_session(
     def settle(session: LazySession) -> None:
         publish_due(session, storage, tell)
 
-    return LazySession(opened, _memory(root, settings, options or {}, keep), settle)
+    return LazySession(opened, _memory(root, settings, options or {}, keep), settle, literal_rows)
 
 
 def is_usable(session: LazySession) -> bool:
