@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from dbt_incremental_dd.runtime.verify import verify
+from dbt_incremental_dd.trace.layout import Storage
 from tests.dbt.project import Project
 from tests.fork_server import fork_server
 
@@ -141,3 +144,30 @@ def test_rows_are_shown_in_their_order(shop: _Shop) -> None:
     assert shop.shown("--inline", of_all + "n", "--limit", "1") == [second]
     source = "select id, at from {{ source('shop', 'orders') }} order by at desc"
     assert [row["id"] for row in shop.shown("--inline", source)] == [2, 1, 3]
+
+
+_CALENDAR = """
+{% set days = 0 %}
+{% if execute %}
+{% set days = run_query("select datediff(date '2024-03-01', date '2024-02-01')").columns[0].values()[0] %}
+{% endif %}
+with twos as (select 0 as n union all select 1),
+numbers as (select a.n + b.n * 2 + c.n * 4 + d.n * 8 + e.n * 16 as n
+  from twos a cross join twos b cross join twos c cross join twos d cross join twos e),
+ordered as (select * from numbers where n < {{ days }} order by n)
+select date_add(date '2024-02-01', n) as day, date_format(date_add(date '2024-02-01', n), 'EEE') as name from ordered
+"""
+
+
+def test_a_calendar_needs_no_session(spark: SparkSession, tmp_path: Path) -> None:
+    """Neither its rows nor what its macro asks, in the first run as in one in which there are more days."""
+    shop = _Shop(tmp_path)
+    shop.project.write("models/calendar.sql", _CALENDAR)
+    shop.dbt("run", "--select", "calendar")
+    count = f"select count(*) as n, max(day) as last from {shop.project.schema}.calendar"
+    assert shop.shown("--inline", count) == [{"n": 29, "last": "2024-02-29"}]
+    shop.project.write("models/calendar.sql", _CALENDAR.replace("2024-03-01", "2024-03-02"))
+    shop.dbt("run", "--select", "calendar")
+    assert shop.shown("--inline", count) == [{"n": 30, "last": "2024-03-01"}]
+    found = verify(spark, Storage(str(tmp_path / ".dbt_incremental_dd")))
+    assert [v.exact for v in found] == [True]
