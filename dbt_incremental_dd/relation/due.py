@@ -1,7 +1,7 @@
 """Relations and tables that runs without a session have left to the next one: small files beside the metastore.
 
 Only processes of ours open the metastore under a state root, so nobody reads what it shows before they are made. A
-file that is lost costs nothing: the next run of its model notes it again.
+file that is lost costs nothing: the next run of its model or seed notes it again.
 """
 
 from __future__ import annotations
