@@ -146,29 +146,25 @@ class SparkConstants(DriverConstants):
     def rows_of(self, sql: str) -> Table | None:
         """The rows of a query over nothing, of which Spark is asked once if the driver does not compute them; None if
         they are many, or not of plain types. Raises what Spark does."""
-        computed = self._session.literal_rows(sql)
-        if computed is not None:
-            return computed
-        found = self._remembered(sql, self._rows_of_spark)
+        found = self._remembered(sql, self._few_rows)
         if found is None:
-            return None
+            return self._session.literal_rows(sql)
         assert isinstance(found.type, Struct)
         schema = Schema(tuple(Column(field.name, field.type) for field in found.type.fields))
         return Table(pa.Table.from_struct_array(found.data.values), schema)
 
+    def _few_rows(self, sql: str) -> Value | None:
+        """As a list of structs; None of many."""
+        computed = self._session.literal_rows(sql)
+        return self._rows_of_spark(sql) if computed is None else _listed(computed)
+
     def _rows_of_spark(self, sql: str) -> Value | None:
-        """As a list of structs."""
         frame = self._session.spark.sql(sql)
         frame = frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
         schema = schema_of(frame.schema)
         if not schema.names or not is_flat(schema):
             return None
-        rows = to_arrow(frame, limit=_MOST_ROWS + 1)
-        if rows.num_rows > _MOST_ROWS or rows.nbytes > _MOST_BYTES:
-            return None
-        table = Table(rows, schema).arrow.to_struct_array().combine_chunks()
-        struct = Struct(tuple(Field(column.name, column.type) for column in schema))
-        return Value(pa.scalar(table.to_pylist(), pa.list_(table.type)), struct)
+        return _listed(Table(to_arrow(frame, limit=_MOST_ROWS + 1), schema))
 
     def _asked(self, sql: str) -> Value:
         found = self._of_driver(sql) or self._remembered(sql, self._of_spark)
@@ -241,3 +237,12 @@ def _day(text: str) -> Value | None:
         return Value(pa.scalar(datetime.date.fromisoformat(text), arrow_type(DATE)), DATE)
     except ValueError:
         return None
+
+
+def _listed(rows: Table) -> Value | None:
+    """The rows as a list of structs; None if they are many, or not of plain types."""
+    if rows.num_rows > _MOST_ROWS or rows.arrow.nbytes > _MOST_BYTES or not is_flat(rows.schema):
+        return None
+    table = rows.arrow.to_struct_array().combine_chunks()
+    struct = Struct(tuple(Field(column.name, column.type) for column in rows.schema))
+    return Value(pa.scalar(table.to_pylist(), pa.list_(table.type)), struct)

@@ -61,11 +61,13 @@ class SeedColumn:
 
 def can_stage(session: LazySession, relation: str) -> bool:
     """Whether the next session may make the table: only sessions of ours read the catalog, none is open, and the
-    relation is certain not to be a view."""
+    relation has a plain name and is certain not to be a view."""
     memory = session.memory
     if memory.due is None or session.is_open or any(memory.configured(name) not in usual for name, usual in _USUAL):
         return False
-    schema, name = key_of(relation).rsplit(".", 1)
+    schema, _, name = key_of(relation).rpartition(".")
+    if not _NAME.fullmatch(schema) or not _NAME.fullmatch(name):
+        return False
     return memory.relation_type(schema, name) in ("", "table") or memory.is_table(schema, name)
 
 

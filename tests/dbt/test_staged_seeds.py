@@ -184,4 +184,5 @@ def test_tables_of_another_format_are_spark_s(tmp_path: Path) -> None:
 
     assert can() and can(default="parquet")
     assert not can(default="orc") and not can(createHiveTableByDefault="true") and not can("shown")
+    assert not can("`a.b`") and not can("other.parts")
     assert not can_stage(LazySession(pytest.fail), "s.parts"), "others read the catalog"
