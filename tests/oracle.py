@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,6 +68,10 @@ class Table:
 
 class World:
     """Tables and models under a state root; time is counted by steps."""
+
+    shown_each: ClassVar[int] = 1
+    """A model's relation is read, by Spark, in the first check of it, and in each so many after it; else what is
+    stored, without Spark."""
 
     def __init__(
         self,
@@ -158,18 +162,17 @@ class World:
         assert not failures, "\n\n".join([f"step {step}", *failures])
 
     def check(self, only: str | None = None) -> None:
-        """What is stored of each model against the batch answer of its SQL over plain tables, EXCEPT ALL both ways. In
-        the first check of a model, and in each third one after it, its relation is read, by Spark."""
+        """Each model against the batch answer of its SQL over plain tables, EXCEPT ALL both ways: what its relation
+        shows, or what is stored of it (``shown_each``)."""
         for name, sql in self.models.items():
             if only not in (None, name):
                 continue
             answer, number = self.batch(name), self._checks[name]
             self._checks[name] += 1
-            assert self.dtypes(name) == answer.dtypes, name
-            stored = self.stored(name) if number % 3 else None
-            if stored is None:
-                assert self.found(name).dtypes == answer.dtypes, name
-            missing, unexpected = _compared(answer, self.found(name) if stored is None else stored)
+            stored = self.stored(name) if number % self.shown_each else None
+            found = self.found(name) if stored is None else stored
+            assert (self.dtypes(name) if stored is not None else found.dtypes) == answer.dtypes, name
+            missing, unexpected = _compared(answer, found)
             assert not missing and not unexpected, f"{name}: {sql}\nmissing {missing}\nunexpected {unexpected}"
 
     def _next_run(self, session: LazySession | None = None) -> Run:
