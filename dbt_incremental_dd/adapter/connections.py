@@ -59,8 +59,8 @@ class DifferentialConnectionManager(SparkConnectionManager):
             asked = partial(session.memory.note_statement, _command())
             storage = storage_of(connection.credentials, _invocation_dir())
             command = getattr(get_flags(), "WHICH", None)
-            prints = command in _PRINTING
-            answer = partial(driver_answer, session, storage, source_of=_source_of, needs_names=prints)
+            needs_names = command in _PRINTING
+            answer = partial(driver_answer, session, storage, source_of=_source_of, needs_names=needs_names)
             is_trial = command == "debug"  # of whether there is a Spark that answers
             opened.handle = BoundSession(opened.handle.handle, session, asked, _no_answer if is_trial else answer)
         return opened

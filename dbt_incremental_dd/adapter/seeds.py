@@ -57,10 +57,10 @@ def is_loaded(session: LazySession, storage: Storage, relation: Any, mark: str) 
         return False
     name = relation.render()
     staged = staged_table(session, storage, name)
-    noted = staged or loaded_tables(storage).get(key_of(name))
-    if noted is None or noted.mark != mark or staged is not None:
-        return noted is not None and noted.mark == mark
-    if noted.folder is None:
+    if staged is not None:
+        return staged.mark == mark
+    noted = loaded_tables(storage).get(key_of(name))
+    if noted is None or noted.mark != mark or noted.folder is None:
         return False
     if session.is_open:
         is_there = folder_of(described(session.spark, name)) == noted.folder
@@ -71,12 +71,8 @@ def is_loaded(session: LazySession, storage: Storage, relation: Any, mark: str) 
 
 def note_loaded(session: LazySession, storage: Storage, relation: Any, mark: str) -> None:
     """Notes that Spark has just loaded the seed of that mark."""
-    if not session.memory.follows_catalog:
-        return
-    folder = folder_of(described(session.spark, relation.render()))
-    files = None if folder is None else files_in(storage, folder)
-    loaded = None if files is None else LoadedTable(mark, folder, files)
-    note_loaded_table(storage, relation.render(), loaded)
+    if session.memory.follows_catalog:
+        note_loaded_table(session.spark, storage, relation.render(), LoadedTable(mark))
 
 
 def stage_seed(

@@ -6,7 +6,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,7 +20,6 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.unopened import Unopened
 from dbt_incremental_dd.relation.workspace import Workspace
-from dbt_incremental_dd.sources.catalog_table import described, files_in, folder_of
 from dbt_incremental_dd.sources.staged_table import (
     LoadedTable,
     TableToMake,
@@ -133,7 +132,4 @@ def make_staged(spark: SparkSession, storage: Storage, note: str) -> None:
     if loaded.rows:
         rows = spark.read.schema(struct(loaded.columns)).parquet(spark_uri(f"{storage.root}/{loaded.staged}"))
         rows.write.insertInto(relation)
-    folder = folder_of(described(spark, relation))
-    files = None if folder is None else files_in(storage, folder)
-    made = replace(loaded, folder=folder, files=files) if files is not None else None
-    note_loaded_table(storage, relation, made)
+    note_loaded_table(spark, storage, relation, loaded)

@@ -11,8 +11,8 @@ import json
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -21,10 +21,13 @@ from pyarrow.fs import FileType
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.relation.due import parts_of
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.sources.catalog_table import files_in
+from dbt_incremental_dd.sources.catalog_table import described, files_in, folder_of
 from dbt_incremental_dd.trace.arrow import arrow_type, parquet_dataset
 from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.write import DATA, write_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _FILE = "seeds.json"
 _LOCK = threading.Lock()
@@ -77,13 +80,15 @@ def loaded_tables(storage: Storage) -> dict[str, LoadedTable]:
         return {}
 
 
-def note_loaded_table(storage: Storage, relation: str, loaded: LoadedTable | None) -> None:
-    """Notes how a table was loaded; None: that nothing is known of it."""
+def note_loaded_table(spark: SparkSession, storage: Storage, relation: str, loaded: LoadedTable) -> None:
+    """Notes how a table that is there was loaded, with its folder and files; nothing of one that has other parts."""
+    folder = folder_of(described(spark, relation))
+    files = None if folder is None else files_in(storage, folder)
     with _LOCK:
         known = loaded_tables(storage)
         known.pop(key_of(relation), None)
-        if loaded is not None:
-            known[key_of(relation)] = loaded
+        if files is not None:
+            known[key_of(relation)] = replace(loaded, folder=folder, files=files)
         storage.write_small(_FILE, json.dumps({name: asdict(one) for name, one in known.items()}))
 
 
