@@ -1,7 +1,7 @@
 """Files as a source: a directory whose new files are read once, or one file of lines that grows (``tail``).
 
-Progress is each file's size and modification time. Of a snapshot in partitions only those whose files changed are read
-and compared.
+Progress is each file's size and modification time, and a digest of its bytes where that is cheap. Of a snapshot in
+partitions only those whose files changed are read and compared.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
 from dbt_incremental_dd.sources.connectors.files.pieces import in_pieces
 from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read, read_few
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
+from dbt_incremental_dd.sources.connectors.files.touched import digests, kept_digests, unless_touched
 from dbt_incremental_dd.sources.formats.json_lines import is_plain
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
@@ -70,8 +71,10 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
         return tail.poll(request.workspace, spec, filesystem, info=info, progress=progress, stored=stored)
     root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
-    found = listing(filesystem, info, root, seen)
-    _require_names(spec, found)
+    listed = listing(filesystem, info, root, seen)
+    _require_names(spec, listed)
+    known = kept_digests(progress)
+    found = unless_touched(filesystem, root, listed, seen, known)
     if found == seen and stored is not None:
         return None
     base = _base(spec, info, found)
@@ -83,11 +86,15 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     if not new and stored is not None and not whole:
         return None
     fresh = {f"{root}/{name}": partition_of(name) if base is not None else () for name in new}
-    kept = found if whole else {**seen, **{name: found[name] for name in new}}
+    kept = listed if whole else {**seen, **listed}
     size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
         _check_parquet(spec, filesystem, fresh, stored)
-    progress = {"files": {n: list(s) for n, s in kept.items()}, "kind": kind}
+    progress = {
+        "files": {name: list(state) for name, state in kept.items()},
+        "kind": kind,
+        "digests": digests(filesystem, root, kept, new, known),
+    }
     columns = stored if stored is not None or base is not None else _first(request, filesystem, fresh)
     few = read_few(request.workspace, spec, filesystem, fresh, columns) if columns is not None and fresh else None
     within = None if changed is None else tuple(changed)
