@@ -21,6 +21,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark import SparkAdapter, SparkColumn
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_incremental_dd.core.foreign import reason
 from dbt_incremental_dd.core.schema import Column
 from dbt_incremental_dd.core.time import parse_time
 from dbt_incremental_dd.frontend.relations import RelationName
@@ -33,7 +34,7 @@ from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.shown_rows import shown_rows
 from dbt_incremental_dd.runtime.source_relation import final_at, needs_relation, show_source, source_columns
-from dbt_incremental_dd.runtime.staging import can_stage
+from dbt_incremental_dd.runtime.staging import can_wait, has_plain_name
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential
 
@@ -226,15 +227,21 @@ class DifferentialAdapter(SparkAdapter):
         return is_loaded(self.connections.session(), self._storage(), relation, mark)
 
     @available
-    def differential_seed_can_wait(self, relation: Any) -> bool:
-        """Whether the seed's table may be made by the next session."""
-        return can_stage(self.connections.session(), relation.render())
+    def differential_seed_can_be_staged(self, relation: Any) -> bool:
+        """Whether the seed's table may be made of rows that are computed here, now or by the next session."""
+        if can_wait(self.connections.session(), relation.render()):
+            return True
+        if not has_plain_name(relation.render()):
+            return False
+        old = self.get_relation(relation.database, relation.schema, relation.identifier)
+        return old is None or bool(old.is_table)
 
     @available
     def differential_stage_seed(
         self, relation: Any, table: Any, columns: Sequence[tuple[str, str, str]], clauses: str, mark: str
     ) -> bool:
-        """Stores the seed's rows, and leaves its table to the next session; False where Spark has to load it.
+        """Stores the seed's rows, and makes its table of them or leaves it to the next session; False where Spark has
+        to load it. Raises DbtRuntimeError where Spark cannot make the table.
 
         ``table``: agate's; ``columns``: of each its name, also as SQL has it, and its type; ``clauses``: what follows
         them in the statement that makes the table.
@@ -244,7 +251,12 @@ class DifferentialAdapter(SparkAdapter):
         if len(found) < len(columns):
             return False
         session, storage = self.connections.session(), self._storage()
-        return stage_seed(session, storage, relation.render(), found, clauses=clauses, mark=mark)
+        try:
+            return stage_seed(session, storage, relation.render(), found, clauses=clauses, mark=mark)
+        except DbtRuntimeError:
+            raise
+        except Exception as error:
+            raise DbtRuntimeError(f"{relation}: Spark cannot make the seed's table: {reason(error)}") from error
 
     @available
     def differential_seed_loaded(self, relation: Any, mark: str) -> None:

@@ -78,7 +78,8 @@ def note_loaded(session: LazySession, storage: Storage, relation: Any, mark: str
 def stage_seed(
     session: LazySession, storage: Storage, relation: str, columns: Sequence[SeedColumn], *, clauses: str, mark: str
 ) -> bool:
-    """Stores the seed's rows, and leaves its table to the next session; False where Spark has to load it.
+    """Stores the seed's rows, and makes its table of them or leaves it to the next session; False where Spark has to
+    load it. Raises what Spark does.
 
     ``clauses``: what follows the columns in the statement that makes the table.
     """

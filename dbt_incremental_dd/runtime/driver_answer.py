@@ -89,7 +89,7 @@ def _asked(
     if session.is_open or not _SELECTS.match(sql):
         return None
     try:
-        return _compiled(Unopened(session.memory), storage, parsed(sql), source_of, needs_names=needs_names)
+        return _compiled(Unopened(session), storage, parsed(sql), source_of, needs_names=needs_names)
     except Exception as why:  # as above
         _LOG.debug("for Spark: %s", why)
         return None

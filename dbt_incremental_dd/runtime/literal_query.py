@@ -24,7 +24,7 @@ _AT = BEGINNING + 1
 
 def literal_rows(session: LazySession, sql: str) -> Table | None:
     """The rows under the query's names; None for what only Spark computes, or of no rows."""
-    key, unopened = (session.dialect, sql), Unopened(session.memory)
+    key, unopened = (session.dialect, sql), Unopened(session)
     if not session.has_usual_rules or (session.is_open and not _is_alike(session, unopened)):
         return None
     if key not in _KNOWN:

@@ -1,4 +1,6 @@
-"""A seed's table without a session: its rows are computed on the driver, and the next session makes the table."""
+"""A seed's table from rows that the driver computes. Where no session is open and only ours read the catalog, the next
+one makes the table; else this one does, of the rows' file: dbt-spark's statement has each value as a literal.
+"""
 
 from __future__ import annotations
 
@@ -58,32 +60,40 @@ class SeedColumn:
     values: Sequence[str | None]
 
 
-def can_stage(session: LazySession, relation: str) -> bool:
+def can_wait(session: LazySession, relation: str) -> bool:
     """Whether the next session may make the table: only sessions of ours read the catalog, none is open, and the
     relation has a plain name and is certain not to be a view."""
     memory = session.memory
     if memory.due is None or session.is_open or any(memory.configured(name) not in usual for name, usual in _USUAL):
         return False
-    schema, _, name = key_of(relation).rpartition(".")
-    if not _NAME.fullmatch(schema) or not _NAME.fullmatch(name):
+    if not has_plain_name(relation):
         return False
+    schema, _, name = key_of(relation).rpartition(".")
     return memory.relation_type(schema, name) in ("", "table") or memory.is_table(schema, name)
+
+
+def has_plain_name(relation: str) -> bool:
+    """Whether it is a schema and a name that need no quotes."""
+    schema, _, name = key_of(relation).rpartition(".")
+    return bool(_NAME.fullmatch(schema) and _NAME.fullmatch(name))
 
 
 def stage(
     session: LazySession, storage: Storage, relation: str, columns: Sequence[SeedColumn], *, create: str, mark: str
 ) -> bool:
-    """Stores a seed's rows, and leaves its table to the next session; False where Spark has to compute them.
+    """Stores a seed's rows, and makes its table of them or leaves it to the next session; False where Spark has to
+    compute them. Raises what Spark does.
 
     ``create``: the statement by which the table is made; ``mark``: tells apart what is loaded.
     """
-    due = session.memory.due
     names = {column.name.lower() for column in columns}
     is_plain = len(names) == len(columns) and all(_NAME.fullmatch(name) for name in names)
-    if due is None or not columns or not is_plain or not can_stage(session, relation):
+    if not columns or not is_plain or not has_plain_name(relation):
         return False
     if len(columns[0].values) > storage.thresholds.taken_rows:
         return False
+    if not can_wait(session, relation):
+        session.spark  # noqa: B018 - opened: its settings count
     try:
         rows, schema = _computed(session, storage, columns)
     except (NotExact, ValueError) as why:
@@ -91,11 +101,36 @@ def stage(
         return False
     staged = store_rows(storage, relation, rows, schema)
     loaded = LoadedTable(mark, staged=staged, schema=schema.to_json(), rows=rows.num_rows)
-    due.keep_table(key_of(relation), TableToMake(relation, create, loaded).note)
-    remove_others(storage, relation, staged)
+    made = TableToMake(relation, create, loaded)
+    if can_wait(session, relation):
+        _leave(session, storage, made)
+    else:
+        _make(session, storage, made)
+    return True
+
+
+def _leave(session: LazySession, storage: Storage, told: TableToMake) -> None:
+    """To the next session."""
+    due = session.memory.due
+    assert due is not None and told.loaded.staged is not None
+    due.keep_table(key_of(told.relation), told.note)
+    remove_others(storage, told.relation, told.loaded.staged)
     if session.is_open:  # since it was asked
         session.settle()
-    return True
+
+
+def _make(session: LazySession, storage: Storage, told: TableToMake) -> None:
+    """At once. The rows stay stored where runs without a session may read them."""
+    spark, memory, name = session.spark, session.memory, key_of(told.relation)
+    try:
+        _make_table(spark, storage, told)
+        if memory.follows_catalog:
+            note_loaded_table(spark, storage, told.relation, told.loaded)
+    finally:
+        remove_others(storage, told.relation, (memory.due is not None and told.loaded.staged) or "")
+    if memory.due is not None and name in memory.due.tables:  # it could not be made by then
+        memory.due.drop_table(name, memory.due.tables[name])
+    memory.keep_view(*name.rsplit(".", 1), is_there=False)
 
 
 def _computed(session: LazySession, storage: Storage, columns: Sequence[SeedColumn]) -> tuple[pa.Table, Schema]:
@@ -108,7 +143,7 @@ def _computed(session: LazySession, storage: Storage, columns: Sequence[SeedColu
     casts = [(name, Expr(f"CAST({name} AS {sql_type(type)})")) for name, type in zip(names, types, strict=True)]
     with tempfile.TemporaryDirectory() as folder:
         scratch = Storage(folder, thresholds=storage.thresholds)
-        workspace = Workspace(Unopened(session.memory), scratch)
+        workspace = Workspace(Unopened(session), scratch)
         found = Relation.of(workspace, table, schema, positive=True).map(casts).table
     if found is None:
         raise NotExact("rows that are in Spark")
@@ -124,12 +159,16 @@ def _type(column: SeedColumn) -> Type:
 
 
 def make_staged(spark: SparkSession, storage: Storage, note: str) -> None:
-    """Makes the table of a note that ``stage`` has left to this session. Raises what Spark does."""
+    """Makes the table that ``stage`` has left to this session. Raises what Spark does."""
     told = TableToMake.of(note)
+    _make_table(spark, storage, told)
+    note_loaded_table(spark, storage, told.relation, told.loaded)
+
+
+def _make_table(spark: SparkSession, storage: Storage, told: TableToMake) -> None:
     relation, loaded = told.relation, told.loaded
     spark.sql(f"DROP TABLE IF EXISTS {relation}")
     spark.sql(told.create)
     if loaded.rows:
         rows = spark.read.schema(struct(loaded.columns)).parquet(spark_uri(f"{storage.root}/{loaded.staged}"))
         rows.write.insertInto(relation)
-    note_loaded_table(spark, storage, relation, loaded)

@@ -104,7 +104,7 @@ def store_rows(storage: Storage, relation: str, rows: pa.Table, schema: Schema) 
 
 
 def remove_others(storage: Storage, relation: str, staged: str) -> None:
-    """Deletes files of former loads of the table."""
+    """Deletes files of other loads of the table."""
     filesystem, folder = storage.filesystem(f"{storage.root}/{_folder(relation)}/{DATA}")
     for name in storage.list_names(f"{storage.root}/{_folder(relation)}/{DATA}"):
         if name != staged.rsplit("/", 1)[-1]:

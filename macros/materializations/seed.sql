@@ -1,6 +1,7 @@
 {#
   As dbt's; a seed that is loaded already is left as it is, without a session. With --full-refresh it is loaded again.
-  Where no session is open and only ours read the catalog, the rows are stored and the next session makes the table.
+  Else its rows are computed here and stored. This session makes the table of them, or the next one if none is open and
+  only ours read the catalog.
 #}
 {% materialization seed, adapter='differential' %}
   {%- set target = this.incorporate(type='table') -%}
@@ -13,7 +14,7 @@
     {% call noop_statement('main', 'UNCHANGED ' ~ rows, 'UNCHANGED', rows) %} {% endcall %}
     {{ return({'relations': [target]}) }}
   {%- endif -%}
-  {%- if not has_more and differential_seed_is_plain() and adapter.differential_seed_can_wait(target) -%}
+  {%- if not has_more and differential_seed_is_plain() and adapter.differential_seed_can_be_staged(target) -%}
     {%- set agate_table = load_agate_table() -%}
     {%- set clauses = file_format_clause() ~ ' ' ~ comment_clause() -%}
     {%- set columns = differential_seed_columns(agate_table) -%}

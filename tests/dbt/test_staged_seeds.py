@@ -11,7 +11,7 @@ import pytest
 
 from dbt_incremental_dd.relation.due import DueRelations
 from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
-from dbt_incremental_dd.runtime.staging import can_stage
+from dbt_incremental_dd.runtime.staging import can_wait
 from dbt_incremental_dd.runtime.verify import verify
 from dbt_incremental_dd.trace.layout import Storage
 from tests.dbt.project import Project
@@ -180,9 +180,47 @@ class _Configured(SessionMemory):
 
 def test_tables_of_another_format_are_spark_s(tmp_path: Path) -> None:
     def can(name: str = "parts", **settings: str) -> bool:
-        return can_stage(LazySession(pytest.fail, _Configured(tmp_path, **settings)), f"s.{name}")
+        return can_wait(LazySession(pytest.fail, _Configured(tmp_path, **settings)), f"s.{name}")
 
     assert can() and can(default="parquet")
     assert not can(default="orc") and not can(createHiveTableByDefault="true") and not can("shown")
     assert not can("`a.b`") and not can("other.parts")
-    assert not can_stage(LazySession(pytest.fail), "s.parts"), "others read the catalog"
+    assert not can_wait(LazySession(pytest.fail), "s.parts"), "others read the catalog"
+
+
+def test_an_open_session_makes_the_tables_of_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """At once, in rows and types as Spark loads them; a table that is there is replaced, and a view is not."""
+    ours, theirs = Project(tmp_path / "ours"), Project(tmp_path / "theirs")
+    for project in (ours, theirs):
+        project.write("seeds/kinds.csv", _KINDS)
+        project.write("seeds/nothing.csv", "id,name\n")
+        project.write("seeds/seeds.yml", _KINDS_TYPES)
+        project.write("models/prices.sql", "select code, sum(price) as price from {{ ref('kinds') }} group by code")
+    theirs.write("dbt_project.yml", (theirs.folder / "dbt_project.yml").read_text() + _HOOK)
+    for added in ("", "5,7.25,2,2024-03-01,2024-03-01 00:00:00,,false,n,007,9\n"):
+        for project in (ours, theirs):
+            project.write("seeds/kinds.csv", _KINDS + added)
+            assert project.dbt("build")["kinds"].adapter_response["rows_affected"] == 4 + bool(added)
+        for name in ("kinds", "nothing", "prices"):
+            one, other = (spark.table(f"{project.schema}.{name}") for project in (ours, theirs))
+            assert one.schema == other.schema and difference(one, other) == ([], []), name
+    assert [(project.folder / ".dbt_incremental_dd/seeds").exists() for project in (ours, theirs)] == [True, False]
+    spark.sql(f"create view {ours.schema}.seen as select 1 as id")
+    ours.write("seeds/seen.csv", "id\n1\n")
+    assert "is a view" in str(ours.dbt("seed", "--select", "seen", fails=True))
+
+
+def test_a_table_that_spark_refuses_is_told_of(spark: SparkSession, tmp_path: Path) -> None:
+    """And made by the next load, once it can be."""
+    project = Project(tmp_path / "refused")
+    project.write("seeds/parts.csv", "id\n1\n")
+    spark.sql(f"create schema {project.schema}")
+    told = {row.info_name: row.info_value for row in spark.sql(f"describe schema {project.schema}").collect()}
+    in_the_way = Path(told["Location"].removeprefix("file:")) / "parts" / "other.txt"
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.write_text("of somebody else")
+    told = project.dbt("seed", fails=True)
+    assert "parts: Spark cannot make the seed's table: [LOCATION_ALREADY_EXISTS]" in str(told)
+    in_the_way.unlink()
+    assert project.dbt("seed")["parts"].adapter_response["rows_affected"] == 1
+    assert spark.table(f"{project.schema}.parts").count() == 1
