@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dbt_incremental_dd.differential import rules
+from dbt_incremental_dd.differential.comparable_keys import with_comparable_keys
 from dbt_incremental_dd.differential.groups import Recompute
 from dbt_incremental_dd.differential.lowering import Rule
 from dbt_incremental_dd.differential.state import Names, OutputState, Types
 from dbt_incremental_dd.differential.temporal import is_temporal
-from dbt_incremental_dd.differential.void_keys import with_typed_keys
 from dbt_incremental_dd.logical import nodes as logical
 from dbt_incremental_dd.logical.graph import ByIdentity, each_once
 from dbt_incremental_dd.logical.node import Node
@@ -74,7 +74,7 @@ class _Lowering:
         return self._lowered.of(node, self._lower)
 
     def _lower(self, node: Node) -> Node:
-        typed = with_typed_keys(node, self.types)
+        typed = with_comparable_keys(node, self.types)
         if typed is not node:
             return self.lower(typed)
         rule = _RULES.get(type(node))

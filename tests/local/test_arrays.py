@@ -125,6 +125,10 @@ CALLS = [
     *(
         "sort_array(map_keys(m))",
         "map_entries(m)",
+        "map_from_entries(map_entries(m))",
+        "map_from_entries(sort_array(map_entries(by_day)))",
+        "map_from_entries(array(named_struct('a', coalesce(s, 'z'), 'b', n)))",
+        "map_from_entries(array(named_struct('a', 'x', 'b', n), CASE WHEN n > 0 THEN named_struct('a', 'y', 'b', 7) END))",
         "sort_array(map_entries(by_day))",
         "texts = texts",
         "deep <=> deep",

@@ -257,16 +257,34 @@ def _map(*arguments: Value) -> Value:
     made = _array(*(Value(repeated(key, rows), key.type) for key in keys))
     items = Lists.of(_array(*(Value(repeated(value, rows), value.type) for value in values)).data)
     lists = Lists.of(made.data)
-    type = element_type(made)
-    code = _order(type, lists.entries[0])
-    if type in FLOATS or isinstance(type, NESTED) or np.any(code < 0):
+    type = Map(element_type(made), common_type([value.type for value in values]))
+    return _map_of(Lists(lists.lengths, lists.nulls, (lists.entries[0], items.entries[0])), type)
+
+
+def _map_from_entries(value: Value) -> Value:
+    """Of structs of a key and a value; NULL where one of them is NULL."""
+    type, lists = element_type(value), Lists.of(value.data)
+    if not isinstance(type, Struct) or len(type.fields) != 2:
+        raise NotExact
+    nulls = lists.nulls | lists.any(~lists.known)
+    if nulls.any():
+        kept = lists.only(~nulls[lists.rows])
+        lists = Lists(kept.lengths, nulls, kept.entries)
+    key, item = (field.type for field in type.fields)
+    keys, items = lists.entries[0].flatten()
+    return _map_of(Lists(lists.lengths, lists.nulls, (keys, items)), Map(key, item))
+
+
+def _map_of(lists: Lists, type: Map) -> Value:
+    """Raises NotExact where Spark has an error."""
+    code = _order(type.key, lists.entries[0])
+    if type.key in FLOATS or isinstance(type.key, NESTED) or np.any(code < 0):
         raise NotExact("keys of a map")
     if not firsts_of_equal(lists.rows, code).all():
         raise NotExact("a key that comes twice")
-    of_values = common_type([value.type for value in values])
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32))
-    kind = arrow_type(Map(type, of_values))
-    return column(pa.MapArray.from_arrays(offsets, lists.entries[0], items.entries[0], type=kind), Map(type, of_values))
+    ends = np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32)
+    offsets = pa.array(ends, mask=np.append(lists.nulls, False)) if lists.nulls.any() else pa.array(ends)
+    return column(pa.MapArray.from_arrays(offsets, *lists.entries, type=arrow_type(type)), type)
 
 
 def _array(*values: Value) -> Value:
@@ -311,6 +329,7 @@ FUNCTIONS: Functions = {
     "map": Function(_map, 2, MANY),
     "map_contains_key": zoned(_contains_key, 2),
     "map_entries": fixed(_map_entries, 1),
+    "map_from_entries": fixed(_map_from_entries, 1),
     "map_keys": fixed(_keys, 1),
     "map_values": fixed(_values, 1),
     "named_struct": Function(_struct, 2, MANY),
