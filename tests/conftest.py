@@ -36,6 +36,16 @@ __all__ = ["connect_server"]
 
 # What py4j tells when a session ends comes after the streams that Airflow's logging writes to are closed.
 logging.getLogger("py4j").setLevel(logging.ERROR)
+
+
+class _Mistakes(logging.Handler):
+    """What is a warning for users, because Spark takes over, fails a test."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise AssertionError(record.getMessage())
+
+
+logging.getLogger("dbt_incremental_dd.local.expressions").addHandler(_Mistakes(logging.WARNING))
 # How long an example takes says more of what runs beside it than of the code.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")

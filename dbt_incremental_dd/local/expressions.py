@@ -6,6 +6,7 @@ Spark would raise an error, or give NULL instead of one, it is asked, too.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import reduce as fold
@@ -54,6 +55,7 @@ _UNARY: dict[type[exp.Expr], Callable[[Value], Value]] = {
 }
 
 _MAKERS = frozenset({"array", "map", "named_struct"})
+_LOG = logging.getLogger(__name__)
 
 
 def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
@@ -95,11 +97,18 @@ def constant(expr: Expr, literals: Constants) -> Value:
 
 @contextmanager
 def _giving_up(expr: Expr) -> Iterator[None]:
-    """Arrow's own errors are of values that do not fit: Spark decides what becomes of them."""
+    """Arrow's own errors are of values that do not fit: Spark decides what becomes of them. So it does after a mistake
+    in this package, which is told, and fails no run."""
     try:
         yield
+    except NotExact:
+        raise
     except (pa.ArrowException, SqlglotError) as error:
         raise NotExact(f"{expr.sql}: {error}") from error
+    except Exception as mistake:
+        told = f"{type(mistake).__name__}: {mistake}"
+        _LOG.warning("%s could not be computed on the driver, and is left to Spark: %s", expr.sql, told)
+        raise NotExact(f"{expr.sql}: {told}") from mistake
 
 
 def _printed(tree: exp.Expr) -> Expr:
@@ -293,7 +302,7 @@ class _OfLiterals(_Evaluation):
         try:
             found = self._constants.value_of(_printed(tree).sql)
         except NotExact:
-            return self._computed(tree, type(tree))
+            found = self._computed(tree, type(tree))
         return self._of_all(found)
 
     def _of_all(self, constant: Value) -> Value:
