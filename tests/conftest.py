@@ -45,7 +45,7 @@ class _Mistakes(logging.Handler):
         raise AssertionError(record.getMessage())
 
 
-logging.getLogger("dbt_incremental_dd.local.expressions").addHandler(_Mistakes(logging.WARNING))
+logging.getLogger("dbt_incremental_dd.local.value").addHandler(_Mistakes(logging.WARNING))
 # How long an example takes says more of what runs beside it than of the code.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")

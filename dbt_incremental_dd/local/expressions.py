@@ -6,7 +6,6 @@ Spark would raise an error, or give NULL instead of one, it is asked, too.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import reduce as fold
@@ -28,7 +27,7 @@ from dbt_incremental_dd.local.intervals import interval_of, later
 from dbt_incremental_dd.local.lists import Lists
 from dbt_incremental_dd.local.syntax import as_call, binary, body_of, variable
 from dbt_incremental_dd.local.table import Table
-from dbt_incremental_dd.local.value import Constants, NotExact, Value
+from dbt_incremental_dd.local.value import Constants, NotExact, Value, giving_up
 from dbt_incremental_dd.local.vectors import repeated
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.literals import Verbatim
@@ -55,7 +54,6 @@ _UNARY: dict[type[exp.Expr], Callable[[Value], Value]] = {
 }
 
 _MAKERS = frozenset({"array", "map", "named_struct"})
-_LOG = logging.getLogger(__name__)
 
 
 def truth(rows: Table, predicate: Expr, constants: Constants) -> pa.ChunkedArray:
@@ -97,18 +95,12 @@ def constant(expr: Expr, literals: Constants) -> Value:
 
 @contextmanager
 def _giving_up(expr: Expr) -> Iterator[None]:
-    """Arrow's own errors are of values that do not fit: Spark decides what becomes of them. So it does after a mistake
-    in this package, which is told, and fails no run."""
-    try:
-        yield
-    except NotExact:
-        raise
-    except (pa.ArrowException, SqlglotError) as error:
-        raise NotExact(f"{expr.sql}: {error}") from error
-    except Exception as mistake:
-        told = f"{type(mistake).__name__}: {mistake}"
-        _LOG.warning("%s could not be computed on the driver, and is left to Spark: %s", expr.sql, told)
-        raise NotExact(f"{expr.sql}: {told}") from mistake
+    """Arrow's own errors are of values that do not fit: Spark decides what becomes of them."""
+    with giving_up(expr.sql):
+        try:
+            yield
+        except (pa.ArrowException, SqlglotError) as error:
+            raise NotExact(f"{expr.sql}: {error}") from error
 
 
 def _printed(tree: exp.Expr) -> Expr:

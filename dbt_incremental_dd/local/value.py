@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,9 +12,26 @@ import pyarrow as pa
 
 from dbt_incremental_dd.core.types import Type
 
+_LOG = logging.getLogger(__name__)
+_MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
 
 class NotExact(Exception):
     """What Arrow computes might not be what Spark does: it is left to Spark."""
+
+
+@contextmanager
+def giving_up(what: object) -> Iterator[None]:
+    """Raises NotExact after a mistake in this package, which is told, and fails no run: Spark computes it. ``what``: is
+    computed, as a message names it."""
+    try:
+        yield
+    except _MISTAKES as mistake:
+        if type(mistake).__module__ != "builtins":  # a library's error, or one of ours, for the user
+            raise
+        told = f"{what}: {type(mistake).__name__}: {mistake}"
+        _LOG.warning("could not be computed on the driver, and is left to Spark: %s", told)
+        raise NotExact(told) from mistake
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
 from dbt_incremental_dd.core.types import Struct
 from dbt_incremental_dd.differential.join import Equality
 from dbt_incremental_dd.local.table import Table
-from dbt_incremental_dd.local.value import NotExact
+from dbt_incremental_dd.local.value import NotExact, giving_up
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.nodes import Order
 from dbt_incremental_dd.relation.engine import Branch, Engine, Kind, Measure, Outputs, Pairs, Running, Side
@@ -248,7 +248,8 @@ class Relation(PlacedRows):
         if len(tables) == len(operands):
             engine: Engine[Table] = self.workspace.on_driver
             try:
-                return operation(engine, *tables)
+                with giving_up(", ".join(self.names)):
+                    return operation(engine, *tables)
             except NotExact as why:
                 _LOG.debug("for Spark: %s", why)
         return operation(self.workspace.in_spark, *(operand.frame for operand in operands))

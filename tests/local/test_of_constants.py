@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from dbt_incremental_dd.local.expressions import constant
+from dbt_incremental_dd.core.schema import DIFF, DIFF_COLUMN, Schema
+from dbt_incremental_dd.local import functions
+from dbt_incremental_dd.local.expressions import constant, evaluate
+from dbt_incremental_dd.local.functions.function import Function
 from dbt_incremental_dd.local.value import NotExact, Value
 from dbt_incremental_dd.logical.expr import Expr
 from dbt_incremental_dd.logical.sql_types import sql_type
-from dbt_incremental_dd.relation.constants import Literals
+from dbt_incremental_dd.relation.arrow_engine import ArrowEngine
+from dbt_incremental_dd.relation.constants import Literals, SparkConstants
 from dbt_incremental_dd.relation.lazy_session import LazySession
-from dbt_incremental_dd.relation.workspace import local_frame
+from dbt_incremental_dd.relation.relation import Relation
+from dbt_incremental_dd.relation.workspace import Workspace, local_frame
+from dbt_incremental_dd.trace.layout import Storage
 from dbt_incremental_dd.trace.spark_reader import schema_of
 from dbt_incremental_dd.trace.spark_to_arrow import to_arrow
 from tests.local import calls, test_arrays, test_functions, test_json_text
@@ -110,3 +119,24 @@ def _family(spark: SparkSession, family: str) -> tuple[DataFrame, list[str]]:
     if family == "json":
         return spark.sql("""SELECT '{"a": "7", "b": {"c": 1}, "l": [1.5]}' AS t"""), test_json_text.CALLS
     return local_frame(spark, test_functions._tame()), calls.HERE[family]
+
+
+def test_a_mistake_of_ours_leaves_the_expression_to_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With a warning, which fails every other test."""
+
+    def mistaken(*given: object) -> Value:
+        raise TypeError("not subscriptable")
+
+    monkeypatch.setattr(logging.getLogger("dbt_incremental_dd.local.value"), "handlers", [])
+    monkeypatch.setitem(functions._FUNCTIONS, "upper", Function(mistaken, 1, 1))
+    table, constants = test_functions._tame(), SparkConstants(LazySession.of(spark))
+    with pytest.raises(NotExact, match="not subscriptable"):
+        evaluate(table, Expr("upper(t)"), constants)
+    assert "left to Spark: upper(t): TypeError: not subscriptable" in caplog.text
+    workspace = Workspace(LazySession.of(spark), Storage(str(tmp_path)))
+    counted = table.arrow.append_column(DIFF, pa.array([1, 1], pa.int64()))
+    rows = Relation.of(workspace, counted, Schema((*table.schema, DIFF_COLUMN)))
+    monkeypatch.setattr(ArrowEngine, "filter", mistaken)
+    assert rows.filter(Expr("t = 'a b'")).frame.count() == 1
