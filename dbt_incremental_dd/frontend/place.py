@@ -19,6 +19,12 @@ def place(sql: str, name: str) -> str:
     return ""
 
 
+def place_of_fragment(sql: str, fragment: str) -> str:
+    """The same of a piece of SQL, whatever the blanks in it."""
+    found = re.search(r"\s+".join(map(re.escape, fragment.split())), sql) if fragment.strip() else None
+    return at(sql, found.start()) if found else ""
+
+
 def at(sql: str, position: int) -> str:
     """`` (line 3, column 8)`` of a position in the text."""
     before = sql[:position]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.relation.room import files_bytes, room
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.trace.arrow import among, arrow_type, is_readable
-from dbt_incremental_dd.trace.driver_reader import find_rows, pages_with, read_files, searched_rows
+from dbt_incremental_dd.trace.driver_reader import TooLarge, find_rows, pages_with, read_files, searched_rows
 from dbt_incremental_dd.trace.files import matching
 from dbt_incremental_dd.trace.found_rows import Read
 from dbt_incremental_dd.trace.log import total_rows
@@ -37,12 +38,14 @@ def read(
 ) -> Relation:
     """The files' updates, with the columns of ``schema``; a column that a file lacks is NULL.
 
-    At most so many stored rows are read on the driver. ``values``: rows with other ones of these columns may be left
-    out. Raises OSError for a file that is not what was written.
+    At most so many stored rows are read on the driver, as far as there is room for them. ``values``: rows with other
+    ones of these columns may be left out. Raises OSError for a file that is not what was written.
     """
     count = total_rows(files)
     if is_readable(schema) and (count <= most or _are_few(workspace, uri, files, schema, most, values or {})):
-        return Relation.of(workspace, read_files(workspace.storage, uri, files, schema, values), schema)
+        with suppress(TooLarge):
+            rows = read_files(workspace.storage, uri, files, schema, values, most_bytes=room())
+            return Relation.of(workspace, rows, schema)
     note_read(count, 0 if values else count, sum(file.bytes for file in files))
     frame = updates(workspace.spark, uri, files, schema)
     for name, wanted in (values or {}).items():

@@ -26,7 +26,7 @@ from dbt_incremental_dd.frontend.faithful import is_faithful, orders_columns
 from dbt_incremental_dd.frontend.lower import Query, lower_alone, whole
 from dbt_incremental_dd.frontend.lower import lower as lower_logical
 from dbt_incremental_dd.frontend.parsed import NotParsed, ParsedQuery
-from dbt_incremental_dd.frontend.place import place
+from dbt_incremental_dd.frontend.place import place, place_of_fragment
 from dbt_incremental_dd.frontend.reason import readable
 from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.template import template
@@ -229,7 +229,10 @@ def _told(error: AnalysisException, sql: str) -> str:
     reason = re.sub(r"; line \d+ pos \d+;?$", "", str(error).strip().splitlines()[0])
     named = error.getMessageParameters() or {}
     name = next((named[key] for key in ("objectName", "routineName", "relationName", "name") if named.get(key)), "")
-    return reason + (place(sql, name) if name else "")
+    if name:
+        return reason + place(sql, name)
+    fragments = [context.fragment() for context in error.getQueryContext() or ()]
+    return reason + (place_of_fragment(sql, fragments[0]) if fragments else "")
 
 
 def output_schema(types: PlanTypes, name: str, written: ParsedQuery, inputs: Mapping[str, Input]) -> Schema:

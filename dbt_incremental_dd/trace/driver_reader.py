@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,10 @@ _FEW_FILES = 64
 _CACHE = FileCache()
 
 
+class TooLarge(Exception):
+    """Rows take more memory than they may: a file tells how many they are, not how long their texts are."""
+
+
 def read_files(
     storage: Storage,
     uri: str,
@@ -46,12 +51,13 @@ def read_files(
     schema: Schema,
     keys: Mapping[str, Sequence[Any]] | None = None,
     together: pa.Table | None = None,
+    most_bytes: float = math.inf,
 ) -> pa.Table:
     """The files' rows with the columns of ``schema``, whose types are readable. A column that a file lacks is NULL.
 
     ``keys`` filters by values of these columns; row groups without any are not read. ``together``: rows that have these
     values, but not as one of its rows has them, may be left out. Raises OSError for a file that is not as it was
-    written, as far as ``require_intact`` checks.
+    written, as far as ``require_intact`` checks, and TooLarge for rows that take more than ``most_bytes`` in memory.
     """
     columns = pa.schema([(column.name, arrow_type(column.type)) for column in schema])
     tables, others = _by_pages(storage, uri, files, columns, keys) if keys else ([], files)
@@ -59,7 +65,7 @@ def read_files(
     small, large = _by_size({f"{root}/{file.path}": file for file in others}, len(columns))
     given = keys or {}
     read = [
-        _read(filesystem, paths, columns, given, together, is_little=paths is small)
+        _read(filesystem, paths, columns, given, together, most_bytes, is_little=paths is small)
         for paths in (small, large)
         if paths
     ]
@@ -94,10 +100,11 @@ def _read(
     columns: pa.Schema,
     keys: Mapping[str, Sequence[Any]],
     together: pa.Table | None,
+    most_bytes: float,
     *,
     is_little: bool,
 ) -> pa.Table:
-    """The rows of the keys, by whoever is quickest."""
+    """The rows of the keys, by whoever is quickest. Raises TooLarge."""
     _LOG.debug("reading %d files", len(paths), extra={"paths": paths, "columns": columns.names, "wanted": keys})
     found = None if is_little else probe(filesystem, paths, columns, keys, together)
     if found is not None:
@@ -105,8 +112,19 @@ def _read(
     require_intact(paths if isinstance(filesystem, fs.LocalFileSystem) else ())
     table = _cached(filesystem, paths, columns) if is_little else None
     if table is not None:
+        if table.nbytes > most_bytes:
+            raise TooLarge
         return among(table, keys)
-    return parquet_dataset(paths, filesystem, columns).to_table(filter=_filters(keys))
+    dataset = parquet_dataset(paths, filesystem, columns)
+    if most_bytes == math.inf or all(pa.types.is_primitive(field.type) for field in columns):
+        return dataset.to_table(filter=_filters(keys))
+    batches, taken = [], 0
+    for batch in dataset.to_batches(filter=_filters(keys)):
+        taken += batch.nbytes
+        if taken > most_bytes:
+            raise TooLarge
+        batches.append(batch)
+    return pa.Table.from_batches(batches, columns)
 
 
 def _is_little(files: Sequence[DataFile], columns: int) -> bool:

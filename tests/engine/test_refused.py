@@ -38,6 +38,8 @@ REFUSED = {
     ),
     "SELECT k,\n nope FROM t": ("`nope` cannot be resolved. Did you mean one of the following? [`k`", "Correct"),
     "SELECT k FROM t\nWHERE x.v > 1": ("(line 2, column 7)", "Correct"),
+    "SELECT k,\n upper(k,\n  v) AS u FROM t": ("(line 2, column 2)", "Correct"),
+    "SELECT k\nFROM t WHERE map(k, v) =  map(k, 1)": ("(line 2, column 14)", "Correct"),
     "SELECT nofn(k) AS x FROM t": ("Cannot resolve routine `nofn`", "Correct"),
     "SELECT k FROM t a JOIN t b ON a.v = b.v": ("Reference `k` is ambiguous", "Correct"),
     "SELECT k, sum(v) AS s FROM t": ("GROUP BY", "Correct"),
