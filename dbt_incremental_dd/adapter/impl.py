@@ -34,7 +34,7 @@ from dbt_incremental_dd.runtime.release import release
 from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.runtime.shown_rows import shown_rows
 from dbt_incremental_dd.runtime.source_relation import final_at, needs_relation, show_source, source_columns
-from dbt_incremental_dd.runtime.staging import can_wait, has_plain_name
+from dbt_incremental_dd.runtime.staging import can_wait
 from dbt_incremental_dd.sources.config import SourceSpec
 from dbt_incremental_dd.sources.graph import is_differential
 
@@ -231,8 +231,6 @@ class DifferentialAdapter(SparkAdapter):
         """Whether the seed's table may be made of rows that are computed here, now or by the next session."""
         if can_wait(self.connections.session(), relation.render()):
             return True
-        if not has_plain_name(relation.render()):
-            return False
         old = self.get_relation(relation.database, relation.schema, relation.identifier)
         return old is None or bool(old.is_table)
 

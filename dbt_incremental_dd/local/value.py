@@ -13,7 +13,16 @@ import pyarrow as pa
 from dbt_incremental_dd.core.types import Type
 
 _LOG = logging.getLogger(__name__)
-_MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 
 
 class NotExact(Exception):

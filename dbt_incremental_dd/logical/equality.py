@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dbt_incremental_dd.core.types import Array, Map, Struct, Type
 from dbt_incremental_dd.logical.sql_types import is_orderable
 
@@ -23,51 +25,50 @@ def is_restorable(type: Type) -> bool:
     return is_orderable(type)
 
 
-def comparable(sql: str, type: Type, depth: int = 0) -> str:
+def comparable(sql: str, type: Type) -> str:
     """An expression that ``<=>`` and ORDER BY take, equal where the values are: maps are their sorted entries."""
+    return _formed(sql, type, _COMPARABLE)
+
+
+def restored(sql: str, type: Type) -> str:
+    """The value whose comparable form ``sql`` is. ``type``: the value's, which is restorable."""
+    return _formed(sql, type, _RESTORED)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What becomes of maps: ``entries`` gets theirs, and ``made`` is made of these."""
+
+    entries: str
+    made: str
+
+
+_COMPARABLE, _RESTORED = _Form("map_entries({})", "sort_array({})"), _Form("{}", "map_from_entries({})")
+
+
+def _formed(sql: str, type: Type, form: _Form, depth: int = 0) -> str:
     one = f"dd_e{depth}"
     match type:
         case _ if is_orderable(type):
             return sql
         case Array():
-            return f"transform({sql}, {one} -> {comparable(one, type.element, depth + 1)})"
-        case Map() if is_orderable(type.value):
-            return f"sort_array(map_entries({sql}))"
+            return f"transform({sql}, {one} -> {_formed(one, type.element, form, depth + 1)})"
         case Map():
-            entry = _entry(one, comparable(f"{one}.value", type.value, depth + 1))
-            return f"sort_array(transform(map_entries({sql}), {one} -> {entry}))"
+            entries = form.entries.format(sql)
+            if not is_orderable(type.value):
+                value = _formed(f"{one}.value", type.value, form, depth + 1)
+                entries = f"transform({entries}, {one} -> named_struct('key', {one}.key, 'value', {value}))"
+            return form.made.format(entries)
         case Struct():
-            return _struct(sql, type, [comparable(part, of, depth) for part, of in _parts(sql, type)])
+            return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({_fields(sql, type, form, depth)}) END"
     return f"CASE WHEN {sql} IS NOT NULL THEN to_json(named_struct('v', {sql}), map('ignoreNullFields', 'false')) END"
 
 
-def restored(sql: str, type: Type, depth: int = 0) -> str:
-    """The value whose comparable form ``sql`` is. ``type``: the value's, which is restorable."""
-    one = f"dd_e{depth}"
-    match type:
-        case _ if is_orderable(type):
-            return sql
-        case Array():
-            return f"transform({sql}, {one} -> {restored(one, type.element, depth + 1)})"
-        case Map() if is_orderable(type.value):
-            return f"map_from_entries({sql})"
-        case Map():
-            entry = _entry(one, restored(f"{one}.value", type.value, depth + 1))
-            return f"map_from_entries(transform({sql}, {one} -> {entry}))"
-        case Struct():
-            return _struct(sql, type, [restored(part, of, depth) for part, of in _parts(sql, type)])
-    raise AssertionError(f"a value of type {type} is not told from its comparable form")
-
-
-def _entry(of: str, value: str) -> str:
-    return f"named_struct('key', {of}.key, 'value', {value})"
-
-
-def _parts(sql: str, type: Struct) -> list[tuple[str, Type]]:
-    return [(f"{sql}.`{field.name.replace('`', '``')}`", field.type) for field in type.fields]
-
-
-def _struct(sql: str, type: Struct, values: list[str]) -> str:
-    names = [field.name.replace("\\", "\\\\").replace("'", "\\'") for field in type.fields]
-    fields = ", ".join(f"'{name}', {value}" for name, value in zip(names, values, strict=True))
-    return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({fields}) END"
+def _fields(sql: str, type: Struct, form: _Form, depth: int) -> str:
+    """The arguments of ``named_struct``."""
+    found = []
+    for field in type.fields:
+        name = field.name.replace("\\", "\\\\").replace("'", "\\'")
+        quoted = f"`{field.name.replace('`', '``')}`"
+        found.append(f"'{name}', {_formed(f'{sql}.{quoted}', field.type, form, depth)}")
+    return ", ".join(found)

@@ -66,13 +66,13 @@ def can_wait(session: LazySession, relation: str) -> bool:
     memory = session.memory
     if memory.due is None or session.is_open or any(memory.configured(name) not in usual for name, usual in _USUAL):
         return False
-    if not has_plain_name(relation):
+    if not _has_plain_name(relation):
         return False
     schema, _, name = key_of(relation).rpartition(".")
     return memory.relation_type(schema, name) in ("", "table") or memory.is_table(schema, name)
 
 
-def has_plain_name(relation: str) -> bool:
+def _has_plain_name(relation: str) -> bool:
     """Whether it is a schema and a name that need no quotes."""
     schema, _, name = key_of(relation).rpartition(".")
     return bool(_NAME.fullmatch(schema) and _NAME.fullmatch(name))
@@ -88,11 +88,12 @@ def stage(
     """
     names = {column.name.lower() for column in columns}
     is_plain = len(names) == len(columns) and all(_NAME.fullmatch(name) for name in names)
-    if not columns or not is_plain or not has_plain_name(relation):
+    if not columns or not is_plain or not _has_plain_name(relation):
         return False
     if len(columns[0].values) > storage.thresholds.taken_rows:
         return False
-    if not can_wait(session, relation):
+    waits = can_wait(session, relation)
+    if not waits:
         session.spark  # noqa: B018 - opened: its settings count
     try:
         rows, schema = _computed(session, storage, columns)
@@ -102,7 +103,7 @@ def stage(
     staged = store_rows(storage, relation, rows, schema)
     loaded = LoadedTable(mark, staged=staged, schema=schema.to_json(), rows=rows.num_rows)
     made = TableToMake(relation, create, loaded)
-    if can_wait(session, relation):
+    if waits:
         _leave(session, storage, made)
     else:
         _make(session, storage, made)

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.asked import ListeningSession
 from tests.engines import engine
+from tests.listening import checked
 from tests.local.test_floats import VALUES
 from tests.oracle import Table, World
 
@@ -56,12 +57,7 @@ def test_random_changes(spark: SparkSession, tmp_path: Path, is_in_spark: bool) 
             world.insert(name, [row(name) for _ in range(rng.randint(1, 6))])
         session = ListeningSession(spark) if number and not is_in_spark else None
 
-        def check(name: str, session: ListeningSession | None = session) -> None:
-            if session is not None and session.asked:
-                asked.add(name)
-                session.asked.clear()
-            world.check(name)
-
-        failures = world.step_and_check_each(check, threads=3, session=session, fallback="error")
+        failures, found = checked(world, session, fallback="error")
         assert not failures, "\n\n".join([f"step {number}", *failures])
+        asked |= found.keys()
     assert asked <= MAY_ASK

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.asked import ListeningSession
 from tests.engines import engine
+from tests.listening import checked
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -57,12 +58,7 @@ def test_random_changes(spark: SparkSession, tmp_path: Path, is_in_spark: bool, 
         world.insert("t", [row() for _ in range(rng.randint(3, 9))])
         session = ListeningSession(spark) if number and not is_in_spark else None
 
-        def check(name: str, session: ListeningSession | None = session) -> None:
-            if session is not None and session.asked:
-                asked[name] = list(session.asked)
-                session.asked.clear()
-            world.check(name)
-
-        failures = world.step_and_check_each(check, threads=3, session=session)
+        failures, found = checked(world, session)
         assert not failures, "\n\n".join([f"step {number}", *failures])
+        asked |= found
     assert not asked

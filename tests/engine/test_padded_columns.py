@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.asked import ListeningSession
+from tests.listening import checked
 from tests.oracle import Table, World
 
 if TYPE_CHECKING:
@@ -63,12 +64,7 @@ def test_random_changes(spark: SparkSession, tmp_path: Path) -> None:
         world.insert("t", added)
         session = ListeningSession(spark) if number else None
 
-        def check(name: str, session: ListeningSession | None = session) -> None:
-            if session is not None and session.asked:
-                asked[name] = list(session.asked)
-                session.asked.clear()
-            world.check(name)
-
-        failures = world.step_and_check_each(check, threads=3, session=session)
+        failures, found = checked(world, session)
         assert not failures, "\n\n".join([f"step {number}", *failures])
+        asked |= found
     assert not asked

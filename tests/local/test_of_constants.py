@@ -121,20 +121,25 @@ def _family(spark: SparkSession, family: str) -> tuple[DataFrame, list[str]]:
     return local_frame(spark, test_functions._tame()), calls.HERE[family]
 
 
+@pytest.mark.parametrize("mistake", [TypeError, StopIteration, KeyError])
 def test_a_mistake_of_ours_leaves_the_expression_to_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    mistake: type[Exception],
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """With a warning, which fails every other test."""
 
     def mistaken(*given: object) -> Value:
-        raise TypeError("not subscriptable")
+        raise mistake("not subscriptable")
 
     monkeypatch.setattr(logging.getLogger("dbt_incremental_dd.local.value"), "handlers", [])
     monkeypatch.setitem(functions._FUNCTIONS, "upper", Function(mistaken, 1, 1))
     table, constants = test_functions._tame(), SparkConstants(LazySession.of(spark))
     with pytest.raises(NotExact, match="not subscriptable"):
         evaluate(table, Expr("upper(t)"), constants)
-    assert "left to Spark: upper(t): TypeError: not subscriptable" in caplog.text
+    assert f"left to Spark: upper(t): {mistake.__name__}: " in caplog.text
     workspace = Workspace(LazySession.of(spark), Storage(str(tmp_path)))
     counted = table.arrow.append_column(DIFF, pa.array([1, 1], pa.int64()))
     rows = Relation.of(workspace, counted, Schema((*table.schema, DIFF_COLUMN)))
