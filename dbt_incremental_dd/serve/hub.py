@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dbt_incremental_dd.api import Collection, Database
 from dbt_incremental_dd.core.errors import DifferentialError
+from dbt_incremental_dd.serve.cleared_frames import cleared_frames
 from dbt_incremental_dd.serve.shielded import run_shielded
 from dbt_incremental_dd.subscribe.read_hold import SharedReadHold
 from dbt_incremental_dd.subscribe.reads import SharedReads
@@ -194,7 +195,9 @@ class Follower:
             is_late = self._has_caught_up and self.subscription.at < self._followed.before
             step = self.subscription.next_step(at_once=is_late)
             if step is not None:
-                batch = self.subscription.deliver(step, await self._followed.read(self.subscription, step))
+                with cleared_frames():
+                    updates = await self._followed.read(self.subscription, step)
+                batch = self.subscription.deliver(step, updates)
                 self._has_caught_up |= batch.timestamp >= self._followed.before
                 return batch
             if deadline is not None and deadline <= loop.time():

@@ -82,17 +82,18 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("uncollected")
-@pytest.mark.parametrize("leaves", [False, True], ids=["stays", "leaves"])
+@pytest.mark.parametrize("leaves", [None, 1.0, 0.0], ids=["stays", "leaves", "leaves-at-once"])
 @pytest.mark.parametrize("greeting", [sse, ws, pgwire])
 def test_who_reads_nothing_is_let_go_and_takes_little(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, greeting: Callable[[Served], bytes], leaves: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, greeting: Callable[[Served], bytes], leaves: float | None
 ) -> None:
+    """``leaves``: after how many seconds; at once is while the rows are read."""
     monkeypatch.setattr(reads, "SHARED_BYTES", 1_000_000)
     stored = Stored(tmp_path)
     stored.commit({10: Counter({(k, "x" * 400): 1 for k in range(50_000)})}, 11)
     size = stored.collection.changes().nbytes
     assert size > 20_000_000
-    with serving(tmp_path, write_timeout=WriteTimeout(60.0 if leaves else 2.0)) as served:
+    with serving(tmp_path, write_timeout=WriteTimeout(2.0 if leaves is None else 60.0)) as served:
         resident, held = psutil.Process().memory_info().rss, pa.total_allocated_bytes()
         mute = [socket.socket() for _ in range(MUTE)]
         for one in mute:
@@ -100,15 +101,15 @@ def test_who_reads_nothing_is_let_go_and_takes_little(
             one.connect(("127.0.0.1", port(served, greeting.__name__)))
             one.sendall(greeting(served))
         until(lambda: followers(served) == MUTE)
-        time.sleep(1)
+        time.sleep(1.0 if leaves is None else leaves)
         assert pa.total_allocated_bytes() - held < 4 * size, "what waits for all of them is held once"
         assert psutil.Process().memory_info().rss - resident < 300_000_000
-        if leaves:
+        if leaves is not None:
             for one in mute:
                 one.close()
         until(lambda: followers(served) == 0)
         until(lambda: pa.total_allocated_bytes() - held < size / 2)
-        assert leaves or all(is_cut_off(one) for one in mute)
+        assert leaves is not None or all(is_cut_off(one) for one in mute)
 
 
 def followers(served: Served) -> int:
