@@ -187,7 +187,8 @@ class ModelManifest(Manifest):
 @dataclass(frozen=True, kw_only=True)
 class SourceManifest(Manifest):
     """A source's manifest. ``records``: the columns of its records. ``progress``: its connector's position.
-    ``kept_from``: the event time (ms) before which no rows are kept; None if all are."""
+    ``kept_from``: the event time (ms) before which no rows are kept; None if all are. ``definition``: the settings by
+    which its records were read; empty if they are unknown."""
 
     kind: str = "source"
     envelope: str = ""
@@ -195,7 +196,8 @@ class SourceManifest(Manifest):
     records: Schema | None = None
     progress: Mapping[str, Any] = field(default_factory=dict)
     kept_from: Time | None = None
-    implicit: frozenset[str] = frozenset()
+    definition: Mapping[str, str] = field(default_factory=dict)
+    implicit: frozenset[str] = frozenset({"definition"})
 
 
 def kind_of(manifest: Manifest | None) -> str:

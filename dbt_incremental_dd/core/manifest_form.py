@@ -82,7 +82,7 @@ _FORMS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("schema", "records"), _is_schema),
     **dict.fromkeys(("fallbacks", "sorted_by", "unbuilt"), _texts),
     "adopted": _is_adopted,
-    "inputs": _is_mapping_of(_of(str)),
+    **dict.fromkeys(("inputs", "definition"), _is_mapping_of(_of(str))),
     "inner": _is_mapping_of(_is_count),
     "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
     "arrangements": lambda value: isinstance(value, list) and all(map(_is_used_arrangement, value)),

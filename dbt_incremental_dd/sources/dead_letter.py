@@ -56,6 +56,13 @@ def good_records(place: CollectionStore, spec: SourceSpec, result: PollResult, t
     return good, note
 
 
+def forget(place: CollectionStore, spec: SourceSpec) -> None:
+    """Empties what was set aside: the source is taken in anew, and its records are looked through once more."""
+    log = place.storage.collection(f"{spec.name}__malformed").log()
+    if log is not None and log.files:
+        log.commit(Commit(remove=log.files))
+
+
 def _malformed(records: Relation, nothing: tuple[str, ...]) -> pa.Table | None:
     """The rows that do not fit and say something, with all columns: Spark refuses to read the corrupt text alone. None
     where they are more than the driver holds."""

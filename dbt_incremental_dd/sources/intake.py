@@ -7,8 +7,9 @@ nothing visible, and the next one reads the same records again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dbt_incremental_dd.core.errors import DifferentialError, SourceError, StateError
 from dbt_incremental_dd.core.failpoints import reached
@@ -18,13 +19,15 @@ from dbt_incremental_dd.core.time import Time
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.registry import connector_of
-from dbt_incremental_dd.sources.dead_letter import good_records
+from dbt_incremental_dd.sources.dead_letter import forget, good_records
+from dbt_incremental_dd.sources.definition import COLUMNS, ColumnsChanged, definition, redefined
 from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
 from dbt_incremental_dd.sources.failure import told
 from dbt_incremental_dd.sources.keep import Keep
 from dbt_incremental_dd.sources.pending import NODE, Pending
 from dbt_incremental_dd.sources.poll import PollRequest, RunScope
 from dbt_incremental_dd.sources.poll_result import PollResult
+from dbt_incremental_dd.sources.record_schema import declared_columns
 from dbt_incremental_dd.sources.records import no_records, own_columns
 from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.spec import SourceSpec
@@ -94,11 +97,6 @@ def _take_in(
             f"{spec.name} is stored as a {kind_of(manifest)}, and is now read as a source",
             "Remove its folder under state_root, or make it a differential model again.",
         )
-    if manifest is not None and manifest.envelope != spec.envelope.name:
-        raise SourceError(
-            f"source {spec.name}: it was taken in with envelope {manifest.envelope}, now it is {spec.envelope}",
-            "Set the envelope back, or remove its folder under state_root to take it in anew.",
-        )
     if spec.frontier == "managed":
         t = min(t, _complete_up_to(place, log if manifest is not None else None))
     if log is not None and manifest is not None and t < log.frontiers.upper:
@@ -140,9 +138,12 @@ class _Intaking:
         self._scope = scope
         self._workspace = workspace
         self._place = place
+        self._last = log
         self._log = log
+        """What it is taken in beside: None at first, and if it is taken in anew."""
         self._before = manifest
         self._stored = manifest or SourceManifest()
+        self._replaces: Mapping[str, Any] | None = None
         self._spec = spec
         self._settings = spec.settings
         """As the records' columns are spelt, once these are known."""
@@ -154,7 +155,10 @@ class _Intaking:
 
     def run(self) -> Intake:
         """Reads what is new, makes it updates, and commits."""
+        has_new_columns = self._follow_settings()
         result = self._poll(in_pieces=True)
+        if result is None and has_new_columns and self._stored.records is not None:
+            result = PollResult(no_records(self._workspace, self._stored.records), self._stored.progress)
         if result is None and self._pending.is_due:
             result = PollResult(self._pending.no_records(), self._stored.progress)
         if result is None and self._keep.is_due and self._stored.records is not None:
@@ -173,6 +177,32 @@ class _Intaking:
             for uri in result.scratch:
                 self._place.storage.remove(uri)
 
+    def _follow_settings(self) -> bool:
+        """Takes the source in anew where its settings are others than at the last commit; whether instead its records
+        have new columns from now on. Raises SourceError where neither can be."""
+        stored, spec = self._stored, self._spec
+        changed = redefined(stored, spec)
+        if not changed:
+            return False
+        told = f"its {' and '.join(changed)} changed"
+        if spec.envelope.is_whole or spec.is_replayed:
+            self._begin_anew(told)
+            return False
+        declared = declared_columns(self._workspace.session, spec) if changed == (COLUMNS,) else None
+        if declared is None or stored.records is None or not spec.envelope.takes_new_columns:
+            raise _not_replayed(spec, told)
+        if any(declared.find(column.name) != column for column in stored.records):
+            raise _not_replayed(spec, told)
+        self._stored = replace(stored, records=declared)
+        return True
+
+    def _begin_anew(self, why: str) -> None:
+        """Goes on as though nothing had been taken in; one commit puts the outcome in the place of what is stored."""
+        self._report(f"source {self._spec.name}: {why}: it is taken in anew")
+        self._replaces, self._log, self._before, self._stored = self._stored.progress, None, None, SourceManifest()
+        self._pending = Pending(self._workspace, self._place, self._spec, self._t, None)
+        self._keep = Keep(self._workspace, self._spec, self._t, None, None)
+
     def _taken(self, result: PollResult) -> Intake:
         """Where records in pieces turn out to be none that the driver can take in, they are read once more."""
         try:
@@ -187,20 +217,30 @@ class _Intaking:
                 self._place.storage.remove(uri)
 
     def _poll(self, *, in_pieces: bool) -> PollResult | None:
-        progress, records = self._stored.progress, self._stored.records
-        request = PollRequest(
+        try:
+            return connector_of(self._spec).poll(self._request(in_pieces=in_pieces))
+        except ColumnsChanged as error:
+            if not self._spec.envelope.is_whole or self._replaces is not None:
+                raise
+            self._begin_anew(f"its columns changed ({error.changes})")
+        return connector_of(self._spec).poll(self._request(in_pieces=in_pieces))
+
+    def _request(self, *, in_pieces: bool) -> PollRequest[SourceSpec]:
+        return PollRequest(
             self._workspace,
             self._place,
             self._spec,
-            progress=progress,
-            stored=records,
+            progress=self._stored.progress,
+            stored=self._stored.records,
             log=self._log,
             scope=self._scope,
             in_pieces=in_pieces,
+            replaces=self._replaces,
         )
-        return connector_of(self._spec).poll(request)
 
     def _take(self, result: PollResult) -> Intake:
+        if self._replaces is not None:
+            forget(self._place, self._spec)
         records, note = good_records(self._place, self._spec, result, self._t)
         record_schema = own_columns(records)
         schema = self._visible(record_schema, result)
@@ -250,23 +290,25 @@ class _Intaking:
     def _history(self, made: Written) -> SourceManifest:
         """What the manifest says of the intake, whatever its records are."""
         seconds = time.monotonic() - self._started
-        strategy = "delta" if self._before is not None else "initial"
+        strategy = "delta" if self._before is not None else "initial" if self._replaces is None else "rebuild"
         return SourceManifest(
             rows=rows_after(self._before, made.added, made.removed),
             change=RecordedChange(strategy, made.records, made.added, made.removed, round(seconds, 3)),
             envelope=self._spec.envelope.name,
+            definition=definition(self._spec),
             frontier=self._spec.frontier,
             retain_history=self._spec.retain_history,
         )
 
     def _commit(self, made: Written, manifest: SourceManifest) -> Log:
-        log = self._log or self._place.create(made.stored)
+        log = self._last or self._place.create(made.stored)
         commit = Commit(
             add=made.files,
             upper=self._t + 1,
             since=self._t if self._log is None else None,
             manifest=self._place.write_manifest(manifest),
             schema=made.stored,
+            replace_all=self._replaces is not None,
         )
         return log.commit(commit)
 
@@ -284,3 +326,10 @@ class _Intaking:
                 )
         self._settings = settings.as_spelt(schema, records)
         return schema
+
+
+def _not_replayed(spec: SourceSpec, what: str) -> SourceError:
+    return SourceError(
+        f"source {spec.name}: {what}, and connector {spec.connector} cannot read again what was taken in by the former",
+        "Set it back, or remove the source's folder under state_root to take in anew what there still is.",
+    )

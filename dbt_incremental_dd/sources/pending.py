@@ -109,7 +109,8 @@ class Pending:
             return {NODE: self._log.version} if self._log else {}
         stored = _stored(schema)
         kept = tuple(file for file in (self._log.files if self._log else ()) if file not in split.read)
-        return {NODE: self._place.create(stored).holding((*kept, *split.pending), stored).version}
+        log = self._place.create_anew(stored) if self._log is None else self._place.create(stored)
+        return {NODE: log.holding((*kept, *split.pending), stored).version}
 
     def _due_files(self) -> tuple[DataFile, ...]:
         files = self._log.files if self._log else ()

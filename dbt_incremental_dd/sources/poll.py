@@ -53,7 +53,8 @@ class RunScope:
 @dataclass(frozen=True)
 class PollRequest(Generic[S]):
     """``progress``: as of the last commit, empty at first; ``stored``: the columns of records as first taken in;
-    ``log``: the source's collection, None at first; ``in_pieces``: whether ``PollResult.pieces`` may be."""
+    ``log``: the source's collection, None at first; ``in_pieces``: whether ``PollResult.pieces`` may be. ``replaces``:
+    the progress of what is taken in anew, as though at first; None if nothing is."""
 
     workspace: Workspace
     place: CollectionStore
@@ -63,6 +64,7 @@ class PollRequest(Generic[S]):
     log: Log | None
     scope: RunScope
     in_pieces: bool = True
+    replaces: Mapping[str, Any] | None = None
 
     @property
     def spark(self) -> SparkSession:

@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.schema import Column, Schema
 from dbt_incremental_dd.logical.sql_types import type_of
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.sources.spec import SourceSpec
-from dbt_incremental_dd.trace.spark_reader import struct
+from dbt_incremental_dd.trace.spark_reader import schema_of, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +22,12 @@ def declared(session: LazySession, spec: SourceSpec) -> StructType | None:
     """The columns of records by those that are declared, if any are. Raises ConfigError for a bad type."""
     row = declared_row(session, spec)
     return None if row is None else spec.envelope.record_of(row)
+
+
+def declared_columns(session: LazySession, spec: SourceSpec) -> Schema | None:
+    """The same as the engine's own columns. Raises what ``declared`` raises."""
+    found = declared(session, spec)
+    return None if found is None else schema_of(found)
 
 
 def declared_row(session: LazySession, spec: SourceSpec) -> StructType | None:

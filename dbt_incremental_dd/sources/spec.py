@@ -58,6 +58,10 @@ class SourceSpec:
     """The one that follows from the connector, if any does."""
     envelope_settings: ClassVar[tuple[str, ...]] = setting_names(EnvelopeSettings)
     """Those that mean something to the connector."""
+    record_settings: ClassVar[tuple[str, ...]] = ()
+    """The other fields that say how its records are read: with others they would be others."""
+    is_replayed: ClassVar[bool] = False
+    """Whether the connector can read again all that was taken in, so that other settings can apply to it."""
 
     name: str
     relation: str

@@ -41,6 +41,7 @@ from dbt_incremental_dd.storage import checked_file, durable, uploads
 from dbt_incremental_dd.storage.objects import objects_of
 from dbt_incremental_dd.storage.uris import require_safe
 from dbt_incremental_dd.trace import log_loader
+from dbt_incremental_dd.trace.commit import Commit
 from dbt_incremental_dd.trace.log import ARRANGEMENT, Log
 from dbt_incremental_dd.trace.log_cache import Checked
 from dbt_incremental_dd.trace.state_root import StateRoot
@@ -143,6 +144,13 @@ class CollectionStore:
             return found
         self.storage.ahead.folders.pop(os.path.dirname(self.uri), None)
         return log_loader.create(self.name, uri, schema, self.storage.options, self.storage.copies_of(uri))
+
+    def create_anew(self, schema: Schema) -> Log:
+        """Its log without files, also if there is one: nothing refers to its latest version."""
+        found = self.log()
+        if found is None:
+            return self.create(schema)
+        return found.commit(Commit(manifest=time.time_ns(), schema=schema, replace_all=True))
 
     def remove(self) -> None:
         """Deletes everything stored of it."""

@@ -89,5 +89,6 @@ class Tombstones:
         stored = Schema((*rows.schema.columns, TIME_COLUMN))
         bounded = [c.name for c in stored if c.name in self._keys.values() and c.type in BOUNDED_TYPES]
         files = write(rows, self._place.trace_uri, stored, self._t, bounded=bounded)
-        log = self._stored_log()
-        return {NODE: self._place.create(stored).holding((*(log.files if log else ()), *files)).version}
+        former = self._stored_log()
+        log = self._place.create_anew(stored) if former is None else self._place.create(stored)
+        return {NODE: log.holding((*(former.files if former else ()), *files)).version}

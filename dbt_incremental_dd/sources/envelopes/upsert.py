@@ -46,6 +46,7 @@ class Upsert(Envelope):
     """Each key's latest record against what is stored of the key."""
 
     name: ClassVar[str] = "upsert"
+    takes_new_columns: ClassVar[bool] = True
     is_keyed_by_feed: ClassVar[bool] = True
     requires: ClassVar[Requirement | None] = KEY
 

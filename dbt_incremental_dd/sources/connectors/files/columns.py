@@ -13,7 +13,7 @@ from dbt_incremental_dd.core.types import Array, Atomic, Decimal, Field, Map, St
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
-from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.sources.record_schema import declared_columns, inferred
 from dbt_incremental_dd.trace.arrow import arrow_type
 from dbt_incremental_dd.trace.spark_reader import schema_of, struct
 
@@ -30,9 +30,9 @@ def first_columns(
 
     Raises ConfigError for a declared type that there is not.
     """
-    told = declared(session, spec)
+    told = declared_columns(session, spec)
     if told is not None:
-        return schema_of(told)
+        return told
     return _of_parquet(spec, filesystem, names) if spec.format == "parquet" and not spec.options else None
 
 

@@ -7,37 +7,34 @@ partitions only those whose files changed are read and compared.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 from pyspark.sql import functions as F
 
 from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.schema import Schema
-from dbt_incremental_dd.core.types import NESTED, TIMESTAMP, TIMESTAMP_NTZ, Type
 from dbt_incremental_dd.relation.relation import Relation
 from dbt_incremental_dd.sources.connectors.files import tail
 from dbt_incremental_dd.sources.connectors.files.columns import first_columns
 from dbt_incremental_dd.sources.connectors.files.encoding import copied, encoding_of, in_utf8
 from dbt_incremental_dd.sources.connectors.files.listing import is_utf8, listing
+from dbt_incremental_dd.sources.connectors.files.parquet_columns import columns_of, followed, require_stored
 from dbt_incremental_dd.sources.connectors.files.pieces import in_pieces
 from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read, read_few
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from dbt_incremental_dd.sources.connectors.files.touched import digests, kept_digests, unless_touched
 from dbt_incremental_dd.sources.formats.json_lines import is_plain
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
-from dbt_incremental_dd.sources.formats.parquet import as_spark_writes
-from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of, without
+from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of
 from dbt_incremental_dd.sources.paths import literal, poll_interval
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
 from dbt_incremental_dd.sources.records import in_spark, no_records
 from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.layout import Storage
-from dbt_incremental_dd.trace.spark_reader import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -54,8 +51,9 @@ _SMALLEST_ROW = 20
 
 def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     """What is new at the source's path; None where nothing is."""
-    storage, spec = request.storage, request.spec
-    progress, stored = request.progress, request.stored
+    storage, spec, stored = request.storage, request.spec, request.stored
+    is_anew = request.replaces is not None
+    progress = request.progress if request.replaces is None else request.replaces
     assert spec.path is not None
     filesystem, path = storage.filesystem(spec.path)
     info = filesystem.get_file_info(path)
@@ -65,10 +63,12 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
         )
     whole = spec.envelope.is_whole
     kind = _kind(spec, info)
-    if stored is not None and not whole:
+    if (stored is not None or is_anew) and not whole:
         _require_kind(spec, progress, kind)
     if kind == "growing file" and not whole:
-        return tail.poll(request.workspace, spec, filesystem, info=info, progress=progress, stored=stored)
+        return tail.poll(
+            request.workspace, spec, filesystem, info=info, progress=progress, stored=stored, is_anew=is_anew
+        )
     root = path.rstrip("/") if info.type == pafs.FileType.Directory else path.rsplit("/", 1)[0]
     seen = {name.removeprefix(f"{root}/"): tuple(state) for name, state in progress.get("files", {}).items()}
     listed = listing(filesystem, info, root, seen)
@@ -78,18 +78,24 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     if found == seen and stored is not None:
         return None
     base = _base(spec, info, found)
-    changed = changed_partitions(found, seen, stored) if base is not None and whole else None
+    changed = changed_partitions(found, seen, stored) if base is not None and whole and not is_anew else None
     if changed is not None:
         new = sorted(name for name in found if partition_of(name) in changed)
     else:
         new = sorted(found) if whole else _new_files(spec, found, seen)
+    if is_anew and not whole:
+        _require_all(spec, found, seen)
+        new = sorted(found)
     if not new and stored is not None and not whole:
         return None
     fresh = {f"{root}/{name}": partition_of(name) if base is not None else () for name in new}
     kept = listed if whole else {**seen, **listed}
     size = sum(found[name][0] for name in new)
     if spec.format == "parquet" and stored is not None:
-        _check_parquet(spec, filesystem, fresh, stored)
+        own = {name: columns_of(spec, filesystem, name) for name in fresh}
+        if whole and not spec.columns and base is None:
+            stored = followed(request, stored, own.values())
+        require_stored(spec, own, fresh, stored)
     progress = {
         "files": {name: list(state) for name, state in kept.items()},
         "kind": kind,
@@ -214,6 +220,18 @@ def _new_files(spec: FilesSpec, found: Mapping[str, tuple[int, int]], seen: Mapp
     return sorted(name for name in found if name not in seen)
 
 
+def _require_all(spec: FilesSpec, found: Collection[str], seen: Iterable[str]) -> None:
+    """Raises SourceError where a file is gone that was taken in: taken in anew the source would lose its records."""
+    gone = sorted(name for name in seen if name not in found)
+    if gone:
+        raise SourceError(
+            f"source {spec.name}: its settings have changed, and of the files that were taken in {len(gone)} are gone, "
+            f"such as {gone[0]}",
+            "Set the settings back, or put the files back; or remove the source's folder under state_root to take in "
+            "what is there.",
+        )
+
+
 def _uri(spec: FilesSpec, name: str) -> str:
     """A listed file as Spark reads it: the name is taken literally, glob characters and all."""
     if spec.path and "://" in spec.path:
@@ -237,36 +255,3 @@ def _rows(spec: FilesSpec, filesystem: pafs.FileSystem, name: str) -> int:
         )
     rows: int = footer.num_rows
     return rows
-
-
-def _check_parquet(
-    spec: FilesSpec, filesystem: pafs.FileSystem, files: Mapping[str, Partition], stored: Schema
-) -> None:
-    """Every new file has the stored columns, in their types."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    for name, partition in files.items():
-        try:
-            arrow = as_spark_writes(pq.read_schema(name, filesystem=filesystem))
-            own = {c.name: c.type for c in schema_of(from_arrow_schema(arrow))}
-        except (OSError, pa.ArrowException) as error:
-            raise SourceError(
-                f"source {spec.name}: {name} is not a Parquet file: {error}", "Remove or replace it."
-            ) from error
-        for column in without(stored, partition):
-            if column.name not in own:
-                if column.name in spec.settings.key:
-                    raise SourceError(
-                        f"source {spec.name}: {name} lacks key column {column.name}; it has {', '.join(own)}",
-                        "Replace the file.",
-                    )
-            elif not _compatible(own[column.name], column.type):
-                types = f"is {own[column.name]}, so far it was {column.type}"
-                raise SourceError(
-                    f"source {spec.name}: column {column.name} of {name} {types}",
-                    "Replace the file, or take the source in anew after removing its folder under state_root.",
-                )
-
-
-def _compatible(one: Type, other: Type) -> bool:
-    return one == other or {one, other} == {TIMESTAMP, TIMESTAMP_NTZ} or isinstance(one, NESTED)

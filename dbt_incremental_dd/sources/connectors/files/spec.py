@@ -21,6 +21,8 @@ class FilesSpec(SourceSpec):
 
     connector: ClassVar[str] = "files"
     reads: ClassVar[str] = "files"
+    record_settings: ClassVar[tuple[str, ...]] = ("columns", "format", "options")
+    is_replayed: ClassVar[bool] = True
 
     path: str | None = setting(path)
     format: str | None = setting(one_of(*FILE_FORMATS))

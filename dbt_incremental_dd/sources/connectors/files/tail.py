@@ -42,9 +42,11 @@ def poll(
     info: pafs.FileInfo,
     progress: Mapping[str, Any],
     stored: Schema | None,
+    *,
+    is_anew: bool,
 ) -> PollResult | None:
-    """The whole lines that have been appended since, copied aside so that what is read does not move. Raises
-    ConfigError for options with which lines are no records."""
+    """The whole lines that have been appended since, or ``is_anew`` all, copied aside so that what is read does not
+    move. Raises ConfigError for options with which lines are no records."""
     storage, encoding = workspace.storage, _checked_encoding(spec)
     offset = int(progress.get("offset", 0))
     with filesystem.open_input_file(info.path) as file:
@@ -53,6 +55,7 @@ def poll(
                 f"source {spec.name}: file {spec.path} was replaced or cut after {offset} bytes of it had been read",
                 "A growing file may only be appended to. Give the new file a name of its own.",
             )
+        offset = 0 if is_anew else offset
         end = _end_of_lines(file, offset, info.size)
         if end == offset and stored is not None:
             return None

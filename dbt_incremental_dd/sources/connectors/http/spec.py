@@ -24,6 +24,7 @@ class HttpSpec(SourceSpec):
 
     connector: ClassVar[str] = "http"
     reads: ClassVar[str] = "events that are sent to the server"
+    record_settings: ClassVar[tuple[str, ...]] = ("columns", "options")
 
     event_time: str | None = setting(text)
     keep: int | None = setting(duration_if_any)

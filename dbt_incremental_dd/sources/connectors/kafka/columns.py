@@ -12,7 +12,7 @@ from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.sources.connectors.kafka import avro
 from dbt_incremental_dd.sources.connectors.kafka.client import Span, messages
 from dbt_incremental_dd.sources.connectors.kafka.feed import Feed, KafkaSpec
-from dbt_incremental_dd.sources.record_schema import declared, inferred
+from dbt_incremental_dd.sources.record_schema import declared_columns, inferred
 from dbt_incremental_dd.storage.filesystems import make_folder
 from dbt_incremental_dd.storage.uris import spark_uri
 from dbt_incremental_dd.trace.spark_reader import schema_of
@@ -28,8 +28,8 @@ def record_columns(request: PollRequest[KafkaSpec], feed: Feed, spans: Sequence[
     """Raises SourceError where nothing says what they are."""
     if request.stored is not None:
         return request.stored
-    told = declared(request.workspace.session, request.spec)
-    columns = schema_of(_found(request, feed, spans) if told is None else told)
+    told = declared_columns(request.workspace.session, request.spec)
+    columns = schema_of(_found(request, feed, spans)) if told is None else told
     for name in feed.key:
         column = columns.find(name)
         if column is not None and column.name != name:

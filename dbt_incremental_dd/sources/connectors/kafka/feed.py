@@ -26,6 +26,7 @@ class KafkaSpec(SourceSpec):
 
     connector: ClassVar[str] = "kafka"
     reads: ClassVar[str] = "a topic in its own order"
+    record_settings: ClassVar[tuple[str, ...]] = ("columns", "format")
     envelope_settings: ClassVar[tuple[str, ...]] = ("key", "deleted_when", "diff_column", "op_column")
 
     topic: str | None = setting(text)

@@ -36,9 +36,9 @@ from dbt_incremental_dd.sources.connectors.lake.delta_schema import (
 from dbt_incremental_dd.sources.connectors.lake.following import (
     FullScanRequired,
     differing,
-    refuse_other_columns,
     whole_or_error,
 )
+from dbt_incremental_dd.sources.definition import require_columns
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.paths import poll_interval, require_format, require_path
 from dbt_incremental_dd.sources.poll import PollRequest
@@ -182,7 +182,7 @@ class _Table:
             )
         schema = columns_of(self._name, head.metadata)
         refuse_reserved(self._name, self._request.spec.settings, schema.names)
-        refuse_other_columns(self._request, schema)
+        require_columns(self._request, schema)
         self._partitions = physical_partitions(head.metadata)
         return schema, physical_columns(head.metadata)
 

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dbt_incremental_dd.core.errors import SourceError
-from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.lake.positions import positions
-from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.spec import SourceSpec
 
 if TYPE_CHECKING:
@@ -36,22 +34,6 @@ def differing(plus: Sequence[BitMap64 | None], minus: Sequence[BitMap64 | None])
     came += [(None, deleted) for deleted in plus[pairs:]]
     went += [(None, deleted) for deleted in minus[pairs:]]
     return came, went
-
-
-def refuse_other_columns(request: PollRequest[SourceSpec], schema: Schema) -> None:
-    """Raises SourceError where the table's columns are not those stored; new ones are NULL in old rows."""
-    stored, spec = request.stored, request.spec
-    if stored is None or stored == schema:
-        return
-    missing = [c.name for c in stored if schema.find(c.name) is None]
-    changed = [c.name for c in stored if (own := schema.find(c.name)) and own != c]
-    if missing or changed or not spec.envelope.takes_new_columns:
-        added = [c.name for c in schema if stored.find(c.name) is None]
-        shown = f"new: {added or 'none'}, gone: {missing or 'none'}, other type or name: {changed or 'none'}"
-        raise SourceError(
-            f"source {spec.name}: its columns changed ({shown})",
-            "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
-        )
 
 
 def whole_or_error(spec: SourceSpec, reason: str) -> str:

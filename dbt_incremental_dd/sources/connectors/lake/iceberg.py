@@ -22,11 +22,11 @@ from dbt_incremental_dd.sources.connectors.lake.data_files import Part, compared
 from dbt_incremental_dd.sources.connectors.lake.following import (
     FullScanRequired,
     differing,
-    refuse_other_columns,
     whole_or_error,
 )
 from dbt_incremental_dd.sources.connectors.lake.iceberg_metadata import Deletes, File, Metadata, Positions
 from dbt_incremental_dd.sources.connectors.lake.iceberg_schema import columns_in, numbers
+from dbt_incremental_dd.sources.definition import require_columns
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.poll_result import PollResult
@@ -81,7 +81,7 @@ class _Table:
         request, before = self._request, self._request.progress
         if request.stored is None:
             return PollResult(self._all(), self._progress)
-        refuse_other_columns(request, self._schema)
+        require_columns(request, self._schema)
         if before == self._progress and request.stored == self._schema:
             return None
         try:

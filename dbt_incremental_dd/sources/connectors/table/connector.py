@@ -24,6 +24,7 @@ from dbt_incremental_dd.sources.connectors.catalog_spec import CatalogSpec, no_i
 from dbt_incremental_dd.sources.connectors.lake import delta, iceberg
 from dbt_incremental_dd.sources.connectors.table.parquet_files import read_small
 from dbt_incremental_dd.sources.connectors.table.partitions import changed_partitions
+from dbt_incremental_dd.sources.definition import require_columns
 from dbt_incremental_dd.sources.envelopes.reserved import refuse_reserved
 from dbt_incremental_dd.sources.partitions import within
 from dbt_incremental_dd.sources.poll import PollRequest
@@ -68,43 +69,39 @@ def poll(request: PollRequest[TableSpec]) -> PollResult | None:
     except UnsupportedSQL as error:
         remedy = "Make a view that casts it, and read that."
         raise SourceError(f"source {spec.name}: {error.construct}", remedy) from error
-    _require_same(request, columns)
+    _require_columns(request, columns)
     files = _data_files(storage, frame) if told.kind in ("MANAGED", "EXTERNAL") else None
     mark = None if files is None else {name: file.state for name, file in files.items()}
-    if mark is not None and mark == progress.get("files") and stored is not None:
+    has_same_columns = stored is not None and stored == columns
+    if mark is not None and mark == progress.get("files") and has_same_columns:
         return None
     if spec.envelope.is_whole:
-        others = changed_partitions(
-            spark, spec.relation, told, stored=stored, found=mark or {}, seen=progress.get("files") or {}
+        others = (
+            changed_partitions(spark, spec.relation, told, columns, found=mark or {}, seen=progress.get("files") or {})
+            if has_same_columns
+            else None
         )
-        fresh = frame if others is None or stored is None else frame.where(within(others, stored))
+        fresh = frame if others is None else frame.where(within(others, columns))
         found = None if others is None else tuple(others)
         records = _few(request, told, frame, columns, files or {}) if others is None else None
         records = records or in_spark(request.workspace, fresh, _LARGE)
         return PollResult(records, {"files": mark, "folder": folder_of(told)}, whole=True, within=found)
-    return _appended(request, told, frame, files)
+    return _appended(request, told, frame, files, has_same_columns=has_same_columns)
 
 
 def _staged(request: PollRequest[TableSpec], staged: LoadedTable) -> PollResult | None:
     """All records of a table whose rows are stored already; None where they are those that were read last."""
     if request.stored is not None and request.progress.get("staged") == staged.staged:
         return None
-    _require_same(request, staged.columns)
+    _require_columns(request, staged.columns)
     records = on_driver(request.workspace, staged_rows(request.storage, staged), staged.columns)
     return PollResult(records, {"staged": staged.staged}, whole=True)
 
 
-def _require_same(request: PollRequest[TableSpec], columns: Schema) -> None:
-    """Raises SourceError where the relation's columns are not those that are stored, or have reserved names."""
-    spec, stored = request.spec, request.stored
-    refuse_reserved(spec.name, spec.settings, columns.names)
-    if stored is not None and stored != columns:
-        missing = [c.name for c in stored if columns.find(c.name) is None]
-        changed = [c.name for c in stored if (own := columns.find(c.name)) and own.type != c.type]
-        raise SourceError(
-            f"source {spec.name}: its columns changed (gone: {missing or 'none'}, other type: {changed or 'none'})",
-            "Take it in anew: remove its folder under state_root, then run the models on it with --full-refresh.",
-        )
+def _require_columns(request: PollRequest[TableSpec], columns: Schema) -> None:
+    """Raises what ``require_columns`` raises, and SourceError for reserved names."""
+    refuse_reserved(request.spec.name, request.spec.settings, columns.names)
+    require_columns(request, columns)
 
 
 def _few(
@@ -165,9 +162,14 @@ def _data_files(storage: Storage, frame: DataFrame) -> dict[str, _DataFile] | No
 
 
 def _appended(
-    request: PollRequest[TableSpec], told: Described, frame: DataFrame, files: dict[str, _DataFile] | None
+    request: PollRequest[TableSpec],
+    told: Described,
+    frame: DataFrame,
+    files: dict[str, _DataFile] | None,
+    *,
+    has_same_columns: bool,
 ) -> PollResult | None:
-    """Records of files that were not there before."""
+    """Records of files that were not there before; none of them where there are only new columns."""
     spec = request.spec
     if files is None:
         raise SourceError(
@@ -182,7 +184,7 @@ def _appended(
             f"Envelope {spec.envelope} needs a table that is only added to. Use envelope snapshot.",
         )
     fresh = [file.uri for name, file in files.items() if name not in seen]
-    if not fresh:
+    if not fresh and has_same_columns:
         return None
     # A row's file is named by the same URI, but for the number of slashes after the scheme.
     path = F.regexp_replace("_metadata.file_path", _SLASHES, "$1/")

@@ -31,15 +31,15 @@ Files = Mapping[str, Sequence[int]]
 
 
 def changed_partitions(
-    spark: SparkSession, relation: str, told: Described, stored: Schema | None, found: Files, seen: Files
+    spark: SparkSession, relation: str, told: Described, columns: Schema, found: Files, seen: Files
 ) -> set[Partition] | None:
     """Those whose files are others than before; None where that cannot be told of each by itself."""
     by = told.partitioned_by
-    if told.location is None or stored is None or not by or not _PLAIN.issuperset(by.values()):
+    if told.location is None or not by or not _PLAIN.issuperset(by.values()):
         return None
     folder = _path(told.location)
     now, then = (_below(folder, files) for files in (found, seen))
-    changed = None if now is None or then is None else partitions.changed_partitions(now, then, stored)
+    changed = None if now is None or then is None else partitions.changed_partitions(now, then, columns)
     if changed is None or now is None:
         return None
     known, held = _known(spark, relation), {partition_of(name) for name in now}

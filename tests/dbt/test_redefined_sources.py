@@ -1,0 +1,62 @@
+"""Seeds and sources whose columns change between runs: every model follows, and none needs a hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbt_incremental_dd.trace.columns import require
+from dbt_incremental_dd.trace.layout import Storage
+from tests.dbt.test_staged_seeds import _Seeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SEEDS = (
+    "id,price\n1,10\n2,20\n",
+    "id,price\n1,10.5\n2,20\n3,\n",
+    "id,name,price\n1,a,10.5\n2,b,20\n",
+    "id,name\n1,a\n2,b\n2,b\n",
+    "name,id\na,1\n,2\n",
+)
+_EVENTS = (
+    "{name: id, data_type: bigint}, {name: n, data_type: int}",
+    "{name: id, data_type: bigint}, {name: n, data_type: int}, {name: w, data_type: string}",
+    "{name: id, data_type: bigint}, {name: n, data_type: 'decimal(12,2)'}, {name: w, data_type: string}",
+    "{name: n, data_type: 'decimal(12,2)'}, {name: id, data_type: bigint}",
+    "{name: id, data_type: bigint}",
+)
+_SOURCE = """
+sources:
+  - name: feed
+    schema: feed
+    tables:
+      - name: events
+        columns: [%s]
+        config: {meta: {differential: {path: events, format: json, envelope: append}}}
+"""
+_MODELS = {
+    "prices_copied": "select * from {{ ref('prices') }}",
+    "events_copied": "select * from {{ source('feed', 'events') }}",
+    "joined": "select e.*, p.id as of from {{ ref('events_copied') }} e join {{ ref('prices') }} p on e.id = p.id",
+    "counted": "select id, count(*) as c from {{ ref('joined') }} group by id",
+    "kept": "{{ config(history={'unique_key': 'id'}) }} select id, count(*) as c from {{ ref('prices') }} group by id",
+}
+
+
+def test_all_models_follow(spark: SparkSession, tmp_path: Path) -> None:
+    seeds = _Seeds(tmp_path / "redefined")
+    for name, sql in _MODELS.items():
+        seeds.project.write(f"models/{name}.sql", sql)
+    (seeds.folder / "events").mkdir()
+    for round, (prices, columns) in enumerate(zip(_SEEDS, _EVENTS, strict=True)):
+        seeds.project.write("seeds/prices.csv", prices)
+        seeds.project.write("models/feed.yml", _SOURCE % columns)
+        lines = "".join(f'{{"id": {k}, "n": {k}{round}, "w": "w{k}"}}\n' for k in range(1, 4))
+        (seeds.folder / "events" / f"{round}.json").write_text(lines)
+        text = seeds.dbt("build", java=True)
+        assert ("it is taken in anew" in text) == (round > 0)
+        seeds.verify(spark, 5)
+        names = require(Storage(str(seeds.state)), f"{seeds.project.schema}.prices_copied")[1].names
+        assert list(names) == prices.split("\n")[0].split(",")
+        assert "it is taken in anew" not in seeds.dbt("build", java=True)
