@@ -16,6 +16,7 @@ from dbt_incremental_dd.sources.setting import setting_names
 from dbt_incremental_dd.sources.spec import SourceSpec
 
 COLUMNS = "columns"
+_ZONE = "time zone"
 
 
 class ColumnsChanged(SourceError):
@@ -29,17 +30,18 @@ class ColumnsChanged(SourceError):
         self.changes = changes
 
 
-def definition(spec: SourceSpec) -> dict[str, str]:
-    """The settings by which records are read and are changes of rows, as texts. Secrets are left out."""
+def definition(spec: SourceSpec, zone: str) -> dict[str, str]:
+    """The settings by which records are read and are changes of rows, as texts. Secrets are left out. ``zone``: the
+    session's time zone."""
     own = {name: getattr(spec, name) for name in spec.record_settings}
     given = {name: getattr(spec.settings, name) for name in setting_names(EnvelopeSettings)}
     texts = {name: _text(name, value, spec) for name, value in {**own, **given}.items() if value}
-    return {"envelope": spec.envelope.name, **texts}
+    return {"envelope": spec.envelope.name, **texts, **({_ZONE: zone} if spec.reads_local_times else {})}
 
 
-def redefined(stored: SourceManifest, spec: SourceSpec) -> tuple[str, ...]:
+def redefined(stored: SourceManifest, spec: SourceSpec, zone: str) -> tuple[str, ...]:
     """The settings that are others than those by which the source is stored, as far as these are known."""
-    before, now = stored.definition or {"envelope": stored.envelope or spec.envelope.name}, definition(spec)
+    before, now = stored.definition or {"envelope": stored.envelope or spec.envelope.name}, definition(spec, zone)
     names = {**before, **now} if stored.definition else before
     return tuple(name for name in names if before.get(name) != now.get(name))
 

@@ -86,6 +86,11 @@ class SourceSpec:
         return ", ".join(f"`{name.replace('`', '``')}` {dtype}" for name, dtype in self.columns)
 
     @property
+    def reads_local_times(self) -> bool:
+        """Whether records may have times without a zone, which are read in the session's, and can be read again."""
+        return False
+
+    @property
     def location(self) -> str | None:
         """Where the records are, for messages that have no better name of it."""
         return None

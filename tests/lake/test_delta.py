@@ -145,9 +145,15 @@ def test_columns_that_come_and_go(spark: SparkSession, tmp_path: Path, table: st
     spark.sql("ALTER TABLE dl.t ADD COLUMN extra STRING")
     reading.take_exactly()
     assert "another one of its name" in reading.notes[-1]
+    added = Reading(spark, tmp_path / "added", table, envelope="append")
+    added.take_exactly()
     spark.sql("ALTER TABLE dl.t RENAME COLUMN extra TO other")
-    with pytest.raises(SourceError, match=r"gone: \['extra'\]"):
-        reading.take()
+    with pytest.raises(SourceError, match=r"gone: extra"):
+        added.take()
+    reading.take_exactly()
+    assert reading.notes[-1].endswith("(new: other; gone: extra): it is taken in anew")
+    spark.sql("UPDATE dl.t SET other = 'o' WHERE id = 7")
+    assert (reading.take_exactly().rows, reading.read) == (2, 2)
 
 
 def test_another_table_in_the_same_place(spark: SparkSession, tmp_path: Path, table: str) -> None:

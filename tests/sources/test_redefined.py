@@ -19,6 +19,7 @@ from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from tests.sources.test_intake import Reader
 from tests.sources.test_table_partitions import Table
+from tests.time_zone import time_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,7 +195,7 @@ def test_types_that_are_written_otherwise_are_the_same(spark: SparkSession, tmp_
 def test_a_source_of_an_earlier_release_is_not_taken_in_anew(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbt_incremental_dd.sources.intake.definition", lambda spec: {})
+    monkeypatch.setattr("dbt_incremental_dd.sources.intake.definition", lambda *_: {})
     reader = Redefined(spark, tmp_path, COLUMNS, envelope="append")
     reader.file("json", 0)
     reader.take()
@@ -376,3 +377,17 @@ def test_bad_settings_are_errors_and_leave_what_is_stored(spark: SparkSession, t
     with pytest.raises(DifferentialError, match="do not fit its columns"):
         reader.take()
     assert reader.rows() == before
+
+
+def test_times_without_a_zone_are_those_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
+    reader = Redefined(spark, tmp_path, {"id": "bigint", "at": "timestamp"}, envelope="append")
+    reader.write("1.json", [{"id": 1, "at": "2026-01-01 00:00:00"}, {"id": 2, "at": "2026-01-01T00:00:00Z"}])
+    reader.check()
+    with time_zone(spark, "Asia/Tokyo"):
+        reader.check()
+        assert reader.notes == ["source s.t: its time zone changed: it is taken in anew"]
+        reader.define({"id": "bigint", "at": "string"})
+        reader.check()
+    notes = len(reader.notes)
+    reader.check()
+    assert len(reader.notes) == notes, "texts are the same in all zones"

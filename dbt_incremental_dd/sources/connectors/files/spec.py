@@ -30,6 +30,10 @@ class FilesSpec(SourceSpec):
     keep: int | None = setting(duration_if_any)
 
     @property
+    def reads_local_times(self) -> bool:
+        return self.format != "parquet" and (not self.columns or any("timestamp" in t.lower() for _, t in self.columns))
+
+    @property
     def location(self) -> str | None:
         return self.path
 
