@@ -10,6 +10,7 @@ from dbt_incremental_dd.core.errors import SourceError
 from dbt_incremental_dd.core.manifest import SourceManifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical.sql_types import sql_type, type_of
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.poll import PollRequest
 from dbt_incremental_dd.sources.setting import setting_names
@@ -30,18 +31,18 @@ class ColumnsChanged(SourceError):
         self.changes = changes
 
 
-def definition(spec: SourceSpec, zone: str) -> dict[str, str]:
-    """The settings by which records are read and are changes of rows, as texts. Secrets are left out. ``zone``: the
-    session's time zone."""
+def definition(spec: SourceSpec, session: LazySession) -> dict[str, str]:
+    """The settings by which records are read and are changes of rows, as texts; the session's time zone among them if
+    they depend on it. Secrets are left out."""
     own = {name: getattr(spec, name) for name in spec.record_settings}
     given = {name: getattr(spec.settings, name) for name in setting_names(EnvelopeSettings)}
     texts = {name: _text(name, value, spec) for name, value in {**own, **given}.items() if value}
-    return {"envelope": spec.envelope.name, **texts, **({_ZONE: zone} if spec.reads_local_times else {})}
+    return {"envelope": spec.envelope.name, **texts, **({_ZONE: session.dialect[0]} if spec.reads_local_times else {})}
 
 
-def redefined(stored: SourceManifest, spec: SourceSpec, zone: str) -> tuple[str, ...]:
+def redefined(stored: SourceManifest, spec: SourceSpec, session: LazySession) -> tuple[str, ...]:
     """The settings that are others than those by which the source is stored, as far as these are known."""
-    before, now = stored.definition or {"envelope": stored.envelope or spec.envelope.name}, definition(spec, zone)
+    before, now = stored.definition or {"envelope": stored.envelope or spec.envelope.name}, definition(spec, session)
     names = {**before, **now} if stored.definition else before
     return tuple(name for name in names if before.get(name) != now.get(name))
 

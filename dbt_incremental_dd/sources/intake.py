@@ -145,7 +145,6 @@ class _Intaking:
         self._stored = manifest or SourceManifest()
         self._replaces: Mapping[str, Any] | None = None
         self._spec = spec
-        self._zone = workspace.session.dialect[0]
         self._settings = spec.settings
         """As the records' columns are spelt, once these are known."""
         self._t = t
@@ -182,7 +181,7 @@ class _Intaking:
         """Takes the source in anew where its settings are others than at the last commit; whether instead its records
         have new columns from now on. Raises SourceError where neither can be."""
         stored, spec = self._stored, self._spec
-        changed = redefined(stored, spec, self._zone)
+        changed = redefined(stored, spec, self._workspace.session)
         if not changed:
             return False
         told = f"its {' and '.join(changed)} changed"
@@ -296,7 +295,7 @@ class _Intaking:
             rows=rows_after(self._before, made.added, made.removed),
             change=RecordedChange(strategy, made.records, made.added, made.removed, round(seconds, 3)),
             envelope=self._spec.envelope.name,
-            definition=definition(self._spec, self._zone),
+            definition=definition(self._spec, self._workspace.session),
             frontier=self._spec.frontier,
             retain_history=self._spec.retain_history,
         )

@@ -105,7 +105,7 @@ def test_progress_without_digests_goes_by_times(spark: SparkSession, tmp_path: P
     reader = Reader(spark, tmp_path, envelope="append")
     reader.write("1.json", [record(1)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connector, "digests", lambda *given: [])
+        patch.setattr(connector, "updated_digests", lambda *given: [])
         reader.take()
     reader.write("2.json", [record(2)])
     assert reader.take().rows == 1

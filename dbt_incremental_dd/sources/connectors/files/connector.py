@@ -25,7 +25,12 @@ from dbt_incremental_dd.sources.connectors.files.parquet_columns import columns_
 from dbt_incremental_dd.sources.connectors.files.pieces import in_pieces
 from dbt_incremental_dd.sources.connectors.files.reader import FilesToRead, read, read_few
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
-from dbt_incremental_dd.sources.connectors.files.touched import digests, kept_digests, unless_touched
+from dbt_incremental_dd.sources.connectors.files.touched import (
+    digests_of,
+    kept_digests,
+    unless_touched,
+    updated_digests,
+)
 from dbt_incremental_dd.sources.formats.json_lines import is_plain
 from dbt_incremental_dd.sources.formats.limits import MOST_BYTES
 from dbt_incremental_dd.sources.partitions import Partition, changed_partitions, is_partitioned, partition_of
@@ -74,7 +79,8 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     listed = listing(filesystem, info, root, seen)
     _require_names(spec, listed)
     known = kept_digests(progress)
-    found = unless_touched(filesystem, root, listed, seen, known)
+    digests = digests_of(filesystem, root, spec.path, storage.options)
+    found = unless_touched(digests, listed, seen, known)
     if found == seen and stored is not None:
         return None
     base = _base(spec, info, found)
@@ -99,7 +105,7 @@ def poll(request: PollRequest[FilesSpec]) -> PollResult | None:
     progress = {
         "files": {name: list(state) for name, state in kept.items()},
         "kind": kind,
-        "digests": digests(filesystem, root, kept, new, known),
+        "digests": updated_digests(digests, kept, new, known),
     }
     columns = stored if stored is not None or base is not None else _first(request, filesystem, fresh)
     few = read_few(request.workspace, spec, filesystem, fresh, columns) if columns is not None and fresh else None
