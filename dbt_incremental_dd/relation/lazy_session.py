@@ -242,6 +242,14 @@ class LazySession:
         known = {} if self.is_open else self.memory.settings
         return _are_usual(known) if known else usual_rules(self.spark)
 
+    @cached_property
+    def unusual_rules(self) -> Mapping[str, str]:
+        """The settings by which expressions have other values and types than by default."""
+        if self.has_usual_rules:
+            return {}
+        settings = {} if self.is_open else self.memory.settings
+        return {name: text for name, text in (settings or settings_of(self.spark)).items() if _is_unusual(name, text)}
+
     @property
     def dialect(self) -> Dialect:
         """As it is set now."""
@@ -281,4 +289,8 @@ def usual_rules(spark: SparkSession) -> bool:
 
 
 def _are_usual(settings: Mapping[str, str]) -> bool:
-    return all(settings.get(name, "").lower() == value for name, value in RULES.items())
+    return not any(_is_unusual(name, settings.get(name, "")) for name in RULES)
+
+
+def _is_unusual(name: str, text: str) -> bool:
+    return name in RULES and text.lower() != RULES[name]

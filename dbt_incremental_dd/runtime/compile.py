@@ -32,7 +32,7 @@ from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.passes import optimize
-from dbt_incremental_dd.relation.lazy_session import Dialect, LazySession
+from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.render.types import DriverTypes, PlanTypes
 from dbt_incremental_dd.runtime import stored_plan
 from dbt_incremental_dd.runtime.request import ModelRequest
@@ -46,18 +46,20 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def fingerprint(
-    dialect: Dialect,
+    session: LazySession,
     query: ParsedQuery,
     inputs: Mapping[str, Input],
     own: Mapping[str, str],
     history: Mapping[str, Any] = NOTHING,
 ) -> str:
-    """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas, the plan version, the session's dialect,
-    the definitions of the user's own functions (``own``), and the settings of the history that is kept of the rows."""
+    """Of the SQL's tokens (neither spaces nor comments), the inputs' schemas, the plan version, what the session makes
+    of expressions, the definitions of the user's own functions (``own``), and the settings of the history that is kept
+    of the rows."""
     schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
     further = [dict(own)] if own or history else []
     further += [dict(history)] if history else []
-    text = json.dumps([PLAN_VERSION, dialect, query.words, schemas, *further])
+    rules = [*session.dialect, dict(session.unusual_rules)]
+    text = json.dumps([PLAN_VERSION, rules, query.words, schemas, *further])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -75,7 +77,7 @@ def compile_cached(
 ) -> Compiled:
     """``compile_model``, but a plan that was made before is taken again: this process's, or the one stored with the
     model."""
-    mark = fingerprint(session.dialect, query, inputs, own, history)
+    mark = fingerprint(session, query, inputs, own, history)
     key = (place.name, mark)
     if key not in _CACHE:
         found = stored_plan.load(place, mark)
@@ -108,7 +110,7 @@ def compile_model(
     is_output = not history
     made = compiled_on_driver(session, name, query, inputs, is_output=is_output)
     plan, schema = made or _with_spark(session, name, query, inputs, is_output=is_output)
-    return Compiled(plan, schema, fingerprint(session.dialect, query, inputs, own or {}, history))
+    return Compiled(plan, schema, fingerprint(session, query, inputs, own or {}, history))
 
 
 def compiled_on_driver(

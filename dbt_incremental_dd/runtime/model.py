@@ -104,7 +104,7 @@ def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...], c
         input_lag = max((item.as_of for item in given), default=t1) - t1
         model.inputs = given = reading(given, current, t1)
         own = routines(run.session, request.query)
-        mark = fingerprint(run.session.dialect, request.query, inputs, own, request.config.history_settings)
+        mark = fingerprint(run.session, request.query, inputs, own, request.config.history_settings)
         strategy, why = choose(request, current, given, mark, t1, run.session.opening)
         about: dict[str, Any] = {"held_back_by": held_back_by, "input_lag": input_lag}
         if strategy == "skip":

@@ -17,6 +17,7 @@ from dbt_incremental_dd.runtime.request import Report
 from dbt_incremental_dd.runtime.run_log.log import RunLog
 from dbt_incremental_dd.runtime.source_relation import follow_source, needs_relation
 from dbt_incremental_dd.sources.config import SourceSpec
+from dbt_incremental_dd.sources.definition import require_same
 from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.sources.poll import RunScope
 from dbt_incremental_dd.storage import uploads
@@ -69,10 +70,12 @@ class RunContext:
         self._lock = threading.Lock()
 
     def source(self, spec: SourceSpec) -> Intake:
-        """The source, taken in once in this run."""
+        """The source, taken in once in this run. Raises ConfigError where models read it by different settings."""
         self.inputs.begin(spec.name)
         with self._lock:
-            once = self._taken_in.setdefault(spec.name, _Once())
+            once = self._taken_in.setdefault(spec.name, _Once(spec))
+        if once.spec != spec:
+            require_same(once.spec, spec, self.session)
         return once.get(lambda: self._take_in(spec))
 
     def _take_in(self, spec: SourceSpec) -> Intake:
@@ -122,9 +125,10 @@ class RunContext:
 
 
 class _Once:
-    """A value that is computed by whoever asks first; the others wait for it. An error is everybody's."""
+    """A source that is taken in by whoever asks first; the others wait for it. An error is everybody's."""
 
-    def __init__(self) -> None:
+    def __init__(self, spec: SourceSpec) -> None:
+        self.spec = spec
         self._lock = threading.Lock()
         self._value: Intake | None = None
         self._error: Exception | None = None

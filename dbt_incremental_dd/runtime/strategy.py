@@ -185,7 +185,7 @@ def choose(
             return "rebuild", "its SQL has changed"
         if current.manifest.history != request.config.history_settings:
             return "rebuild", "the settings of its history have changed"
-        return "rebuild", "the columns of an input, a function, or the session's time zone or ANSI mode have changed"
+        return "rebuild", "the columns of an input, a function, or the session's settings have changed"
     has_passed = t1 > current.position.as_of
     if not has_passed and all(item.up_to <= item.read for item in given):
         return "skip", ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from dbt_incremental_dd.core.errors import SourceError
+from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.manifest import SourceManifest
 from dbt_incremental_dd.core.schema import Schema
 from dbt_incremental_dd.logical.sql_types import sql_type, type_of
@@ -45,6 +45,18 @@ def redefined(stored: SourceManifest, spec: SourceSpec, session: LazySession) ->
     before, now = stored.definition or {"envelope": stored.envelope or spec.envelope.name}, definition(spec, session)
     names = {**before, **now} if stored.definition else before
     return tuple(name for name in names if before.get(name) != now.get(name))
+
+
+def require_same(one: SourceSpec, other: SourceSpec, session: LazySession) -> None:
+    """Raises ConfigError where two models of a run read the same source by different settings: each would take it in
+    anew after the other."""
+    first, second = definition(one, session), definition(other, session)
+    differing = sorted(name for name in {**first, **second} if first.get(name) != second.get(name))
+    if differing:
+        raise ConfigError(
+            f"source {one.name}: models read it by different settings ({', '.join(differing)})",
+            "Read it by one source() or ref() in all models, or give both the same settings.",
+        )
 
 
 def require_columns(request: PollRequest[SourceSpec], found: Schema) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from pyspark.sql import SparkSession
 
 from dbt_incremental_dd.runtime.verify import verify
 from dbt_incremental_dd.trace.layout import Storage
-from tests.dbt.project import Project
-from tests.fork_server import fork_server
+from tests.dbt.java_free import JavaFree
 
 _SOURCES = """
 version: 2
@@ -61,10 +59,9 @@ _MODELS = {
 }
 
 
-class _Shop:
+class _Shop(JavaFree):
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.project = Project(folder)
+        super().__init__(folder)
         self.project.write("models/sources.yml", _SOURCES)
         self.project.write("models/tests.yml", _TESTS)
         self.project.write("seeds/titles.csv", "customer,title\n1,Ms\n2,Mr\n")
@@ -77,24 +74,9 @@ class _Shop:
         rows = [dict(zip(names, order, strict=True)) for order in orders]
         self.project.records(f"orders/{number}.json", rows)
 
-    def dbt(self, *command: str, code: int = 0, java: bool = False) -> str:
-        """Without Java whoever asks for a session ends the command."""
-        environment = dict(os.environ)
-        if not java:
-            environment = {key: value for key, value in environment.items() if key != "JAVA_HOME"} | {
-                "PATH": "/nowhere"
-            }
-        folder = str(self.folder)
-        found, text = fork_server().call(
-            ["dbt", *command, "--project-dir", folder, "--profiles-dir", folder], environment, self.folder
-        )
-        assert found == code, text
-        return text
-
     @property
-    def results(self) -> dict[str, str]:
-        results = json.loads((self.folder / "target" / "run_results.json").read_text())["results"]
-        return {r["unique_id"]: r["status"] for r in results}
+    def statuses(self) -> dict[str, str]:
+        return {r["unique_id"]: r["status"] for r in self.results}
 
     def shown(self, *command: str) -> list[dict[str, Any]]:
         text = self.dbt("show", *command, "--output", "json", "--log-format", "text")
@@ -111,11 +93,11 @@ def shop(tmp_path: Path) -> _Shop:
 def test_all_of_it(shop: _Shop) -> None:
     """Only a seed that is new is loaded by Spark."""
     shop.dbt("build", java=True)
-    assert set(shop.results.values()) == {"success", "pass"} and len(shop.results) == 12
+    assert set(shop.statuses.values()) == {"success", "pass"} and len(shop.statuses) == 12
     shop.dbt("build")
-    assert set(shop.results.values()) == {"success", "pass"} and len(shop.results) == 12
+    assert set(shop.statuses.values()) == {"success", "pass"} and len(shop.statuses) == 12
     shop.dbt("test")
-    assert set(shop.results.values()) == {"pass"} and len(shop.results) == 9
+    assert set(shop.statuses.values()) == {"pass"} and len(shop.statuses) == 9
 
 
 def test_a_source_is_tested_as_it_is_read(shop: _Shop) -> None:
@@ -124,9 +106,9 @@ def test_a_source_is_tested_as_it_is_read(shop: _Shop) -> None:
     shop.arrive(2, (4, None, "2024-01-03 10:00:00", 1))
     shop.dbt("test")
     print(shop.dbt("build", code=1))
-    failed = [name for name, status in shop.results.items() if status == "fail"]
+    failed = [name for name, status in shop.statuses.items() if status == "fail"]
     assert [name.split(".")[2] for name in failed] == ["source_not_null_shop_orders_customer"]
-    assert shop.results["model.p.totals"] == "skipped"
+    assert shop.statuses["model.p.totals"] == "skipped"
 
 
 def test_rows_are_shown_in_their_order(shop: _Shop) -> None:

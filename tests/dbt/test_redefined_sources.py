@@ -10,7 +10,7 @@ import yaml
 from dbt_incremental_dd.runtime.verify import contents
 from dbt_incremental_dd.trace.columns import require
 from dbt_incremental_dd.trace.layout import Storage
-from tests.dbt.test_staged_seeds import _Seeds
+from tests.dbt.java_free import JavaFree
 from tests.time_zone import time_zone
 
 if TYPE_CHECKING:
@@ -49,21 +49,21 @@ _MODELS = {
 
 
 def test_all_models_follow(spark: SparkSession, tmp_path: Path) -> None:
-    seeds = _Seeds(tmp_path / "redefined")
+    free = JavaFree(tmp_path / "redefined")
     for name, sql in _MODELS.items():
-        seeds.project.write(f"models/{name}.sql", sql)
-    (seeds.folder / "events").mkdir()
+        free.project.write(f"models/{name}.sql", sql)
+    (free.folder / "events").mkdir()
     for round, (prices, columns) in enumerate(zip(_SEEDS, _EVENTS, strict=True)):
-        seeds.project.write("seeds/prices.csv", prices)
-        seeds.project.write("models/feed.yml", _SOURCE % columns)
+        free.project.write("seeds/prices.csv", prices)
+        free.project.write("models/feed.yml", _SOURCE % columns)
         lines = "".join(f'{{"id": {k}, "n": {k}{round}, "w": "w{k}"}}\n' for k in range(1, 4))
-        (seeds.folder / "events" / f"{round}.json").write_text(lines)
-        text = seeds.dbt("build")
+        (free.folder / "events" / f"{round}.json").write_text(lines)
+        text = free.dbt("build")
         assert ("it is taken in anew" in text) == (round > 0)
-        seeds.verify(spark, 5)
-        names = require(Storage(str(seeds.state)), f"{seeds.project.schema}.prices_copied")[1].names
+        free.verify(spark, 5)
+        names = require(Storage(str(free.state)), f"{free.project.schema}.prices_copied")[1].names
         assert list(names) == prices.split("\n")[0].split(",")
-        assert "it is taken in anew" not in seeds.dbt("build")
+        assert "it is taken in anew" not in free.dbt("build")
 
 
 _TIMES = {
@@ -75,21 +75,21 @@ _TIMES_FEED = _SOURCE.replace("events", "times") % "{name: id, data_type: bigint
 
 
 def test_all_models_follow_the_time_zone(spark: SparkSession, tmp_path: Path) -> None:
-    seeds = _Seeds(tmp_path / "zones")
+    free = JavaFree(tmp_path / "zones")
     for name, sql in _TIMES.items():
-        seeds.project.write(f"models/{name}.sql", sql)
-    seeds.project.write("models/feed.yml", _TIMES_FEED)
-    seeds.project.write("seeds/moments.csv", "id,at\n1,2026-01-01 22:00:00\n")
-    (seeds.folder / "times").mkdir()
+        free.project.write(f"models/{name}.sql", sql)
+    free.project.write("models/feed.yml", _TIMES_FEED)
+    free.project.write("seeds/moments.csv", "id,at\n1,2026-01-01 22:00:00\n")
+    (free.folder / "times").mkdir()
     for round, zone in enumerate(("UTC", "Asia/Tokyo", "America/New_York", "UTC")):
-        target: dict[str, Any] = {"type": "differential", "schema": seeds.project.schema, "threads": 2}
+        target: dict[str, Any] = {"type": "differential", "schema": free.project.schema, "threads": 2}
         target["server_side_parameters"] = {"spark.sql.session.timeZone": zone}
-        seeds.project.write("profiles.yml", yaml.safe_dump({"p": {"target": "dev", "outputs": {"dev": target}}}))
+        free.project.write("profiles.yml", yaml.safe_dump({"p": {"target": "dev", "outputs": {"dev": target}}}))
         lines = f'{{"id": {round}, "at": "2026-01-01 20:30:00"}}\n{{"id": {round}, "at": "2026-01-01T20:30:00Z"}}\n'
-        (seeds.folder / "times" / f"{round}.json").write_text(lines)
-        seeds.dbt("build")
+        (free.folder / "times" / f"{round}.json").write_text(lines)
+        free.dbt("build")
         with time_zone(spark, zone):
-            seeds.verify(spark, 3)
-            log, schema = require(Storage(str(seeds.state)), f"{seeds.project.schema}.of_events")
+            free.verify(spark, 3)
+            log, schema = require(Storage(str(free.state)), f"{free.project.schema}.of_events")
             texts = [row["text"] for row in contents(spark, log, schema, log.frontiers.last).collect()]
         assert texts.count("2026-01-01 20:30:00") >= round + 1, "what names no zone is in the session's"

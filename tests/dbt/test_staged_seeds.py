@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,8 @@ import pytest
 from dbt_incremental_dd.relation.due import DueRelations
 from dbt_incremental_dd.relation.lazy_session import LazySession, SessionMemory
 from dbt_incremental_dd.runtime.staging import can_wait
-from dbt_incremental_dd.runtime.verify import verify
-from dbt_incremental_dd.trace.layout import Storage
+from tests.dbt.java_free import JavaFree
 from tests.dbt.project import Project
-from tests.fork_server import fork_server
 from tests.oracle import difference
 
 if TYPE_CHECKING:
@@ -37,21 +34,7 @@ _HOOK = "\nseeds: {p: {+pre-hook: ['select 1']}}\n"
 """With a hook, Spark loads them."""
 
 
-class _Seeds:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.project = Project(folder)
-
-    def dbt(self, *command: str, java: bool = False, code: int = 0) -> str:
-        """Without Java whoever asks for a session ends the command."""
-        environment = dict(os.environ)
-        if not java:
-            environment = {k: v for k, v in environment.items() if k != "JAVA_HOME"} | {"PATH": "/nowhere"}
-        folders = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
-        found, text = fork_server().call(["dbt", *command, *folders], environment, self.folder)
-        assert found == code, text
-        return text
-
+class _Seeds(JavaFree):
     def open_session(self, *statements: str) -> None:
         """A command that opens one, for some statements."""
         each = "{% for sql in statements %}{% do run_query(sql) %}{% endfor %}"
@@ -59,17 +42,9 @@ class _Seeds:
         asked = json.dumps({"statements": ["show schemas", *statements]})
         self.dbt("run-operation", "ask", "--args", asked, java=True)
 
-    @property
-    def state(self) -> Path:
-        return self.folder / ".dbt_incremental_dd"
-
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """The rows of a table that is there."""
         return spark.read.parquet(str(self.state / "warehouse" / f"{self.project.schema}.db" / name))
-
-    def verify(self, spark: SparkSession, models: int) -> None:
-        found = verify(spark, Storage(str(self.state)))
-        assert [v for v in found if not v.exact] == [] and len(found) == models
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.dbt.project import Project
-from tests.fork_server import fork_server
+from tests.dbt.java_free import JavaFree
 
 _SOURCES = """
 version: 2
@@ -60,10 +57,9 @@ _SINGULAR = {
 }
 
 
-class _Shop:
+class _Shop(JavaFree):
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.project = Project(folder)
+        super().__init__(folder)
         self.project.write("models/sources.yml", _SOURCES)
         self.project.write("models/tests.yml", _TESTS)
         for name, sql in _MODELS.items():
@@ -72,15 +68,10 @@ class _Shop:
             self.project.write(f"tests/{name}.sql", sql)
 
     def build(self, *command: str, code: int = 0) -> dict[str, tuple[str, Any]]:
-        """Each test's status and failures. Whoever asks for a session ends the command."""
-        environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"} | {"PATH": "/nowhere"}
-        folder = str(self.folder)
-        call = ["dbt", *command, "--project-dir", folder, "--profiles-dir", folder]
-        found, text = fork_server().call(call, environment, self.folder)
-        assert found == code, text
-        results = json.loads((self.folder / "target" / "run_results.json").read_text())["results"]
+        """Each test's status and failures."""
+        self.dbt(*command, code=code)
         tests = {
-            r["unique_id"].split(".")[2]: (r["status"], r["failures"]) for r in results if "test" in r["unique_id"]
+            r["unique_id"].split(".")[2]: (r["status"], r["failures"]) for r in self.results if "test" in r["unique_id"]
         }
         return {name: found for name, found in tests.items() if not name.startswith("model")}
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from dbt_incremental_dd.core.errors import SessionError
-from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.frontend.parsed import parsed
+from dbt_incremental_dd.relation.lazy_session import ANSI, TIME_ZONE, LazySession, SessionMemory, expected_settings
+from dbt_incremental_dd.runtime.compile import fingerprint
 
 
 def test_it_is_opened_once() -> None:
@@ -40,3 +43,24 @@ def test_what_goes_wrong_is_raised_to_whoever_asks() -> None:
     assert tried.wait(10)
     with pytest.raises(SessionError, match="there is no Java"):
         session.spark  # noqa: B018 - asked for
+
+
+class _Known(SessionMemory):
+    def __init__(self, **changed: str) -> None:
+        self._settings = {**expected_settings({TIME_ZONE: "UTC", _NTZ: "TIMESTAMP_NTZ"}), **changed}
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        return self._settings
+
+
+_NTZ = "spark.sql.timestampType"
+
+
+def test_what_expressions_mean_is_known_without_it() -> None:
+    def never() -> Any:
+        pytest.fail("a session is opened")
+
+    assert LazySession(never, _Known()).unusual_rules == {_NTZ: "TIMESTAMP_NTZ"}
+    query, changes = parsed("select 1 as a"), ({}, {TIME_ZONE: "Asia/Tokyo"}, {ANSI: "false"}, {_NTZ: "timestamp_ltz"})
+    assert len({fingerprint(LazySession(never, _Known(**one)), query, {}, {}) for one in changes}) == len(changes)

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt_incremental_dd.core.errors import DifferentialError, SourceError
+from dbt_incremental_dd.core.errors import ConfigError, DifferentialError, SourceError
 from dbt_incremental_dd.core.manifest import SourceManifest
+from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.runtime.run import Run
 from dbt_incremental_dd.sources.config import parse_source
 from dbt_incremental_dd.sources.connectors.files.spec import FilesSpec
 from tests.sources.test_intake import Reader
@@ -391,3 +393,15 @@ def test_times_without_a_zone_are_those_of_the_session(spark: SparkSession, tmp_
     notes = len(reader.notes)
     reader.check()
     assert len(reader.notes) == notes, "texts are the same in all zones"
+
+
+def test_models_that_read_a_source_by_different_settings(spark: SparkSession, tmp_path: Path) -> None:
+    reader = Redefined(spark, tmp_path, COLUMNS, envelope="append")
+    reader.file("json", 0)
+    run = Run(LazySession.of(spark), reader.storage, "run", 5, reader.notes.append)
+    assert run.source(reader.spec).rows == 3
+    reader.define({name.upper(): dtype for name, dtype in COLUMNS.items()})
+    with pytest.raises(ConfigError, match=r"source s\.t: models read it by different settings \(columns\)"):
+        run.source(reader.spec)
+    reader.define({"id": "long", "v": "STRING", "pos": "integer"})
+    assert run.source(reader.spec).rows == 3
