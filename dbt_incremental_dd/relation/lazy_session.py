@@ -35,6 +35,8 @@ RULES = {
 TIME_ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 Dialect = tuple[str, str]
 """What values of expressions depend on: the session's time zone, and whether it is in ANSI mode."""
+Meaning = tuple[str, str, dict[str, str]]
+"""The same with the rules that are not Spark's own."""
 _FUNCTIONS: WeakKeyDictionary[SparkSession, frozenset[str]] = WeakKeyDictionary()
 _USUAL: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
@@ -256,6 +258,11 @@ class LazySession:
         known = {} if self.is_open else self.memory.settings
         conf = known or self.spark.conf
         return conf.get(TIME_ZONE) or "", conf.get(ANSI) or ""
+
+    @property
+    def meaning(self) -> Meaning:
+        """Both, as they are set now."""
+        return (*self.dialect, dict(self.unusual_rules))
 
 
 def functions_of(spark: SparkSession) -> frozenset[str]:

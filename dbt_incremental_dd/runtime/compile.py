@@ -32,7 +32,7 @@ from dbt_incremental_dd.frontend.recursion import is_recursive
 from dbt_incremental_dd.frontend.template import template
 from dbt_incremental_dd.local.value import NotExact
 from dbt_incremental_dd.logical.passes import optimize
-from dbt_incremental_dd.relation.lazy_session import LazySession
+from dbt_incremental_dd.relation.lazy_session import LazySession, Meaning
 from dbt_incremental_dd.render.types import DriverTypes, PlanTypes
 from dbt_incremental_dd.runtime import stored_plan
 from dbt_incremental_dd.runtime.request import ModelRequest
@@ -46,7 +46,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def fingerprint(
-    session: LazySession,
+    meaning: Meaning,
     query: ParsedQuery,
     inputs: Mapping[str, Input],
     own: Mapping[str, str],
@@ -58,8 +58,7 @@ def fingerprint(
     schemas = {key: [given.collection, given.schema.to_json()] for key, given in sorted(inputs.items())}
     further = [dict(own)] if own or history else []
     further += [dict(history)] if history else []
-    rules = [*session.dialect, dict(session.unusual_rules)]
-    text = json.dumps([PLAN_VERSION, rules, query.words, schemas, *further])
+    text = json.dumps([PLAN_VERSION, meaning, query.words, schemas, *further])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -74,10 +73,11 @@ def compile_cached(
     inputs: Mapping[str, Input],
     own: Mapping[str, str],
     history: Mapping[str, Any] = NOTHING,
+    *,
+    mark: str,
 ) -> Compiled:
     """``compile_model``, but a plan that was made before is taken again: this process's, or the one stored with the
-    model."""
-    mark = fingerprint(session, query, inputs, own, history)
+    model. ``mark``: the fingerprint."""
     key = (place.name, mark)
     if key not in _CACHE:
         found = stored_plan.load(place, mark)
@@ -110,7 +110,7 @@ def compile_model(
     is_output = not history
     made = compiled_on_driver(session, name, query, inputs, is_output=is_output)
     plan, schema = made or _with_spark(session, name, query, inputs, is_output=is_output)
-    return Compiled(plan, schema, fingerprint(session, query, inputs, own or {}, history))
+    return Compiled(plan, schema, fingerprint(session.meaning, query, inputs, own or {}, history))
 
 
 def compiled_on_driver(

@@ -104,14 +104,14 @@ def _write(run: RunContext, model: ModelRun, given: tuple[InputSnapshot, ...], c
         input_lag = max((item.as_of for item in given), default=t1) - t1
         model.inputs = given = reading(given, current, t1)
         own = routines(run.session, request.query)
-        mark = fingerprint(run.session, request.query, inputs, own, request.config.history_settings)
+        mark = fingerprint(run.session.meaning, request.query, inputs, own, request.config.history_settings)
         strategy, why = choose(request, current, given, mark, t1, run.session.opening)
         about: dict[str, Any] = {"held_back_by": held_back_by, "input_lag": input_lag}
         if strategy == "skip":
             return replace(_skip(run, model, current, given=given, t1=t1), **about)
         adoption = Adoption.of(run, request) if strategy == "initial" else None
         strategy = strategy if adoption is None else "adopt"
-        work = _planned(run, model, current, given, inputs, own, t1, adoption)
+        work = _planned(run, model, current, given, inputs, own, mark=mark, t1=t1, adoption=adoption)
     if strategy == "delta" and why:
         run.report(f"{request.name}: {why}")
     try:
@@ -146,12 +146,15 @@ def _planned(
     given: tuple[InputSnapshot, ...],
     inputs: Mapping[str, Input],
     own: Mapping[str, str],
+    mark: str,
     t1: Time,
     adoption: Adoption | None,
 ) -> Work:
     """The work that is to be done. Raises DifferentialError where the model must not become what its query says."""
     request = model.request
-    compiled = compile_cached(run.session, current.place, request.query, inputs, own, request.config.history_settings)
+    compiled = compile_cached(
+        run.session, current.place, request.query, inputs, own, request.config.history_settings, mark=mark
+    )
     require_deltas(compiled.plan, request)
     kept = _kept(request, current, compiled)
     schema = compiled.schema if kept is None else kept.schema

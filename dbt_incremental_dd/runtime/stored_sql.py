@@ -36,7 +36,7 @@ def require_safe(
     found = _REACHES_OUT.search(query.sql)
     if not own and found is None:
         return
-    if has_signed(place, fingerprint(session, query, inputs, own, history)):
+    if has_signed(place, fingerprint(session.meaning, query, inputs, own, history)):
         return
     what = next(iter(own), None) or (found[0].split()[0] if found else "")
     raise StateError(

@@ -63,4 +63,6 @@ def test_what_expressions_mean_is_known_without_it() -> None:
 
     assert LazySession(never, _Known()).unusual_rules == {_NTZ: "TIMESTAMP_NTZ"}
     query, changes = parsed("select 1 as a"), ({}, {TIME_ZONE: "Asia/Tokyo"}, {ANSI: "false"}, {_NTZ: "timestamp_ltz"})
-    assert len({fingerprint(LazySession(never, _Known(**one)), query, {}, {}) for one in changes}) == len(changes)
+    assert len({fingerprint(LazySession(never, _Known(**one)).meaning, query, {}, {}) for one in changes}) == len(
+        changes
+    )
