@@ -138,9 +138,10 @@ class _Intaking:
         self._scope = scope
         self._workspace = workspace
         self._place = place
-        self._last = log
+        self._committed = log
+        """What the commit goes on from."""
         self._log = log
-        """What it is taken in beside: None at first, and if it is taken in anew."""
+        """What is taken in beside: None at first, and if it is taken in anew."""
         self._before = manifest
         self._stored = manifest or SourceManifest()
         self._replaces: Mapping[str, Any] | None = None
@@ -301,7 +302,7 @@ class _Intaking:
         )
 
     def _commit(self, made: Written, manifest: SourceManifest) -> Log:
-        log = self._last or self._place.create(made.stored)
+        log = self._committed or self._place.create(made.stored)
         commit = Commit(
             add=made.files,
             upper=self._t + 1,
