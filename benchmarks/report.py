@@ -180,7 +180,9 @@ def _wide(found: dict[str, Any], folder: Path, name: str = "wide", title: str = 
             "project in several materializations; `incremental` is written by hand over Delta tables.\n",
             table(("dbt run", *projects), rows),
             "Spark jobs of the differential project: {} in its first run, {} where nothing changed. The first run that "
-            "needs Spark opens the session, which all later runs share.\n".format(*found["jobs"]["differential"][:2]),
+            "needs Spark opens the session, which all later runs share{}.\n".format(
+                *found["jobs"]["differential"][:2], "" if found["jobs"]["differential"][0] else ": here that of `table`"
+            ),
             f"![Seconds of a dbt run](benchmarks/{name}.svg)\n",
         )
     )

@@ -36,7 +36,7 @@ TIME_ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 Dialect = tuple[str, str]
 """What values of expressions depend on: the session's time zone, and whether it is in ANSI mode."""
 Meaning = tuple[str, str, dict[str, str]]
-"""The same with the rules that are not Spark's own."""
+"""The dialect, and those of ``RULES`` that are not Spark's defaults."""
 _FUNCTIONS: WeakKeyDictionary[SparkSession, frozenset[str]] = WeakKeyDictionary()
 _USUAL: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
@@ -261,7 +261,7 @@ class LazySession:
 
     @property
     def meaning(self) -> Meaning:
-        """Both, as they are set now."""
+        """All that values of expressions depend on; the dialect as it is set now."""
         return (*self.dialect, dict(self.unusual_rules))
 
 

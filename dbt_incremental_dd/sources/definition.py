@@ -1,10 +1,13 @@
-"""What a source's settings say about its rows. Rows that were taken in by other settings are not those that the
-settings mean now: they are taken in anew where the connector can, and an error elsewhere."""
+"""What a source's settings say about its rows.
+
+Where they change, rows that were taken in before are no longer those of a first intake. The source is taken in anew if
+its connector can read everything again. Elsewhere the change is an error, unless only columns were added."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dbt_incremental_dd.core.errors import ConfigError, SourceError
 from dbt_incremental_dd.core.manifest import SourceManifest
@@ -13,6 +16,7 @@ from dbt_incremental_dd.logical.sql_types import sql_type, type_of
 from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.sources.envelopes.settings import EnvelopeSettings
 from dbt_incremental_dd.sources.poll import PollRequest
+from dbt_incremental_dd.sources.record_schema import declared_columns
 from dbt_incremental_dd.sources.setting import setting_names
 from dbt_incremental_dd.sources.spec import SourceSpec
 
@@ -42,16 +46,36 @@ def definition(spec: SourceSpec, session: LazySession) -> dict[str, str]:
 
 def redefined(stored: SourceManifest, spec: SourceSpec, session: LazySession) -> tuple[str, ...]:
     """The settings that are others than those by which the source is stored, as far as these are known."""
-    before, now = stored.definition or {"envelope": stored.envelope or spec.envelope.name}, definition(spec, session)
-    names = {**before, **now} if stored.definition else before
-    return tuple(name for name in names if before.get(name) != now.get(name))
+    now = definition(spec, session)
+    if not stored.definition:  # an earlier release kept the envelope alone
+        return ("envelope",) if stored.envelope not in ("", now["envelope"]) else ()
+    return _differing(stored.definition, now)
+
+
+def with_new_columns(
+    stored: SourceManifest, spec: SourceSpec, session: LazySession, changed: Sequence[str]
+) -> SourceManifest:
+    """The manifest of a source that cannot be read again, with the columns that its records have from now on. Raises
+    SourceError unless columns were added and nothing else has changed."""
+    columns = declared_columns(session, spec)
+    may_grow = tuple(changed) == (COLUMNS,) and spec.envelope.takes_new_columns
+    if may_grow and columns is not None and all(columns.find(one.name) == one for one in stored.records or ()):
+        return replace(stored, records=columns)
+    raise SourceError(
+        f"source {spec.name}: {in_words(changed)}, and connector {spec.connector} cannot read again what was taken in",
+        "Set it back, or remove the source's folder under state_root to take in what is still there.",
+    )
+
+
+def in_words(changed: Sequence[str]) -> str:
+    """The settings that have changed, in words."""
+    return f"its {' and '.join(changed)} changed"
 
 
 def require_same(one: SourceSpec, other: SourceSpec, session: LazySession) -> None:
     """Raises ConfigError where two models of a run read the same source by different settings: each would take it in
     anew after the other."""
-    first, second = definition(one, session), definition(other, session)
-    differing = sorted(name for name in {**first, **second} if first.get(name) != second.get(name))
+    differing = _differing(definition(one, session), definition(other, session))
     if differing:
         raise ConfigError(
             f"source {one.name}: models read it by different settings ({', '.join(differing)})",
@@ -72,6 +96,10 @@ def require_columns(request: PollRequest[SourceSpec], found: Schema) -> None:
         named = {"new": new, "gone": gone, "other type or name": other}
         told = "; ".join(f"{what}: {', '.join(names)}" for what, names in named.items() if names)
         raise ColumnsChanged(spec.name, told or "in another order")
+
+
+def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name in {**one, **other} if one.get(name) != other.get(name))
 
 
 def _text(name: str, value: object, spec: SourceSpec) -> str:

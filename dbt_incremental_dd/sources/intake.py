@@ -20,14 +20,13 @@ from dbt_incremental_dd.relation.lazy_session import LazySession
 from dbt_incremental_dd.relation.workspace import Workspace
 from dbt_incremental_dd.sources.connectors.registry import connector_of
 from dbt_incremental_dd.sources.dead_letter import forget, good_records
-from dbt_incremental_dd.sources.definition import COLUMNS, ColumnsChanged, definition, redefined
+from dbt_incremental_dd.sources.definition import ColumnsChanged, definition, in_words, redefined, with_new_columns
 from dbt_incremental_dd.sources.envelopes.envelope import EnvelopeInput
 from dbt_incremental_dd.sources.failure import told
 from dbt_incremental_dd.sources.keep import Keep
 from dbt_incremental_dd.sources.pending import NODE, Pending
 from dbt_incremental_dd.sources.poll import PollRequest, RunScope
 from dbt_incremental_dd.sources.poll_result import PollResult
-from dbt_incremental_dd.sources.record_schema import declared_columns
 from dbt_incremental_dd.sources.records import no_records, own_columns
 from dbt_incremental_dd.sources.secrets import without
 from dbt_incremental_dd.sources.spec import SourceSpec
@@ -179,26 +178,20 @@ class _Intaking:
                 self._place.storage.remove(uri)
 
     def _follow_settings(self) -> bool:
-        """Takes the source in anew where its settings are others than at the last commit; whether instead its records
-        have new columns from now on. Raises SourceError where neither can be."""
-        stored, spec = self._stored, self._spec
-        changed = redefined(stored, spec, self._workspace.session)
+        """Begins anew if the settings have changed since the last commit. Returns whether its records have new columns
+        instead. Raises SourceError where neither is possible."""
+        spec, session = self._spec, self._workspace.session
+        changed = redefined(self._stored, spec, session)
         if not changed:
             return False
-        told = f"its {' and '.join(changed)} changed"
         if spec.envelope.is_whole or spec.is_replayed:
-            self._begin_anew(told)
+            self._begin_anew(in_words(changed))
             return False
-        declared = declared_columns(self._workspace.session, spec) if changed == (COLUMNS,) else None
-        if declared is None or stored.records is None or not spec.envelope.takes_new_columns:
-            raise _not_replayed(spec, told)
-        if any(declared.find(column.name) != column for column in stored.records):
-            raise _not_replayed(spec, told)
-        self._stored = replace(stored, records=declared)
+        self._stored = with_new_columns(self._stored, spec, session, changed)
         return True
 
     def _begin_anew(self, why: str) -> None:
-        """Goes on as though nothing had been taken in; one commit puts the outcome in the place of what is stored."""
+        """Continues as though nothing had been taken in; one commit then replaces what is stored."""
         self._report(f"source {self._spec.name}: {why}: it is taken in anew")
         self._replaces, self._log, self._before, self._stored = self._stored.progress, None, None, SourceManifest()
         self._pending = Pending(self._workspace, self._place, self._spec, self._t, None)
@@ -224,7 +217,7 @@ class _Intaking:
             if not self._spec.envelope.is_whole or self._replaces is not None:
                 raise
             self._begin_anew(f"its columns changed ({error.changes})")
-        return connector_of(self._spec).poll(self._request(in_pieces=in_pieces))
+        return self._poll(in_pieces=in_pieces)
 
     def _request(self, *, in_pieces: bool) -> PollRequest[SourceSpec]:
         return PollRequest(
@@ -327,10 +320,3 @@ class _Intaking:
                 )
         self._settings = settings.as_spelt(schema, records)
         return schema
-
-
-def _not_replayed(spec: SourceSpec, what: str) -> SourceError:
-    return SourceError(
-        f"source {spec.name}: {what}, and connector {spec.connector} cannot read again what was taken in by the former",
-        "Set it back, or remove the source's folder under state_root to take in anew what there still is.",
-    )

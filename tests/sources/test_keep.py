@@ -27,6 +27,7 @@ from dbt_incremental_dd.sources.intake import Intake, take_in
 from dbt_incremental_dd.trace.arrow_reader import contents
 from dbt_incremental_dd.trace.layout import Storage
 from tests.open_table.written import Written
+from tests.time_zone import time_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,10 +137,8 @@ def engine(request: pytest.FixtureRequest) -> Iterator[tuple[LazySession | None,
         yield None, Thresholds()
         return
     spark: SparkSession = request.getfixturevalue("spark")
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    yield LazySession.of(spark), Thresholds(found_rows=0, local_rows=0)
-    spark.conf.set("spark.sql.session.timeZone", str(zone))
+    with time_zone(spark, "America/New_York"):
+        yield LazySession.of(spark), Thresholds(found_rows=0, local_rows=0)
 
 
 ROUNDS = [

@@ -231,7 +231,7 @@ def _require_all(spec: FilesSpec, found: Collection[str], seen: Iterable[str]) -
     gone = sorted(name for name in seen if name not in found)
     if gone:
         raise SourceError(
-            f"source {spec.name}: its settings have changed, and of the files that were taken in {len(gone)} are gone, "
+            f"source {spec.name}: its settings have changed, and {len(gone)} file(s) that were taken in are gone, "
             f"such as {gone[0]}",
             "Set the settings back, or put the files back; or remove the source's folder under state_root to take in "
             "what is there.",

@@ -78,7 +78,7 @@ def _tags(uri: str, options: Mapping[str, str], folder: str, files: Mapping[str,
             state = files.get(name)
             written = one["last_modified"].timestamp()
             if state is not None and one["e_tag"] and (one["size"], int(written)) == (state[0], state[1] // _SECOND):
-                found[name] = one["e_tag"].strip('"')
+                found[name] = one["e_tag"]
     return found
 
 
